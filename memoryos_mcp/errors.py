@@ -1,0 +1,52 @@
+"""Every error this package raises on purpose.
+
+MemoryOSError
+├── ConfigError            a setting is missing, unknown or out of range
+├── ArgumentError          a caller's argument cannot be used; names the argument and the fix
+├── StorageError           the store could not be read or written
+│   ├── DamagedStoreError      its content is not ours or broken; it was left untouched
+│   ├── NewerStoreError        it was written by a newer version; it was left untouched
+│   └── LeaseLostError         another process does this user's background work now
+└── ModelError             the LLM or the embedder failed; pages stay queued
+"""
+
+
+class MemoryOSError(Exception):
+    """Base of every error raised on purpose; its text is fit for a user and holds no dialogue and no key."""
+
+
+class ConfigError(MemoryOSError):
+    """A setting is missing, unknown or out of range."""
+
+
+class ArgumentError(MemoryOSError):
+    """A caller's argument cannot be used.
+
+    Args:
+        argument: Name of the argument.
+        problem: What is wrong and what to do, without the argument's text.
+    """
+
+    def __init__(self, *, argument: str, problem: str) -> None:
+        super().__init__(f"{argument}: {problem}")
+        self.argument = argument
+
+
+class StorageError(MemoryOSError):
+    """The store could not be read or written; nothing was half-written."""
+
+
+class DamagedStoreError(StorageError):
+    """The file's content is not ours or broken; it was left untouched."""
+
+
+class NewerStoreError(StorageError):
+    """The file was written by a newer version of this program; it was left untouched."""
+
+
+class LeaseLostError(StorageError):
+    """Another process has taken over this user's background work; what was computed here was dropped."""
+
+
+class ModelError(MemoryOSError):
+    """A model could not be loaded or did not answer; pages stay queued."""

@@ -1,0 +1,72 @@
+"""Knowledge: single facts about the user or the assistant, each with its evidence and the time it holds."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from memoryos_mcp.segments import Vector
+
+
+class About(StrEnum):
+    """Whom a fact is about."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One piece of knowledge.
+
+    Attributes:
+        fact: Its number within the user's memory.
+        about: Whom it is about.
+        text: The fact in words.
+        slot: What it answers if only one answer can hold at a time ("lives in"); None if it stands beside others.
+        valid_from: When it was said.
+        valid_until: When a newer fact took its place; None while it holds.
+        evidence: Public names of the pages it rests on, oldest first.
+        vector: Unit length, shape ``(dimension,)``; None while it is not embedded.
+    """
+
+    fact: int
+    about: About
+    text: str
+    slot: str | None
+    valid_from: datetime
+    valid_until: datetime | None
+    evidence: tuple[str, ...]
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddFact:
+    """Keep a fact that is new.
+
+    Attributes:
+        evidence: ``seq`` of the pages it was said in.
+        supersedes: Numbers of the facts whose place it takes.
+    """
+
+    about: About
+    text: str
+    slot: str | None
+    valid_from: datetime
+    evidence: tuple[int, ...]
+    supersedes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmFact:
+    """A known fact was said again.
+
+    Attributes:
+        fact: Its number.
+        evidence: ``seq`` of the pages it was said in.
+    """
+
+    fact: int
+    evidence: tuple[int, ...]
+
+
+KnowledgeChange = AddFact | ConfirmFact

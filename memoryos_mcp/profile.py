@@ -1,0 +1,56 @@
+"""The profile: what is known of a user's character, taste and manner, one trait per dimension."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How strongly a trait shows."""
+
+    LOW = "Low"
+    MEDIUM = "Medium"
+    HIGH = "High"
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """One dimension of the profile.
+
+    Attributes:
+        dimension: Its name in the catalogue.
+        level: How strongly it shows.
+        reason: Why, in words that cite what was said.
+        evidence: Public names of the pages it rests on, oldest first.
+        updated_at: When level, reason or evidence last changed.
+    """
+
+    dimension: str
+    level: Level
+    reason: str
+    evidence: tuple[str, ...]
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TraitChange:
+    """A trait to set; dimensions not named stay as they are.
+
+    Attributes:
+        dimension: Its name in the catalogue.
+        level: The new level.
+        reason: Why.
+        evidence: ``seq`` of the pages that speak for it, in addition to those already kept.
+    """
+
+    dimension: str
+    level: Level
+    reason: str
+    evidence: tuple[int, ...]
+
+
+def profile_text(traits: Iterable[Trait]) -> str:
+    """Return the profile as lines ``dimension: level - reason``; "None" if nothing is known yet."""
+    lines = [f"{trait.dimension}: {trait.level} - {trait.reason}" for trait in traits]
+    return "\n".join(lines) or "None"

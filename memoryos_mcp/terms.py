@@ -1,0 +1,98 @@
+"""Words of a text, as lexical search, keywords and overlap see them.
+
+Scripts that are written without spaces (Chinese, Japanese, Thai, ...) and Korean, whose particles hang on its
+words, are cut into overlapping pairs of characters, the usual way to search them without a dictionary. The last character of
+a run stands alone as well, so that a single character is found, as a prefix, wherever it stands.
+"""
+
+import re
+import unicodedata
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from snowballstemmer.basestemmer import BaseStemmer
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"  # Hangul
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+)
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)?")
+_POSSESSIVE = re.compile(r"['’]s$")
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also am an and any are as at be because been before being below between
+    both but by can could did do does doing don down during each even ever few for from further get gets getting got
+    had has have having he her here hers herself him himself his how i if in into is it its itself just let like ll
+    may me might more most much must my myself no nor not now of off ok okay on once one only or other our ours
+    ourselves out over own please really re same shall she should so some still such than thank thanks that the
+    their theirs them themselves then there these they this those through to too under until up us ve very was we
+    well were what when where which while who whom why will with would yeah yes you your yours yourself yourselves
+    i'm i've i'd i'll you're you've you'll it's that's don't didn't doesn't can't won't isn't wasn't let's there's
+    he's she's we're we've they're what's couldn't wouldn't shouldn't haven't hasn't aren't weren't
+    """.split()
+)
+
+
+def words(text: str) -> list[str]:
+    """Return the lower-cased words in order; runs of unspaced script as pairs of characters."""
+    found: list[str] = []
+    for word in _WORD.findall(_normal(text).lower()):
+        if _UNSPACED_RUN.match(word):
+            found.extend(_pairs(word))
+        else:
+            found.append(_POSSESSIVE.sub("", word))
+    return found
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words that carry meaning: no stop words, no single Latin letters."""
+    return [word for word in words(text) if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
+
+
+def query_words(query: str) -> list[str]:
+    """Return what to search for, each once: the content words, or every word if there is no content word."""
+    return list(dict.fromkeys(content_words(query) or words(query)))
+
+
+def is_unspaced(word: str) -> bool:
+    """Whether the word is a piece of a script that is searched by pairs of characters."""
+    return _UNSPACED_RUN.fullmatch(word) is not None
+
+
+def index_text(text: str) -> str:
+    """Return the text as the lexical index takes it: unspaced runs as pairs and a last single, all else unchanged."""
+    if text.isascii():
+        return text
+    return _UNSPACED_RUN.sub(lambda run: f" {' '.join([*_pairs(run[0]), run[0][-1]])} ", _normal(text))
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """Return the form that an English word shares with its inflections; other scripts unchanged."""
+    return str(_stemmer().stemWord(word)) if word.isascii() else word
+
+
+def stems(text: str) -> list[str]:
+    """Return the stems of the content words, in order, with repeats."""
+    return [stem(word) for word in content_words(text)]
+
+
+@cache
+def _stemmer() -> "BaseStemmer":
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")
+
+
+def _normal(text: str) -> str:
+    """Return compatibility forms (full-width letters, decomposed Hangul) as the plain ones."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

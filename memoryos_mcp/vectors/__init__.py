@@ -1,0 +1,35 @@
+"""Vector indexes: the nearest rows to a query, in RAM. A cache of the store, never the truth."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class VectorIndex(Protocol):
+    """Rows of unit length under the number of their owner. Safe to search from one thread while another adds."""
+
+    def __len__(self) -> int:
+        """Return how many rows it holds."""
+        ...
+
+    def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
+        """Add vectors.
+
+        Args:
+            rows: One number per vector, shape ``(n,)``, each new to the index.
+            vectors: Unit length, shape ``(n, dimension)``.
+        """
+        ...
+
+    def remove(self, rows: NDArray[np.int64]) -> None:
+        """Drop rows, shape ``(n,)``; numbers that are not there are passed over."""
+        ...
+
+    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the ``k`` rows nearest to a query of shape ``(dimension,)`` and their cosines, best first."""
+        ...
+
+    def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of the query with each named row, shape ``(n,)``; NaN where the row is not there."""
+        ...
