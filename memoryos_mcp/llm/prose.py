@@ -1,0 +1,103 @@
+"""Prose: the sentences somebody wrote themselves, without the code, tables and quotes they pasted.
+
+The extractive analyst quotes, so everything here keeps the words as they were said; only white space may change.
+"""
+
+import re
+
+SIDE_MAX_CHARS = 20_000
+SENTENCES_MAX = 200
+
+# Open ends run to the end of the text: a block that was never closed is still no prose.
+_FENCE = re.compile(r"(`{3}|~{3}).*?(?:\1|\Z)", re.DOTALL)
+_RECALLED = re.compile(r"<(memory|memories)\b[^<>]{0,200}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
+_QUOTED_OR_TABLE = re.compile(r"^\s*(?:>|\||[-=+|: ]{4,}$)|\|.*\|")
+_LIST_MARK = re.compile(r"^\s*(?:[-*+•–]|#{1,6}|\(?\d{1,3}[.)]|\[[ x]?\])\s+")
+_MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__")
+_CODE_LINE = re.compile(
+    r"[{};]\s*$|^\s*(?:def|class|import|from \S+ import|return|const|let|var|function|public|SELECT|#include|@\w+)\b.*[(){}=;:*]"
+    r"|^\s*\S+\s*[=:]{1,2}=?\s*[\[{(\"']|=>|->\s*\S+\s*\{|</\w+>"
+)
+_ENDS_SENTENCE = re.compile(r"[.!?:;…。！？：；]['\"”’)\]]*$")
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_SPACE = re.compile(r"\s+")
+ELLIPSIS = "…"
+
+
+def own_lines(text: str) -> list[tuple[str, bool]]:
+    """Return the lines of prose, each with whether it is an item of a list, heading or outline.
+
+    Code, quoted lines, tables and recalled memories are left out; a sentence that a line end broke is whole again.
+
+    Args:
+        text: One side of a page; only its first ``SIDE_MAX_CHARS`` characters are read, up to the last whole line.
+    """
+    if len(text) > SIDE_MAX_CHARS:
+        head = text[:SIDE_MAX_CHARS]
+        text = head[: max(head.rfind("\n"), head.rfind(". "), head.rfind("。")) + 1] or head
+    if "`" in text or "~" in text:
+        text = _FENCE.sub("\n", text)
+    if "<" in text:
+        text = _RECALLED.sub("\n", text)
+    lines: list[tuple[str, bool]] = []
+    is_open = False
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line or _QUOTED_OR_TABLE.search(line) or _CODE_LINE.search(line):
+            is_open = False
+            continue
+        mark = _LIST_MARK.match(line)
+        if mark is None and is_open and line[0].islower():
+            before, is_item = lines[-1]
+            lines[-1] = (f"{before} {line}", is_item)
+        else:
+            lines.append((line[mark.end() :] if mark else line, mark is not None))
+        is_open = _ENDS_SENTENCE.search(line) is None
+    return lines
+
+
+def sentences(text: str, *, with_lists: bool) -> list[str]:
+    """Return the sentences of prose in order, with their white space made single, at most ``SENTENCES_MAX``.
+
+    Args:
+        text: One side of a page.
+        with_lists: Whether items of lists and headings count.
+    """
+    found: list[str] = []
+    for line, is_item in own_lines(text):
+        if is_item and not with_lists:
+            continue
+        found.extend(_split(line))
+        if len(found) >= SENTENCES_MAX:
+            return found[:SENTENCES_MAX]
+    return found
+
+
+def shorten(sentence: str, max_chars: int) -> str:
+    """Return the sentence, cut at a word's end and marked with … if it is longer than ``max_chars``."""
+    if len(sentence) <= max_chars:
+        return sentence
+    head = sentence[:max_chars]
+    space = head.rfind(" ")
+    return (head[:space] if space > max_chars // 2 else head).rstrip(" ,;:-–—(") + ELLIPSIS
+
+
+def plain(text: str) -> str:
+    """Return the text with its white space made single."""
+    return _SPACE.sub(" ", text).strip()
+
+
+def _split(line: str) -> list[str]:
+    from sentencex import segment
+
+    parts = (plain(part) for part in segment(_language(line), line))
+    return [part for part in parts if any(char.isalnum() for char in part)]
+
+
+def _language(line: str) -> str:
+    if line.isascii():
+        return "en"
+    if _KANA.search(line):
+        return "ja"
+    return "zh" if _HAN.search(line) else "en"

@@ -1,0 +1,308 @@
+"""Stores: where a user's memory is kept. The protocol and the values that cross it.
+
+Pages are written by callers, one transaction each. All else is derived from pages and written by background work that
+holds the user's lease; such a write names its lease and is refused once another process has taken over.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import Window
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.llm import Digest, Lessons
+from memoryos_mcp.pages import Page, Tier, Turn
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Segment, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that a page is on disk.
+
+    Attributes:
+        page_id: Its public name.
+        is_new: False if a page with the same idempotency key was there already.
+        pending: Pages that wait for consolidation.
+    """
+
+    page_id: str
+    is_new: bool
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What ranking needs of a page, without its text."""
+
+    seq: int
+    session: int
+    tier: Tier
+    segment: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WordHit:
+    """A page found by its words.
+
+    Attributes:
+        score: BM25, higher is better.
+    """
+
+    seq: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much there is, by tier."""
+
+    pages: int
+    short_term: int
+    backlog: int
+    mid_term: int
+    unembedded: int
+    segments: int
+    archived_segments: int
+    chains: int
+    traits: int
+    user_facts: int
+    assistant_facts: int
+    superseded_facts: int
+    oldest_backlog_at: datetime | None
+    newest_page_added_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageVectors:
+    """The windows' vectors of one page.
+
+    Attributes:
+        vectors: Unit length, shape ``(windows, dimension)``, float32; no row if the page has none in this space.
+    """
+
+    seq: int
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that changed after a point in the change sequence.
+
+    Attributes:
+        position: The newest change told of; ask again from here.
+        pages: Pages whose vectors were set, replaced or dropped.
+        is_midterm: Whether a segment changed.
+        is_longterm: Whether a fact or trait changed.
+        is_complete: False if there is more beyond ``position``.
+    """
+
+    position: int
+    pages: tuple[int, ...]
+    is_midterm: bool
+    is_longterm: bool
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do one user's background work.
+
+    Attributes:
+        epoch: Grows each time the right changes hands; every background write is checked against it.
+    """
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPlan:
+    """Pages to be linked.
+
+    Attributes:
+        chain: The chain to extend; None makes one.
+        pages: ``seq`` of the pages to add.
+        summary: The whole chain's summary, these pages included.
+    """
+
+    chain: int | None
+    pages: tuple[int, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentPlan:
+    """Pages to be filed under a topic.
+
+    Attributes:
+        segment: The segment to extend; None makes one.
+        pages: ``seq`` of the pages to add.
+        digest: The whole segment's words, these pages included.
+        vector: The whole segment's unit-length mean, these pages included.
+        summariser: Who wrote the digest.
+    """
+
+    segment: int | None
+    pages: tuple[int, ...]
+    digest: Digest
+    vector: Vector | None
+    summariser: str
+
+
+class Store(Protocol):
+    """One user's memory on disk. Safe to share between tasks and between processes.
+
+    Every method raises `StorageError` if the disk fails; a method that takes a lease raises `LeaseLostError` once the
+    lease is another's.
+    """
+
+    async def add_page(self, turn: Turn) -> Receipt:
+        """Store a page and move the oldest short-term pages to the backlog; on return it is on disk."""
+        ...
+
+    async def short_term(self) -> list[Page]:
+        """Return the short-term pages, oldest first."""
+        ...
+
+    async def pages(self, seqs: Sequence[int]) -> dict[int, Page]:
+        """Return pages by ``seq``; those that are not there are left out."""
+        ...
+
+    async def outlines(self, seqs: Sequence[int]) -> dict[int, Outline]:
+        """Return pages without their text by ``seq``; those that are not there are left out."""
+        ...
+
+    async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
+        """Return at most ``limit`` pages that hold any of the words, best first."""
+        ...
+
+    async def chain_summaries(self, chains: Sequence[int]) -> dict[int, str]:
+        """Return chain summaries by number."""
+        ...
+
+    async def segments(self) -> list[Segment]:
+        """Return the segments that are not archived."""
+        ...
+
+    async def segment_pages(self, segment: int, *, only_unanalysed: bool, limit: int) -> list[Page]:
+        """Return a segment's newest pages, at most ``limit``, in order of arrival."""
+        ...
+
+    async def traits(self) -> list[Trait]:
+        """Return the profile, by dimension."""
+        ...
+
+    async def facts(self, about: About) -> list[Fact]:
+        """Return the facts that hold now and are not archived, oldest first."""
+        ...
+
+    async def counts(self) -> Counts:
+        """Return how much there is."""
+        ...
+
+    async def changes(self, after: int, limit: int) -> Changes:
+        """Return what changed after a position of the change sequence, at most ``limit`` rows."""
+        ...
+
+    async def position(self) -> int:
+        """Return the newest position of the change sequence."""
+        ...
+
+    async def page_vectors(self, seqs: Sequence[int]) -> list[PageVectors]:
+        """Return the current space's vectors of the named pages, one entry per page."""
+        ...
+
+    async def all_vectors(self, after_seq: int, limit: int) -> list[PageVectors]:
+        """Return the current space's vectors of the next ``limit`` windows' pages after a page, in order."""
+        ...
+
+    async def vector_count(self) -> int:
+        """Return how many windows the current space holds."""
+        ...
+
+    async def window_spans(self, windows: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return ``(start, end)`` characters of the page text by ``(seq, part)``."""
+        ...
+
+    async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
+        """Count retrievals of segments: number of visits by segment."""
+        ...
+
+    async def take_lease(self, ttl_s: float) -> Lease | None:
+        """Take or renew the right to do background work for ``ttl_s``; None if another process holds it."""
+        ...
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Give the right back, so that another process need not wait for its end."""
+        ...
+
+    async def unembedded(self, limit: int) -> list[Page]:
+        """Return pages without vectors in the current space, oldest first."""
+        ...
+
+    async def unembedded_facts(self, limit: int) -> list[Fact]:
+        """Return facts that hold and have no vector in the current space."""
+        ...
+
+    async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
+        """Set the current space's vectors of pages by ``seq``."""
+        ...
+
+    async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        """Set the current space's vectors of facts by number."""
+        ...
+
+    async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        """Set the current space's vectors of segments by number."""
+        ...
+
+    async def backlog(self, limit: int) -> list[Page]:
+        """Return the oldest pages that wait for consolidation."""
+        ...
+
+    async def page_before(self, seq: int) -> Page | None:
+        """Return the page that arrived just before ``seq``."""
+        ...
+
+    async def chain_pages(self, chain: int, limit: int) -> list[Page]:
+        """Return a chain's newest pages, at most ``limit``, in order of arrival."""
+        ...
+
+    async def commit_consolidation(
+        self, lease: Lease, chains: Sequence[ChainPlan], segments: Sequence[SegmentPlan]
+    ) -> bool:
+        """File backlog pages under chains and segments, in one transaction.
+
+        Returns:
+            False, with nothing written, if one of the pages is no longer in the backlog.
+        """
+        ...
+
+    async def commit_lessons(
+        self, lease: Lease, segment: int, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait]
+    ) -> bool:
+        """Take over what a segment's pages teach and mark them analysed, in one transaction.
+
+        Args:
+            lease: The right to do so.
+            segment: Its visits and interaction length return to 0.
+            pages: ``seq`` of the pages that were read.
+            lessons: What they teach.
+            traits: The profile that the lessons were computed from.
+
+        Returns:
+            False, with nothing written, if profile or knowledge changed under the computation.
+        """
+        ...
+
+    async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
+        """Take segments out of the scored mid-term memory; their pages stay."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what runs and release the files."""
+        ...

@@ -1,0 +1,276 @@
+"""One SQLite file: opened safely, used from threads, its errors translated.
+
+Opening looks before it touches: a file that is damaged, foreign or newer is refused with not a byte of it changed.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+import apsw
+from anyio import CapacityLimiter
+
+from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.storage import schema
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Below this, several connections to one WAL file could corrupt it, and FTS5 had no secure-delete.
+SQLITE_AT_LEAST = (3, 51, 3)
+BUSY_TIMEOUT_MS = 30_000
+READERS = 2
+WAL_RETRY_S = 0.01
+CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+
+
+class Database:
+    """A user's file with one writing and a few reading connections. Safe to share between tasks."""
+
+    def __init__(self, path: Path, limiter: CapacityLimiter) -> None:
+        self._path = path
+        self._limiter = limiter
+        self._write_lock = asyncio.Lock()
+        self._reading = asyncio.Semaphore(READERS)
+        self._writer: apsw.Connection | None = None
+        self._readers: list[apsw.Connection] = []
+        self._damage: DamagedStoreError | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @classmethod
+    async def open(cls, path: Path, user_id: str, limiter: CapacityLimiter) -> "Database":
+        """Return the file opened, made or brought to the current version.
+
+        Args:
+            path: The file; its folder is made if need be.
+            user_id: Whose memory it is; a file of another user is refused.
+            limiter: How many threads may work on stores at once.
+
+        Raises:
+            DamagedStoreError: The file is broken or not ours; it was left untouched.
+            NewerStoreError: A newer version wrote it; it was left untouched.
+            StorageError: It could not be opened, made or brought to the current version.
+        """
+        database = cls(path, limiter)
+        await anyio.to_thread.run_sync(database._open, user_id, limiter=limiter)
+        return database
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Return what a query says, run in a thread on one consistent state of the file."""
+        async with self._reading:
+            reader = self._readers.pop()
+            try:
+                return await anyio.to_thread.run_sync(self._run_read, reader, query, limiter=self._limiter)
+            finally:
+                self._readers.append(reader)
+
+    async def write(self, change: Callable[[apsw.Connection], T]) -> T:
+        """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
+        async with self._write_lock:
+            return await anyio.to_thread.run_sync(self._run_write, change, limiter=self._limiter)
+
+    async def verify(self) -> None:
+        """Read the whole file once; if it is damaged, refuse every later use of it.
+
+        Raises:
+            DamagedStoreError: It is damaged.
+        """
+        await self.read(_quick_check)
+
+    async def close(self) -> None:
+        """Wait for what runs and close the connections; the file is then whole without its side files."""
+        async with self._write_lock:
+            for _ in range(READERS):
+                await self._reading.acquire()
+            await anyio.to_thread.run_sync(self._close, limiter=self._limiter)
+
+    def _open(self, user_id: str) -> None:
+        if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:
+            needed = ".".join(map(str, SQLITE_AT_LEAST))
+            msg = f"SQLite {apsw.sqlite_lib_version()} is older than {needed}; reinstall the apsw package"
+            raise StorageError(msg)
+        with self._translated():
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _look_at_header(self._path)
+            try:
+                self._writer = self._connect()
+                self._prepare(self._writer, user_id)
+                self._readers = [self._connect() for _ in range(READERS)]
+            except BaseException:
+                self._close()
+                raise
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path))
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.pragma("synchronous", "full")
+        connection.pragma("foreign_keys", True)
+        connection.pragma("secure_delete", True)
+        connection.pragma("temp_store", "memory")
+        return connection
+
+    def _prepare(self, connection: apsw.Connection, user_id: str) -> None:
+        connection.execute("BEGIN")
+        try:
+            found = _look_at_content(connection, self._path)
+        finally:
+            connection.execute("ROLLBACK")
+        if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES:
+            _quick_check(connection)
+        _use_wal(connection)
+        if found < schema.CURRENT_VERSION:
+            self._run_write(lambda writer: schema.migrate(writer, user_id))
+        owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
+        if owner != user_id:
+            msg = f"{self._path} holds another user's memory; it was left untouched. Put it back in its own folder"
+            raise DamagedStoreError(msg)
+
+    def _run_read(self, reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
+        with self._translated():
+            reader.execute("BEGIN")
+            try:
+                return query(reader)
+            finally:
+                reader.execute("ROLLBACK")
+
+    def _run_write(self, change: Callable[[apsw.Connection], T]) -> T:
+        writer = self._writer
+        if writer is None:
+            msg = "the store is closed"
+            raise StorageError(msg)
+        with self._translated():
+            writer.execute("BEGIN IMMEDIATE")
+            try:
+                result = change(writer)
+                writer.execute("COMMIT")
+            except BaseException:
+                if writer.in_transaction:
+                    writer.execute("ROLLBACK")
+                raise
+            return result
+
+    def _close(self) -> None:
+        for connection in [*self._readers, *([self._writer] if self._writer else [])]:
+            connection.close()
+        self._readers, self._writer = [], None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn SQLite's and the system's errors into ours; once damage is seen, refuse all further use."""
+        if self._damage is not None:
+            raise self._damage
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            self._damage = _damaged(self._path, "SQLite finds it malformed")
+            raise self._damage from error
+        except DamagedStoreError as error:
+            self._damage = error
+            raise
+        except apsw.Error as error:
+            raise StorageError(_advice(error, self._path)) from error
+        except OSError as error:
+            raise StorageError(_system_advice(error, self._path)) from error
+
+
+def _look_at_header(path: Path) -> None:
+    """Refuse a file that its first bytes give away, without opening it as a database."""
+    if not path.exists():
+        return
+    size = path.stat().st_size
+    if size == 0:
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size > 0:
+            raise _damaged(path, "it is empty although its journal is not")
+        return
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise _damaged(path, "it is no SQLite file")
+    found = int.from_bytes(header[60:64])
+    if found > schema.CURRENT_VERSION and int.from_bytes(header[68:72]) == schema.APPLICATION_ID:
+        raise _newer(path, found)
+
+
+def _look_at_content(connection: apsw.Connection, path: Path) -> int:
+    """Return the file's version, or refuse a database that another program or a newer version made."""
+    found = schema.version(connection)
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
+    if is_ours and found > schema.CURRENT_VERSION:
+        raise _newer(path, found)
+    if not is_ours and not (is_empty and found == 0):
+        raise _damaged(path, "another program made it")
+    if is_ours and (is_empty or found == 0):
+        raise _damaged(path, "its tables are gone")
+    return found
+
+
+def _use_wal(connection: apsw.Connection) -> None:
+    """Switch a new file to write-ahead logging; where several processes make it at once, wait for the others.
+
+    SQLite does not call its busy handler for this switch, so the waiting is done here.
+    """
+    give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.pragma("journal_mode", "wal")
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(WAL_RETRY_S)
+        else:
+            return
+
+
+def _quick_check(connection: apsw.Connection) -> None:
+    verdict = connection.execute("PRAGMA quick_check(1)").get
+    if verdict != "ok":
+        raise apsw.CorruptError
+
+
+def _damaged(path: Path, what: str) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
+    )
+
+
+def _newer(path: Path, found: int) -> NewerStoreError:
+    return NewerStoreError(
+        f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
+        "Upgrade memoryos-mcp-server"
+    )
+
+
+def _advice(error: apsw.Error, path: Path) -> str:
+    folder = path.parent
+    if isinstance(error, apsw.FullError | apsw.IOError):
+        return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
+    return f"{path} could not be used (SQLite: {type(error).__name__}); nothing was stored"
+
+
+def _system_advice(error: OSError, path: Path) -> str:
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return f"{path.parent} cannot be written; make the folder and its files writable for this user"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return f"no space to write in {path.parent}; free space, try again"
+    return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"

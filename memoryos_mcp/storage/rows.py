@@ -1,0 +1,107 @@
+"""Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.pages import Page, Tier
+from memoryos_mcp.segments import Segment, Vector
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+PAGE_COLUMNS = (
+    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, agent_response"
+)
+
+
+def to_us(moment: datetime) -> int:
+    """Return microseconds since 1970 UTC, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_us(us: int, utc_offset_s: int = 0) -> datetime:
+    """Return the instant in the zone of the given offset."""
+    return (_EPOCH + timedelta(microseconds=us)).astimezone(timezone(timedelta(seconds=utc_offset_s)))
+
+
+def offset_s(moment: datetime) -> int:
+    """Return the offset of its zone in whole seconds, 0 without a zone."""
+    offset = moment.utcoffset()
+    return int(offset.total_seconds()) if offset else 0
+
+
+def to_page(row: tuple[Any, ...]) -> Page:
+    """Return the page of a row of `PAGE_COLUMNS`."""
+    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, response = row
+    return Page(
+        seq=seq,
+        page_id=page_id,
+        user_input=user_input,
+        agent_response=response,
+        occurred_at=from_us(occurred_us, utc_offset_s),
+        meta_data=meta_data,
+        session=session,
+        tier=Tier(tier),
+        chain=chain,
+        segment=segment,
+    )
+
+
+SEGMENT_COLUMNS = (
+    "segment, summary, keywords, CASE WHEN space = ?1 THEN vector END, n_visit, l_interaction, last_visit_us, "
+    "page_count, unanalysed_count, is_archived, summariser"
+)
+
+
+def to_segment(row: tuple[Any, ...]) -> Segment:
+    """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the current space."""
+    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, archived, summariser = row
+    return Segment(
+        segment=segment,
+        summary=summary,
+        keywords=tuple(json.loads(keywords)),
+        vector=to_vector(vector),
+        n_visit=n_visit,
+        l_interaction=l_interaction,
+        last_visit=from_us(last_us),
+        page_count=pages,
+        unanalysed_count=unanalysed,
+        is_archived=bool(archived),
+        summariser=summariser,
+    )
+
+
+FACT_COLUMNS = (
+    "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, CASE WHEN space = ?1 THEN vector END, "
+    "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
+    "WHERE fact_evidence.fact = facts.fact ORDER BY seq))"
+)
+
+
+def to_fact(row: tuple[Any, ...]) -> Fact:
+    """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
+    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence = row
+    return Fact(
+        fact=fact,
+        about=About(about),
+        text=text,
+        slot=slot,
+        valid_from=from_us(from_, utc_offset_s),
+        valid_until=None if until is None else from_us(until, utc_offset_s),
+        evidence=tuple(json.loads(evidence)),
+        vector=to_vector(vector),
+    )
+
+
+def to_blob(vector: Vector) -> bytes:
+    """Return a vector as half-precision bytes: half the file, and cosines move by under 0.001."""
+    return vector.astype(np.float16).tobytes()
+
+
+def to_vector(blob: bytes | None) -> Vector | None:
+    """Return the vector of `to_blob`'s bytes, float32."""
+    return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)

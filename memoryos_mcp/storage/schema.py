@@ -1,0 +1,155 @@
+"""The tables of a user's file, as numbered migrations: number N brings a file of version N - 1 to version N.
+
+A migration that has been released is never edited; a change of the tables is a new one.
+"""
+
+import apsw
+
+APPLICATION_ID = 0x6D6F7331  # "mos1", so that a stranger's SQLite file is told from ours
+
+# Marks belong to the words of Hindi, Thai and others; without them unicode61 would cut words at every vowel sign.
+_FIRST = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE chains (
+    chain INTEGER PRIMARY KEY AUTOINCREMENT,
+    summary TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE segments (
+    segment INTEGER PRIMARY KEY AUTOINCREMENT,
+    n_visit INTEGER NOT NULL DEFAULT 0,
+    l_interaction INTEGER NOT NULL DEFAULT 0,
+    last_visit_us INTEGER NOT NULL,
+    page_count INTEGER NOT NULL DEFAULT 0,
+    unanalysed_count INTEGER NOT NULL DEFAULT 0,
+    is_archived INTEGER NOT NULL DEFAULT 0,
+    summariser TEXT NOT NULL,
+    keywords TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    space INTEGER,
+    vector BLOB
+) STRICT;
+
+CREATE TABLE pages (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    page_id TEXT NOT NULL UNIQUE,
+    session INTEGER NOT NULL,
+    tier TEXT NOT NULL CHECK (tier IN ('short_term', 'backlog', 'mid_term')),
+    chain INTEGER REFERENCES chains,
+    segment INTEGER REFERENCES segments,
+    space INTEGER NOT NULL DEFAULT 0,
+    is_analysed INTEGER NOT NULL DEFAULT 0,
+    occurred_us INTEGER NOT NULL,
+    utc_offset_s INTEGER NOT NULL,
+    added_us INTEGER NOT NULL,
+    idempotency_key TEXT,
+    meta_data TEXT,
+    user_input TEXT NOT NULL,
+    agent_response TEXT NOT NULL
+) STRICT;
+CREATE INDEX pages_waiting ON pages (tier, seq) WHERE tier <> 'mid_term';
+CREATE INDEX pages_segment ON pages (segment, seq) WHERE segment IS NOT NULL;
+CREATE INDEX pages_chain ON pages (chain, seq) WHERE chain IS NOT NULL;
+CREATE INDEX pages_space ON pages (space);
+CREATE UNIQUE INDEX pages_idempotency ON pages (idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE VIRTUAL TABLE page_words USING fts5 (
+    user_input, agent_response,
+    content = '', contentless_delete = 1,
+    tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+);
+CREATE VIRTUAL TABLE page_vocabulary USING fts5vocab (page_words, 'row');
+
+CREATE TABLE spaces (
+    space INTEGER PRIMARY KEY AUTOINCREMENT,
+    identity TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE page_vectors (
+    vector_id INTEGER PRIMARY KEY,
+    space INTEGER NOT NULL REFERENCES spaces,
+    seq INTEGER NOT NULL REFERENCES pages,
+    part INTEGER NOT NULL,
+    start_char INTEGER NOT NULL,
+    end_char INTEGER NOT NULL,
+    vector BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX page_vectors_place ON page_vectors (space, seq, part);
+
+CREATE TABLE traits (
+    dimension TEXT PRIMARY KEY,
+    level TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    updated_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE trait_evidence (
+    dimension TEXT NOT NULL REFERENCES traits,
+    seq INTEGER NOT NULL REFERENCES pages,
+    PRIMARY KEY (dimension, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE trait_history (
+    dimension TEXT NOT NULL,
+    level TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    held_from_us INTEGER NOT NULL,
+    held_until_us INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE facts (
+    fact INTEGER PRIMARY KEY AUTOINCREMENT,
+    about TEXT NOT NULL CHECK (about IN ('user', 'assistant')),
+    assistant_id TEXT NOT NULL,
+    slot TEXT,
+    valid_from_us INTEGER NOT NULL,
+    valid_until_us INTEGER,
+    utc_offset_s INTEGER NOT NULL,
+    superseded_by INTEGER REFERENCES facts,
+    confirmed_us INTEGER NOT NULL,
+    is_archived INTEGER NOT NULL DEFAULT 0,
+    space INTEGER,
+    folded TEXT NOT NULL,
+    text TEXT NOT NULL,
+    vector BLOB
+) STRICT;
+CREATE UNIQUE INDEX facts_once ON facts (about, assistant_id, folded) WHERE valid_until_us IS NULL;
+CREATE TABLE fact_evidence (
+    fact INTEGER NOT NULL REFERENCES facts,
+    seq INTEGER NOT NULL REFERENCES pages,
+    PRIMARY KEY (fact, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE lease (
+    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    holder TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    expires_us INTEGER NOT NULL
+) STRICT;
+INSERT INTO lease VALUES (1, '', 0, 0);
+
+CREATE TABLE changes (
+    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    row INTEGER NOT NULL,
+    UNIQUE (kind, row) ON CONFLICT REPLACE
+) STRICT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+CURRENT_VERSION = len(MIGRATIONS)
+
+
+def version(connection: apsw.Connection) -> int:
+    """Return the file's version, 0 for an empty one."""
+    return int(connection.pragma("user_version"))
+
+
+def migrate(connection: apsw.Connection, user_id: str) -> None:
+    """Bring the file to the current version, inside the caller's write transaction."""
+    start = version(connection)
+    for number, script in enumerate(MIGRATIONS[start:], start=start + 1):
+        connection.execute(script)
+        connection.pragma("user_version", number)
+    if start == 0:
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.execute("INSERT INTO meta VALUES ('user_id', ?)", (user_id,))

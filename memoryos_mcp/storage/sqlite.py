@@ -1,0 +1,411 @@
+"""The store on SQLite: one file per user, shared by any number of processes."""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import numpy as np
+from anyio import CapacityLimiter
+
+from memoryos_mcp.embedding import Window
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.llm import Lessons
+from memoryos_mcp.pages import Page, Tier, Turn, new_page_id
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.storage import (
+    ChainPlan,
+    Changes,
+    Counts,
+    Lease,
+    Outline,
+    PageVectors,
+    Receipt,
+    SegmentPlan,
+    WordHit,
+    derived,
+    lexical,
+)
+from memoryos_mcp.storage.database import Database
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.rows import (
+    FACT_COLUMNS,
+    PAGE_COLUMNS,
+    SEGMENT_COLUMNS,
+    from_us,
+    offset_s,
+    to_fact,
+    to_page,
+    to_segment,
+    to_us,
+)
+
+NO_SPACE = 0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """What a store needs to know of the settings.
+
+    Attributes:
+        assistant_id: Whose facts the assistant's facts are.
+        short_term_capacity: Pages kept in short-term.
+        session_gap_s: A longer silence starts a new session.
+        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
+        space: Identity of the embedder whose vectors are read and written; None without an embedder.
+    """
+
+    assistant_id: str
+    short_term_capacity: int
+    session_gap_s: float
+    knowledge_capacity: int
+    space: str | None
+
+
+class SqliteStore:
+    """One user's memory in one SQLite file. Implements `Store`."""
+
+    def __init__(self, database: Database, options: StoreOptions, space: int, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._options = options
+        self._space = space
+        self._clock = clock
+        self._holder = secrets.token_hex(16)
+
+    @classmethod
+    async def open(
+        cls,
+        data_folder: Path,
+        user_id: str,
+        options: StoreOptions,
+        *,
+        limiter: CapacityLimiter,
+        clock: Callable[[], datetime],
+    ) -> "SqliteStore":
+        """Return a user's store, opened or made.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            DamagedStoreError: The file is broken or not ours; it was left untouched.
+            NewerStoreError: A newer version wrote it; it was left untouched.
+            StorageError: It could not be opened.
+        """
+        database = await Database.open(database_file(data_folder, user_id), user_id, limiter)
+        try:
+            space = await _space_number(database, options.space)
+            store = cls(database, options, space, clock)
+            if len(await store.short_term()) > options.short_term_capacity:
+                await database.write(lambda connection: _overflow(connection, options.short_term_capacity))
+        except BaseException:
+            await database.close()
+            raise
+        return store
+
+    async def verify(self) -> None:
+        """Read the whole file once; a damaged one is refused from then on."""
+        await self._database.verify()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    # Pages ---------------------------------------------------------------------------------------------------------
+
+    async def add_page(self, turn: Turn) -> Receipt:
+        def change(connection: apsw.Connection) -> Receipt:
+            known = _known_page(connection, turn.idempotency_key)
+            if known is None:
+                page_id = _insert_page(connection, turn, to_us(self._clock()), self._options.session_gap_s)
+                _overflow(connection, self._options.short_term_capacity)
+            pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
+            return Receipt(page_id=known or page_id, is_new=known is None, pending=pending)
+
+        return await self._database.write(change)
+
+    async def short_term(self) -> list[Page]:
+        return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
+
+    async def pages(self, seqs: Sequence[int]) -> dict[int, Page]:
+        found = await self._pages("WHERE seq IN (SELECT value FROM json_each(?))", json.dumps(list(seqs)))
+        return {page.seq: page for page in found}
+
+    async def outlines(self, seqs: Sequence[int]) -> dict[int, Outline]:
+        sql = "SELECT seq, session, tier, segment FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
+        rows = await self._rows(sql, json.dumps(list(seqs)))
+        return {row[0]: Outline(seq=row[0], session=row[1], tier=Tier(row[2]), segment=row[3]) for row in rows}
+
+    async def backlog(self, limit: int) -> list[Page]:
+        return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
+
+    async def page_before(self, seq: int) -> Page | None:
+        found = await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
+        return found[0] if found else None
+
+    async def chain_pages(self, chain: int, limit: int) -> list[Page]:
+        return (await self._pages("WHERE chain = ? ORDER BY seq DESC LIMIT ?", chain, limit))[::-1]
+
+    async def segment_pages(self, segment: int, *, only_unanalysed: bool, limit: int) -> list[Page]:
+        where = "WHERE segment = ? AND is_analysed <= ? ORDER BY seq DESC LIMIT ?"
+        return (await self._pages(where, segment, 0 if only_unanalysed else 1, limit))[::-1]
+
+    async def unembedded(self, limit: int) -> list[Page]:
+        where = "WHERE space < ?1 OR space > ?1 ORDER BY seq LIMIT ?2"
+        return await self._pages(where, self._space, limit)
+
+    async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
+        return await self._database.read(lambda connection: lexical.search(connection, words, limit))
+
+    # Segments, chains, profile, knowledge --------------------------------------------------------------------------
+
+    async def chain_summaries(self, chains: Sequence[int]) -> dict[int, str]:
+        sql = "SELECT chain, summary FROM chains WHERE chain IN (SELECT value FROM json_each(?))"
+        return dict(await self._rows(sql, json.dumps(list(chains))))
+
+    async def segments(self) -> list[Segment]:
+        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
+        return [to_segment(row) for row in await self._rows(sql, self._space)]
+
+    async def traits(self) -> list[Trait]:
+        return await self._database.read(derived.traits)
+
+    async def facts(self, about: About) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            "WHERE about = ?2 AND assistant_id = ?3 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact"
+        )
+        return [to_fact(row) for row in await self._rows(sql, self._space, about, self._owner(about))]
+
+    async def unembedded_facts(self, limit: int) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            "WHERE space IS NOT ?1 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact LIMIT ?2"
+        )
+        return [to_fact(row) for row in await self._rows(sql, self._space, limit)]
+
+    async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
+        await self._database.write(lambda connection: derived.add_visits(connection, visits, to_us(at)))
+
+    # Counts, changes, vectors --------------------------------------------------------------------------------------
+
+    async def counts(self) -> Counts:
+        return await self._database.read(lambda connection: _counts(connection, self._space, self._options))
+
+    async def position(self) -> int:
+        rows = await self._rows("SELECT coalesce(max(change), 0) FROM changes")
+        return int(rows[0][0])
+
+    async def changes(self, after: int, limit: int) -> Changes:
+        sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
+        rows = await self._rows(sql, after, limit)
+        kinds = {row[1] for row in rows}
+        return Changes(
+            position=rows[-1][0] if rows else after,
+            pages=tuple(row[2] for row in rows if row[1] == "page"),
+            is_midterm="segment" in kinds,
+            is_longterm=bool(kinds & {"fact", "profile"}),
+            is_complete=len(rows) < limit,
+        )
+
+    async def vector_count(self) -> int:
+        rows = await self._rows("SELECT count(*) FROM page_vectors WHERE space = ?", self._space)
+        return int(rows[0][0])
+
+    async def page_vectors(self, seqs: Sequence[int]) -> list[PageVectors]:
+        def query(connection: apsw.Connection) -> list[PageVectors]:
+            sql = "SELECT vector FROM page_vectors WHERE space = ? AND seq = ? ORDER BY part"
+            return [
+                PageVectors(seq, _matrix([row[0] for row in connection.execute(sql, (self._space, seq))]))
+                for seq in seqs
+            ]
+
+        return await self._database.read(query)
+
+    async def all_vectors(self, after_seq: int, limit: int) -> list[PageVectors]:
+        sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
+        rows = await self._rows(sql, self._space, after_seq, limit)
+        if len(rows) == limit:  # the last page may have been cut: it comes whole with the next call
+            whole = [row for row in rows if row[0] != rows[-1][0]]
+            rows = whole or await self._rows(
+                "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq = ? ORDER BY part",
+                self._space,
+                rows[-1][0],
+            )
+        by_seq: dict[int, list[bytes]] = {}
+        for seq, blob in rows:
+            by_seq.setdefault(seq, []).append(blob)
+        return [PageVectors(seq, _matrix(blobs)) for seq, blobs in by_seq.items()]
+
+    async def window_spans(self, windows: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+        def query(connection: apsw.Connection) -> dict[tuple[int, int], tuple[int, int]]:
+            sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
+            found = {}
+            for seq, part in windows:
+                for start, end in connection.execute(sql, (self._space, seq, part)):
+                    found[seq, part] = (start, end)
+            return found
+
+        return await self._database.read(query)
+
+    # Background writes ---------------------------------------------------------------------------------------------
+
+    async def take_lease(self, ttl_s: float) -> Lease | None:
+        def change(connection: apsw.Connection) -> Lease | None:
+            return derived.take_lease(connection, self._holder, to_us(self._clock()), int(ttl_s * 1e6))
+
+        return await self._database.write(change)
+
+    async def release_lease(self, lease: Lease) -> None:
+        await self._database.write(lambda connection: derived.release_lease(connection, self._holder, lease))
+
+    async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
+        await self._derive(lease, lambda connection: derived.set_page_vectors(connection, self._space, windows))
+
+    async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        await self._derive(lease, lambda connection: derived.set_fact_vectors(connection, self._space, vectors))
+
+    async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        await self._derive(lease, lambda connection: derived.set_segment_vectors(connection, self._space, vectors))
+
+    async def commit_consolidation(
+        self, lease: Lease, chains: Sequence[ChainPlan], segments: Sequence[SegmentPlan]
+    ) -> bool:
+        def change(connection: apsw.Connection) -> bool:
+            return derived.consolidate(connection, self._space, chains, segments, to_us(self._clock()))
+
+        return await self._derive(lease, change)
+
+    async def commit_lessons(
+        self, lease: Lease, segment: int, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait]
+    ) -> bool:
+        def change(connection: apsw.Connection) -> bool:
+            if not derived.is_current(connection, lessons, traits):
+                return False
+            now_us = to_us(self._clock())
+            derived.set_traits(connection, lessons.traits, now_us)
+            derived.change_knowledge(connection, lessons.knowledge, self._owner, now_us)
+            derived.archive_facts(connection, self._options.knowledge_capacity)
+            derived.mark_analysed(connection, segment, pages)
+            return True
+
+        return await self._derive(lease, change)
+
+    async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
+        await self._derive(lease, lambda connection: derived.archive_segments(connection, segments))
+
+    # Helpers -------------------------------------------------------------------------------------------------------
+
+    def _owner(self, about: About) -> str:
+        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
+        return self._options.assistant_id if about is About.ASSISTANT else ""
+
+    async def _derive(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
+        now_us = to_us(self._clock())
+
+        def checked(connection: apsw.Connection) -> T:
+            derived.check_lease(connection, self._holder, lease, now_us)
+            return change(connection)
+
+        return await self._database.write(checked)
+
+    async def _rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        return await self._database.read(lambda connection: connection.execute(sql, parameters).fetchall())
+
+    async def _pages(self, where: str, *parameters: Any) -> list[Page]:
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - every ``where`` is a literal of this module
+        return [to_page(row) for row in await self._rows(sql, *parameters)]
+
+
+async def _space_number(database: Database, identity: str | None) -> int:
+    if identity is None:
+        return NO_SPACE
+    sql = "SELECT space FROM spaces WHERE identity = ?"
+    known = await database.read(lambda connection: connection.execute(sql, (identity,)).get)
+    if known is not None:
+        return int(known)
+
+    def change(connection: apsw.Connection) -> int:
+        connection.execute("INSERT INTO spaces (identity) VALUES (?) ON CONFLICT DO NOTHING", (identity,))
+        return int(connection.execute(sql, (identity,)).get)
+
+    return await database.write(change)
+
+
+def _known_page(connection: apsw.Connection, idempotency_key: str | None) -> str | None:
+    if idempotency_key is None:
+        return None
+    sql = "SELECT page_id FROM pages WHERE idempotency_key = ?"
+    page_id: str | None = connection.execute(sql, (idempotency_key,)).get
+    return page_id
+
+
+def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
+    occurred_us = to_us(turn.occurred_at)
+    last = connection.execute("SELECT occurred_us, session FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
+    session = 1 if last is None else last[1] + (abs(occurred_us - last[0]) > session_gap_s * 1e6)
+    page_id = new_page_id()
+    connection.execute(
+        "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
+        "user_input, agent_response) VALUES (?, ?, 'short_term', ?, ?, ?, ?, ?, ?, ?)",
+        (
+            page_id,
+            session,
+            occurred_us,
+            offset_s(turn.occurred_at),
+            added_us,
+            turn.idempotency_key,
+            turn.meta_data,
+            turn.user_input,
+            turn.agent_response,
+        ),
+    )
+    lexical.index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
+    return page_id
+
+
+def _overflow(connection: apsw.Connection, capacity: int) -> None:
+    """Move the oldest short-term pages to the backlog, first in first out."""
+    connection.execute(
+        "UPDATE pages SET tier = 'backlog' WHERE seq IN "
+        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET ?)",
+        (capacity,),
+    )
+
+
+def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> Counts:
+    def number(sql: str, *parameters: Any) -> int:
+        return int(connection.execute(sql, parameters).get or 0)
+
+    in_force = "SELECT count(*) FROM facts WHERE about = ? AND valid_until_us IS NULL AND is_archived = 0"
+    pages = number("SELECT count(*) FROM pages")
+    short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
+    backlog = number("SELECT count(*) FROM pages WHERE tier = 'backlog'")
+    oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
+    newest = connection.execute("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1").get
+    return Counts(
+        pages=pages,
+        short_term=short_term,
+        backlog=backlog,
+        mid_term=pages - short_term - backlog,
+        unembedded=number("SELECT count(*) FROM pages WHERE space < ?1 OR space > ?1", space) if space else pages,
+        segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
+        archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
+        chains=number("SELECT count(*) FROM chains"),
+        traits=number("SELECT count(*) FROM traits"),
+        user_facts=number(in_force, About.USER),
+        assistant_facts=number(in_force + " AND assistant_id = ?", About.ASSISTANT, options.assistant_id),
+        superseded_facts=number("SELECT count(*) FROM facts WHERE valid_until_us IS NOT NULL"),
+        oldest_backlog_at=None if oldest is None else from_us(oldest),
+        newest_page_added_at=None if newest is None else from_us(newest),
+    )
+
+
+def _matrix(blobs: list[bytes]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    if not blobs:
+        return np.empty((0, 0), dtype=np.float32)
+    return np.frombuffer(b"".join(blobs), dtype=np.float16).reshape(len(blobs), -1).astype(np.float32)
