@@ -41,6 +41,7 @@ _YEAR_S = 365 * 86_400
 _PROBLEMS_SHOWN = 3
 _KWARGS_DEPTH_SHOWN = 8
 _HIDDEN = "***"
+_UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -66,8 +67,7 @@ logger = logging.getLogger(__name__)
 
 def _storable_text(text: str) -> str:
     if "\x00" in text or _SURROGATE.search(text):
-        msg = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
-        raise ValueError(msg)
+        raise ValueError(_UNSTORABLE)
     return text
 
 
@@ -175,9 +175,9 @@ class Settings(BaseSettings):
         enable_decoding=False,
     )
 
-    user_id: _Name = Field("default_user", description="Whose memory this process serves; any text.")
+    user_id: _Name = Field(default="default_user", description="Whose memory this process serves; any text.")
     assistant_id: _Name = Field(
-        "default_assistant_profile", description="Which assistant the knowledge about the assistant belongs to."
+        default="default_assistant_profile", description="Which assistant the knowledge about the assistant belongs to."
     )
     data_storage_path: Annotated[Path, BeforeValidator(_folder)] = Field(
         default_factory=_default_folder,
@@ -185,67 +185,91 @@ class Settings(BaseSettings):
         "Default: the platform's user data folder.",
     )
     short_term_capacity: int = Field(
-        7, strict=True, ge=0, le=_COUNT_MAX, description="Pages kept verbatim and returned on every retrieval."
+        default=7, strict=True, ge=0, le=_COUNT_MAX, description="Pages kept verbatim and returned on every retrieval."
     )
     mid_term_capacity: int = Field(
-        200, strict=True, ge=1, le=_COUNT_MAX, description="Topic segments kept; beyond it the coldest are archived."
+        default=200,
+        strict=True,
+        ge=1,
+        le=_COUNT_MAX,
+        description="Topic segments kept; beyond it the coldest are archived.",
     )
     long_term_knowledge_capacity: int = Field(
-        100, strict=True, ge=1, le=_COUNT_MAX, description="Facts kept about the user, and as many about the assistant."
+        default=100,
+        strict=True,
+        ge=1,
+        le=_COUNT_MAX,
+        description="Facts kept about the user, and as many about the assistant.",
     )
     retrieval_queue_capacity: int = Field(
-        10, strict=True, ge=1, le=100, description="Pages returned when a call names no `max_results`."
+        default=10, strict=True, ge=1, le=100, description="Pages returned when a call names no `max_results`."
     )
     retrieval_max_tokens: int = Field(
-        2000,
+        default=2000,
         strict=True,
         ge=100,
         le=1_000_000,
         description="Tokens of a reply when a call names no `max_tokens`.",
     )
     mid_term_heat_threshold: float = Field(
-        5.0, strict=True, gt=0, description="Heat from which a segment is promoted to profile and knowledge."
+        default=5.0, strict=True, gt=0, description="Heat from which a segment is promoted to profile and knowledge."
     )
     mid_term_similarity_threshold: float = Field(
-        0.6, strict=True, ge=0, le=2, description="Cosine plus keyword overlap from which a page joins a segment."
+        default=0.6,
+        strict=True,
+        ge=0,
+        le=2,
+        description="Cosine plus keyword overlap from which a page joins a segment.",
     )
-    heat_alpha: float = Field(1.0, strict=True, ge=0, description="Weight of a segment's visits in its heat.")
-    heat_beta: float = Field(1.0, strict=True, ge=0, description="Weight of a segment's pages in its heat.")
-    heat_gamma: float = Field(1.0, strict=True, ge=0, description="Weight of a segment's recency in its heat.")
-    heat_mu_s: float = Field(1e7, strict=True, gt=0, description="Decay time of a segment's recency, seconds.")
+    heat_alpha: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's visits in its heat.")
+    heat_beta: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's pages in its heat.")
+    heat_gamma: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's recency in its heat.")
+    heat_mu_s: float = Field(default=1e7, strict=True, gt=0, description="Decay time of a segment's recency, seconds.")
     openai_api_key: SecretStr | None = Field(
-        None, description="Key of the LLM. Empty or a placeholder: memory works without an LLM."
+        default=None, description="Key of the LLM. Empty or a placeholder: memory works without an LLM."
     )
     openai_base_url: Annotated[str | None, AfterValidator(_base_url)] = Field(
-        None, repr=False, description="Address of an OpenAI-compatible API. Default: OpenAI's own."
+        default=None, repr=False, description="Address of an OpenAI-compatible API. Default: OpenAI's own."
     )
-    llm_model: _Name = Field("gpt-4o-mini", description="Name of the LLM.")
+    llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM.")
     embedding_model_name: _Name = Field(
-        "all-MiniLM-L6-v2", description="Name of the embedding model; `all-MiniLM-L6-v2` is the bundled one."
+        default="all-MiniLM-L6-v2", description="Name of the embedding model; `all-MiniLM-L6-v2` is the bundled one."
     )
     embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(_json_object)] = Field(
-        None, repr=False, description="Further arguments of the embedding model's constructor, a JSON object."
+        default=None, repr=False, description="Further arguments of the embedding model's constructor, a JSON object."
     )
     session_gap_s: float = Field(
-        1800.0, strict=True, ge=0, le=_YEAR_S, description="Silence after which a new session begins, seconds."
+        default=1800.0, strict=True, ge=0, le=_YEAR_S, description="Silence after which a new session begins, seconds."
     )
     timezone: Annotated[str, AfterValidator(_zone_name)] = Field(
-        "", description="IANA zone of times without one, like Europe/Berlin. Empty: this machine's."
+        default="", description="IANA zone of times without one, like Europe/Berlin. Empty: this machine's."
     )
     consolidation_batch_pages: int = Field(
-        10, strict=True, ge=1, le=100, description="Pages waiting from which a batch is consolidated at once."
+        default=10, strict=True, ge=1, le=100, description="Pages waiting from which a batch is consolidated at once."
     )
     consolidation_idle_s: float = Field(
-        60.0, strict=True, ge=0, le=_YEAR_S, description="Silence after which a smaller batch is consolidated, seconds."
+        default=60.0,
+        strict=True,
+        ge=0,
+        le=_YEAR_S,
+        description="Silence after which a smaller batch is consolidated, seconds.",
     )
     max_page_chars: int = Field(
-        1_000_000, strict=True, ge=1, le=100_000_000, description="Upper limit of one page, both sides, characters."
+        default=1_000_000,
+        strict=True,
+        ge=1,
+        le=100_000_000,
+        description="Upper limit of one page, both sides, characters.",
     )
     max_open_users: int = Field(
-        200, strict=True, ge=1, le=100_000, description="Users' memories held open at once; beyond it the idlest close."
+        default=200,
+        strict=True,
+        ge=1,
+        le=100_000,
+        description="Users' memories held open at once; beyond it the idlest close.",
     )
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)] = Field(
-        "INFO", description="Least severity that is logged to stderr. DEBUG logs dialogue text."
+        default="INFO", description="Least severity that is logged to stderr. DEBUG logs dialogue text."
     )
 
     @classmethod
@@ -398,7 +422,8 @@ def _read_config(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise _config_error([f"{path}: there is no such config file"]) from error
     except (OSError, ValueError) as error:
-        reason = "it is a folder" if path.is_dir() else getattr(error, "strerror", None) or "unusable path"
+        is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()  # Windows says the latter
+        reason = "it is a folder" if is_folder else getattr(error, "strerror", None) or "unusable path"
         raise _config_error([f"{path}: the config file cannot be read ({reason})"]) from error
     if len(data) > _CONFIG_FILE_MAX_BYTES:
         raise _config_error([f"{path}: over {_CONFIG_FILE_MAX_BYTES:,} bytes, this is no config file"])
@@ -519,6 +544,8 @@ def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
             phrase = f"{where} is no setting" + (f"; did you mean {nearest}?" if nearest else "")
         elif problem["type"] == "value_error":
             phrase = f"{where} {problem['ctx']['error']}"
+        elif problem["type"] == "string_unicode":
+            phrase = f"{where} {_UNSTORABLE}"
         elif problem["type"] == "literal_error":
             phrase = f"{where} must be {describe_values(name)}"
         else:

@@ -17,7 +17,7 @@ QUOTES_MAX = 3
 QUOTE_MAX_CHARS = 160
 PAGES_MAX = 200
 TOTAL_MAX_CHARS = 200_000
-SIDE_MAX_CHARS = 4_000
+SIDE_MAX_CHARS = 2_000
 USER_WEIGHT = 1.5
 COVERED_AGAIN = 0.25
 GREETING_WORDS_MAX = 12
@@ -54,7 +54,7 @@ FILLER = frozenset(
     useful user uses using usually value various via view wait wanna want wanted wanting wants watch way ways
     week weekend weekends weeks welcome well went whatever whenever wherever whether whoever whole wish within without woah wonder
     wonderful wondering word words work worked working works world worry worried worth would wow write ya yay yea year years yep yesterday yet
-    yo young yup here's i'm y'all gonna wow whoa wowza awww aww yeah hooray agreed nvm fyi
+    yo young yup last maybe noticed watching watched besides throughout stands stand super anyhow lovely normal various overall thinkin thinking doin goin bring cheers here's i'm y'all gonna wow whoa wowza awww aww yeah hooray agreed nvm fyi
     january february march april may june july august september october november december
     monday tuesday wednesday thursday friday saturday sunday
     assistant approach approaches current currently line lines list access allow allows method methods return returns
@@ -105,53 +105,58 @@ _GREETING = re.compile(
     r"|hallo|danke|bonjour|merci|hola|gracias|你好|谢谢|こんにちは|ありがとう|안녕|감사|привет|спасибо)\b",
     re.IGNORECASE,
 )
+_MARKUP = re.compile(r"\*\*|`|\]\(")
 _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What one of the two said on a page, as sentences, with how much it counts."""
+class Sentence:
+    """One sentence somebody said, the terms in it, and how much it counts."""
 
-    sentences: tuple[str, ...]
+    text: str
+    terms: frozenset[str]
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A page's two sides and the weight of each of its terms."""
+    """A page's sentences, the weight of each of its terms (stems, or runs of unspaced script), and their forms."""
 
-    sides: tuple[Side, ...]
+    sentences: tuple[Sentence, ...]
     terms: dict[str, float]
-    surfaces: dict[str, Counter[str]]
+    forms: dict[str, Counter[str]]
 
 
 def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
-    """Return a page's sentences and the weights of its terms, stems for words and runs for unspaced script."""
-    sides = tuple(
-        Side(tuple(sentences(text[:side_max_chars], with_lists=True)), weight)
-        for text, weight in ((page.user_input, USER_WEIGHT), (page.agent_response, 1.0))
-    )
+    """Return a page's sentences with the terms in them.
+
+    Args:
+        page: The page.
+        side_max_chars: How much of each side is read.
+    """
+    found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
-    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
-    bonus: dict[str, float] = {}
-    for side in sides:
-        text = "\n".join(side.sentences)
-        text = _NO_WORDS.sub(" ", text) if not text.isalpha() else text
-        called = {name.lower() for name in _CALLED.findall(text) if name[0].isupper()}
-        nouns = {word.lower() for word in _MODIFIED.findall(text)}
-        names = {word.lower() for word in _CAPITAL_INSIDE.findall(text)} - called
-        for word in _terms(text):
-            if word in called:
-                continue
-            root = stem(word)
-            counts[root] += side.weight
-            surfaces[root][word] += 1
-            bonus[root] = max(bonus.get(root, 0.0), _wordiness(word, word in nouns, word in names))
-    return Spoken(
-        sides,
-        {root: (1 + math.log(count)) * bonus[root] if count > 1 else count * bonus[root] for root, count in counts.items()},
-        dict(surfaces),
-    )
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
+    bonus: dict[str, float] = defaultdict(float)
+    for text, weight in ((page.user_input, USER_WEIGHT), (page.agent_response, 1.0)):
+        said = sentences(text[:side_max_chars], with_lists=True)
+        whole = "\n".join(said)
+        called = {name.lower() for name in _CALLED.findall(whole) if name[0].isupper()}
+        nouns = {word.lower() for word in _MODIFIED.findall(whole)}
+        names = {word.lower() for word in _CAPITAL_INSIDE.findall(whole)}
+        for sentence in said:
+            roots: set[str] = set()
+            for word in _terms(sentence):
+                if word in called:
+                    continue
+                root = stem(word)
+                roots.add(root)
+                counts[root] += weight
+                forms[root][word] += 1
+                bonus[root] = max(bonus[root], _wordiness(word, is_noun=word in nouns, is_name=word in names))
+            found.append(Sentence(sentence, frozenset(roots), weight))
+    terms = {root: bonus[root] * (1 + math.log(max(count, 1.0))) for root, count in counts.items()}
+    return Spoken(tuple(found), terms, dict(forms))
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
@@ -164,12 +169,11 @@ def make_digest(pages: Sequence[Page]) -> Digest:
 def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
     """Return the digest of pages whose words are counted already."""
     weights = topic_terms(said)
-    surfaces: dict[str, Counter[str]] = defaultdict(Counter)
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
     for page in said:
-        for root, forms in page.surfaces.items():
-            if root in weights:
-                surfaces[root].update(forms)
-    keywords = tuple(dict.fromkeys(_shown(surfaces[root]) for root in weights))
+        for root in weights.keys() & page.forms.keys():
+            forms[root].update(page.forms[root])
+    keywords = tuple(dict.fromkeys(_shown(forms[root]) for root in weights))
     quotes = [shorten(quote, QUOTE_MAX_CHARS) for quote in _representative(said, weights)]
     if not quotes:
         quotes = [shorten(plain(page.text), QUOTE_MAX_CHARS) for page in pages[:1]]
@@ -201,6 +205,7 @@ def is_question(sentence: str) -> bool:
 
 
 def _terms(text: str) -> list[str]:
+    text = _NO_WORDS.sub(" ", text)
     found = [word for word in content_words(text) if not is_unspaced(word) and _is_telling(word)]
     if not text.isascii():
         for run in _RUN.findall(text):
@@ -234,7 +239,7 @@ def _unspaced_terms(run: str) -> list[str]:
     return terms
 
 
-def _wordiness(word: str, is_noun: bool, is_name: bool) -> float:
+def _wordiness(word: str, *, is_noun: bool, is_name: bool) -> float:
     if not word.isascii():
         return 1.0
     weight = 1.0 + 0.4 * is_noun + 0.3 * is_name
@@ -282,15 +287,13 @@ def _representative(said: Sequence[Spoken], weights: dict[str, float]) -> list[s
 
 
 def _candidates(said: Sequence[Spoken], weights: dict[str, float]) -> list[_Candidate]:
-    found: list[_Candidate] = []
-    for number, page in enumerate(said):
-        shown = {form: root for root in weights for form in page.surfaces.get(root, ())}
-        for side in page.sides:
-            for text in side.sentences:
-                lower = text.lower()
-                terms = frozenset(root for form, root in shown.items() if form in lower)
-                found.append(_Candidate(len(found), number, text, terms, side.weight * _fitness(text)))
-    return found
+    sayings = ((number, sentence) for number, page in enumerate(said) for sentence in page.sentences)
+    return [
+        _Candidate(
+            order, number, sentence.text, sentence.terms & weights.keys(), sentence.weight * _fitness(sentence.text)
+        )
+        for order, (number, sentence) in enumerate(sayings)
+    ]
 
 
 def _fitness(text: str) -> float:
@@ -300,6 +303,6 @@ def _fitness(text: str) -> float:
         factor *= 0.3
     if size <= GREETING_WORDS_MAX and _GREETING.match(text) is not None:
         factor *= 0.4
-    if text.endswith(":"):
+    if text.endswith(":") or _MARKUP.search(text) is not None:
         factor *= 0.4
     return factor

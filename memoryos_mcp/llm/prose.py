@@ -13,7 +13,6 @@ _FENCE = re.compile(r"(`{3}|~{3}).*?(?:\1|\Z)", re.DOTALL)
 _RECALLED = re.compile(r"<(memory|memories)\b[^<>]{0,200}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
 _QUOTED_OR_TABLE = re.compile(r"^\s*(?:>|\||[-=+|: ]{4,}$)|\|.*\|")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•–]|#{1,6}|\(?\d{1,3}[.)]|\[[ x]?\])\s+")
-_MARKUP = re.compile(r"\*\*|__(?=\w)|(?<=\w)__")
 _CODE_LINE = re.compile(
     r"[{};]\s*$|^\s*(?:def|class|import|from \S+ import|return|const|let|var|function|public|SELECT|#include|@\w+)\b.*[(){}=;:*]"
     r"|^\s*\S+\s*[=:]{1,2}=?\s*[\[{(\"']|=>|->\s*\S+\s*\{|</\w+>"
@@ -22,6 +21,8 @@ _ENDS_SENTENCE = re.compile(r"[.!?:;…。！？：；]['\"”’)\]]*$")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SPACE = re.compile(r"\s+")
+# Words that end sentences in chats, and that sentencex takes for abbreviations (Maine, Idaho, ...).
+_NO_ABBREVIATION = re.compile(r"(?:(?<=\bme\.)|(?<=\bok\.)|(?<=\bOK\.)|(?<=\bart\.)|(?<=\bHR\.)) (?=[A-Z])")
 ELLIPSIS = "…"
 
 
@@ -92,7 +93,9 @@ def _split(line: str) -> list[str]:
     from sentencex import segment
 
     parts = (plain(part) for part in segment(_language(line), line))
-    return [part for part in parts if any(char.isalnum() for char in part)]
+    return [
+        piece for part in parts for piece in _NO_ABBREVIATION.split(part) if any(char.isalnum() for char in piece)
+    ]
 
 
 def _language(line: str) -> str:

@@ -1,0 +1,128 @@
+"""Background loops: work that goes on while callers are served. The one place that makes tasks."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from memoryos_mcp.errors import LeaseLostError, MemoryOSError
+from memoryos_mcp.storage import Lease, Store
+
+logger = logging.getLogger(__name__)
+
+FIRST_BACKOFF_S = 1.0
+LONGEST_BACKOFF_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a loop fares.
+
+    Attributes:
+        failed_attempts: Failures in a row; 0 after a success.
+        last_error: The last failure's text, kept after a success; None if there never was one.
+        last_error_at: When that was.
+    """
+
+    failed_attempts: int = 0
+    last_error: str | None = None
+    last_error_at: datetime | None = None
+
+
+class BackgroundLoop:
+    """Does a step of work again and again: at once while there is more, else when woken or after a while.
+
+    A failed step is tried again after a growing pause; a failure never ends the loop.
+    """
+
+    def __init__(
+        self, name: str, step: Callable[[], Awaitable[bool]], *, poll_s: float, clock: Callable[[], datetime]
+    ) -> None:
+        self.name = name
+        self.health = Health()
+        self._step = step
+        self._poll_s = poll_s
+        self._clock = clock
+        self._awake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, with a first step at once."""
+        self._awake.set()
+        self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
+
+    def wake(self) -> None:
+        """Do a step soon."""
+        self._awake.set()
+
+    async def close(self) -> None:
+        """Cancel the loop and wait until it has ended; a transaction that runs is finished first."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            pause_s = await self._try_step()
+            if pause_s > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._awake.wait(), pause_s)
+
+    async def _try_step(self) -> float:
+        """Do one step and return the pause until the next, seconds."""
+        self._awake.clear()
+        try:
+            has_more = await self._step()
+        except LeaseLostError:
+            return self._poll_s
+        except MemoryOSError as error:
+            return self._failed(error)
+        except Exception as error:
+            logger.exception("%s: unexpected failure", self.name)
+            return self._failed(error)
+        if self.health.failed_attempts:
+            self.health = Health(0, self.health.last_error, self.health.last_error_at)
+        return 0.0 if has_more else self._poll_s
+
+    def _failed(self, error: Exception) -> float:
+        attempts = self.health.failed_attempts + 1
+        text = str(error) if isinstance(error, MemoryOSError) else f"unexpected {type(error).__name__}"
+        self.health = Health(attempts, text, self._clock())
+        pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
+        logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
+        # A wake-up that came during the failed step must not turn the pause into a busy loop.
+        self._awake.clear()
+        return pause_s
+
+
+class LeaseKeeper:
+    """Shares one user's lease among this process's loops: taken with the first, given back with the last."""
+
+    def __init__(self, store: Store, ttl_s: float) -> None:
+        self._store = store
+        self._ttl_s = ttl_s
+        self._lock = asyncio.Lock()
+        self._holders = 0
+        self._lease: Lease | None = None
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[Lease | None]:
+        """Yield the lease, or None while another process holds it."""
+        async with self._lock:
+            lease = self._lease = await self._store.take_lease(self._ttl_s)
+            self._holders += 1
+        try:
+            yield lease
+        finally:
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        async with self._lock:
+            self._holders -= 1
+            lease = self._lease
+            if self._holders == 0 and lease is not None:
+                self._lease = None
+                await self._store.release_lease(lease)

@@ -1,0 +1,6 @@
+"""Consolidation: short-term pages become mid-term segments, and those become profile and knowledge.
+
+`embedding` gives pages their vectors, `organising` files the backlog under chains and segments, `promotion` reads hot
+segments for profile and knowledge. Each is a step that a background loop repeats: it reads, computes without any
+lock, and commits in one transaction that checks what it was computed from.
+"""

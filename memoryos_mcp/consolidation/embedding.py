@@ -1,0 +1,59 @@
+"""Embedding: every page, fact and segment gets a vector of the current embedder."""
+
+from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.segments import mean_vector
+from memoryos_mcp.storage import Lease, Store
+
+# One transaction's worth: small enough that a kill repeats little, large enough to batch well.
+PAGES_PER_STEP = 16
+FACTS_PER_STEP = 32
+SEGMENT_SAMPLE_PAGES = 200
+
+
+class Embedding:
+    """Finds what has no vector and gives it one."""
+
+    def __init__(self, store: Store, embedder: Embedder) -> None:
+        self._store = store
+        self._embedder = embedder
+
+    async def has_work(self) -> bool:
+        """Whether anything waits for a vector."""
+        if await self._store.unembedded(1) or await self._store.unembedded_facts(1):
+            return True
+        return any(segment.vector is None for segment in await self._store.segments())
+
+    async def step(self, lease: Lease) -> bool:
+        """Embed one batch.
+
+        Returns:
+            Whether there is more.
+
+        Raises:
+            ModelError: The model failed; nothing was written.
+        """
+        pages = await self._store.unembedded(PAGES_PER_STEP)
+        if pages:
+            windows = await self._embedder.embed_whole([page.text for page in pages])
+            by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
+            await self._store.set_page_vectors(lease, by_seq)
+            return True
+        facts = await self._store.unembedded_facts(FACTS_PER_STEP)
+        if facts:
+            vectors = await self._embedder.embed([fact.text for fact in facts], kind=TextKind.PASSAGE)
+            await self._store.set_fact_vectors(lease, {f.fact: v for f, v in zip(facts, vectors, strict=True)})
+            return True
+        return await self._embed_segment(lease)
+
+    async def _embed_segment(self, lease: Lease) -> bool:
+        """Give one segment that was made without vectors the mean of its pages'."""
+        for segment in await self._store.segments():
+            if segment.vector is not None:
+                continue
+            pages = await self._store.segment_pages(segment.segment, only_unanalysed=False, limit=SEGMENT_SAMPLE_PAGES)
+            vector = mean_vector([v.vector for v in await page_views(self._store, pages) if v.vector is not None])
+            if vector is not None:
+                await self._store.set_segment_vectors(lease, {segment.segment: vector})
+                return True
+        return False

@@ -1,0 +1,14 @@
+"""Pages as an analyst sees them: with the mean of their windows' vectors."""
+
+from collections.abc import Sequence
+
+from memoryos_mcp.llm import PageView
+from memoryos_mcp.pages import Page
+from memoryos_mcp.segments import mean_vector
+from memoryos_mcp.storage import Store
+
+
+async def page_views(store: Store, pages: Sequence[Page]) -> list[PageView]:
+    """Return the pages with their vectors, in the same order."""
+    vectors = {entry.seq: entry.vectors for entry in await store.page_vectors([page.seq for page in pages])}
+    return [PageView(page=page, vector=mean_vector(list(vectors[page.seq]))) for page in pages]

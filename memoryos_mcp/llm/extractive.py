@@ -1,0 +1,191 @@
+"""The analyst without an LLM: it groups, counts and quotes, and never says what nobody said.
+
+It stands in when no key is given and when the LLM is out of reach. What it finds is plainer than what an LLM
+finds, but it costs milliseconds, works without vectors, and each of its sentences can be looked up in a page.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from anyio import CapacityLimiter, to_thread
+
+from memoryos_mcp.knowledge import Fact
+from memoryos_mcp.llm import Digest, Lessons, Organised, PageView, Topic
+from memoryos_mcp.llm.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
+from memoryos_mcp.llm.statements import learn_knowledge
+from memoryos_mcp.llm.tastes import learn_traits
+from memoryos_mcp.pages import Page
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Vector, mean_vector, segment_match
+from memoryos_mcp.terms import stems, words
+
+TOPIC_THRESHOLD = 0.6
+"""``mid_term_similarity_threshold`` of the paper."""
+
+# Two pages of different sessions have a cosine over 0.42 once in five times (MiniLM, English chats), neighbours in
+# a session two times in three; a follow-up needs less, an answer to a question something between.
+CONTINUES_COSINE = 0.42
+ANSWERS_COSINE = 0.3
+FOLLOWS_UP_COSINE = 0.15
+# Share of the shorter page's stems that the other has too, for pages without vectors.
+CONTINUES_OVERLAP = 0.34
+ANSWERS_OVERLAP = 0.2
+SHARED_STEMS_MIN = 2
+FOLLOW_UP_WORDS_MAX = 14
+CONTINUES_BONUS = 0.15
+# Without vectors the chain is most of what there is to go by.
+CONTINUES_BONUS_WORDS_ONLY = 0.5
+PAGE_TERMS_MAX = 12
+HEAD_CHARS = 4_000
+
+_FOLLOW_UP = re.compile(
+    r"(?:it|its|it['’]s|that|that['’]s|this|these|those|they|they['’]re|he|she|them|both|yes|yeah|yep|no|nope|ok|okay|sure|exactly"
+    r"|totally|definitely|absolutely|agreed|same|also|and|but|so|or|because|what about|how about|how so|why|which (?:one|of)|really"
+    r"|got it|thanks|thank you|haha|lol|wow|cool|great|nice|awesome|sounds good|go on|what else|tell me more|in that case"
+    r"|ja|nein|und|aber|danke|oui|non|et|merci|sí|si|y|gracias|да|нет|спасибо)\b"
+    r"|(?:是的|好的|对|那|这|它|为什么|谢谢|はい|いいえ|それ|そう|でも|ありがとう|네|아니|그럼|그래|그거|고마워)",
+    re.IGNORECASE,
+)
+
+
+class ExtractiveAnalyst:
+    """An ``Analyst`` that needs no model, no network and no vectors, and gives equal answers to equal questions.
+
+    Args:
+        topic_threshold: Least ``segment_match`` of a page with the topic it joins, 0 to 2.
+        limiter: Bounds the threads that its work runs in; None shares the process's.
+    """
+
+    def __init__(self, *, topic_threshold: float = TOPIC_THRESHOLD, limiter: CapacityLimiter | None = None) -> None:
+        self._topic_threshold = topic_threshold
+        self._limiter = limiter
+
+    @property
+    def name(self) -> str:
+        """Who it is; kept beside what it wrote."""
+        return "extractive"
+
+    async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+        """Find the chains and topics of a batch; never fails. See ``Analyst.organise``."""
+        work = partial(organise, batch, before, topic_threshold=self._topic_threshold)
+        return await to_thread.run_sync(work, limiter=self._limiter)
+
+    async def digest(self, pages: Sequence[PageView]) -> Digest:
+        """Return the leading keywords and one to three sentences of the pages, verbatim; never fails."""
+        return await to_thread.run_sync(make_digest, [view.page for view in pages], limiter=self._limiter)
+
+    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+        """Return what the user said of themselves, verbatim, and how often they spoke of what; never fails."""
+        return await to_thread.run_sync(learn, [view.page for view in pages], traits, facts, limiter=self._limiter)
+
+
+def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    """Return the changes that pages make to profile and knowledge."""
+    return Lessons(traits=learn_traits(pages, traits), knowledge=learn_knowledge(pages, facts))
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """A topic in the making."""
+
+    members: list[int] = field(default_factory=list)
+    vector: Vector | None = None
+    terms: frozenset[str] = frozenset()
+
+
+def organise(
+    batch: Sequence[PageView], before: PageView | None, *, topic_threshold: float = TOPIC_THRESHOLD
+) -> Organised:
+    """Return which pages continue the one before them, and the batch's topics in order of their first page.
+
+    A page joins the topic it matches best, if the match reaches the threshold; then topics that match each other
+    as well are made one.
+
+    Args:
+        batch: Pages in order of arrival.
+        before: The page that arrived just before the first, if there is one.
+        topic_threshold: Least ``segment_match``, 0 to 2.
+    """
+    said = [spoken(view.page) for view in batch]
+    continues = [
+        previous is not None and is_continuing(previous, view)
+        for previous, view in zip((before, *batch), batch, strict=False)
+    ]
+    groups: list[_Group] = []
+    home: dict[int, _Group] = {}
+    for number, view in enumerate(batch):
+        terms = frozenset(topic_terms([said[number]], PAGE_TERMS_MAX))
+        group = None
+        best = topic_threshold
+        for candidate in groups:
+            match = segment_match(candidate.vector, candidate.terms, view.vector, terms)
+            if continues[number] and home.get(number - 1) is candidate:
+                match += CONTINUES_BONUS if view.vector is not None else CONTINUES_BONUS_WORDS_ONLY
+                match = max(match, topic_threshold) if not terms else match
+            if match >= best:
+                group, best = candidate, match
+        if group is None:
+            group = _Group()
+            groups.append(group)
+        _fill(group, [*group.members, number], batch, said)
+        home[number] = group
+    _merge(groups, batch, said, topic_threshold)
+    return Organised(
+        continues=frozenset(view.page.seq for view, is_next in zip(batch, continues, strict=True) if is_next),
+        topics=tuple(_topic(group, batch, said) for group in groups),
+    )
+
+
+def is_continuing(previous: PageView, view: PageView) -> bool:
+    """Whether a page carries on what the page just before it was about.
+
+    Both are of one session, and they are alike, or the later one answers or follows up the earlier.
+    """
+    if previous.page.session != view.page.session:
+        return False
+    asked = is_question(previous.page.agent_response.rstrip()[-200:])
+    answers = asked and bool(view.page.user_input.strip())
+    follows_up = _is_follow_up(view.page.user_input)
+    if previous.vector is not None and view.vector is not None:
+        needed = FOLLOWS_UP_COSINE if follows_up else ANSWERS_COSINE if answers else CONTINUES_COSINE
+        return float(previous.vector @ view.vector) >= needed
+    if follows_up:
+        return True
+    left, right = (set(stems(text[:HEAD_CHARS])) for text in (previous.page.text, view.page.text))
+    shared = len(left & right)
+    needed = ANSWERS_OVERLAP if answers else CONTINUES_OVERLAP
+    return shared >= SHARED_STEMS_MIN and shared / min(len(left), len(right)) >= needed
+
+
+def _is_follow_up(user_input: str) -> bool:
+    text = user_input.strip()[:HEAD_CHARS]
+    return bool(text) and _FOLLOW_UP.match(text) is not None and len(words(text)) <= FOLLOW_UP_WORDS_MAX
+
+
+def _fill(group: _Group, members: list[int], batch: Sequence[PageView], said: Sequence[Spoken]) -> None:
+    group.members = members
+    group.vector = mean_vector([vector for number in members if (vector := batch[number].vector) is not None])
+    group.terms = frozenset(topic_terms((said[number] for number in members), PAGE_TERMS_MAX))
+
+
+def _merge(groups: list[_Group], batch: Sequence[PageView], said: Sequence[Spoken], threshold: float) -> None:
+    left = 0
+    while left < len(groups):
+        group = groups[left]
+        others = groups[left + 1 :]
+        matches = [segment_match(group.vector, group.terms, other.vector, other.terms) for other in others]
+        best = max(range(len(others)), key=matches.__getitem__, default=None)
+        if best is None or matches[best] < threshold:
+            left += 1
+            continue
+        _fill(group, sorted(group.members + others[best].members), batch, said)
+        groups.remove(others[best])
+
+
+def _topic(group: _Group, batch: Sequence[PageView], said: Sequence[Spoken]) -> Topic:
+    pages = [batch[number].page for number in group.members]
+    return Topic(
+        digest=digest_of(pages, [said[number] for number in group.members]), pages=tuple(page.seq for page in pages)
+    )

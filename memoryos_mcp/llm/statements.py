@@ -1,0 +1,1 @@
+def learn_knowledge(pages, facts): return ()

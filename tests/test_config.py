@@ -1,0 +1,663 @@
+"""Settings: where they come from, what is refused and how it is said, what is never shown."""
+
+import json
+import logging
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from memoryos_mcp.config import Settings, check_data_folder, describe_values, load_settings
+from memoryos_mcp.errors import ConfigError
+
+ROOT = Path(__file__).parent.parent
+SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; what must never be shown
+NAMES = list(Settings.model_fields)
+NUMBERS = [name for name in NAMES if Settings.model_fields[name].annotation in (int, float)]
+REFERENCE_CONFIG = {
+    "user_id": "test_user",
+    "openai_api_key": "your-api-key",
+    "openai_base_url": "https://api.openai.com/v1",
+    "data_storage_path": "./memoryos_data",
+    "assistant_id": "default_assistant_profile",
+    "short_term_capacity": 10,
+    "mid_term_capacity": 2000,
+    "long_term_knowledge_capacity": 100,
+    "retrieval_queue_capacity": 7,
+    "mid_term_heat_threshold": 5.0,
+    "mid_term_similarity_threshold": 0.6,
+    "llm_model": "gpt-4o-mini",
+    "embedding_model_name": "all-MiniLM-L6-v2",
+    "embedding_model_kwargs": None,
+}
+
+ConfigWriter = Callable[[object], Path]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.upper().startswith("MEMORYOS_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ConfigWriter:
+    def write(content: object) -> Path:
+        path = tmp_path / "config.json"
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+def refusal(config_file: Path | None = None, **overrides: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(config_file, overrides)
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
+
+
+# Where settings come from
+
+
+def test_without_any_source_the_defaults_are_the_papers() -> None:
+    settings = load_settings(None, {})
+    assert settings.short_term_capacity == 7
+    assert settings.mid_term_capacity == 200
+    assert settings.long_term_knowledge_capacity == 100
+    assert settings.mid_term_heat_threshold == 5.0
+    assert settings.mid_term_similarity_threshold == 0.6
+    assert settings.retrieval_queue_capacity == 10
+    assert (settings.heat_alpha, settings.heat_beta, settings.heat_gamma, settings.heat_mu_s) == (1.0, 1.0, 1.0, 1e7)
+
+
+def test_the_environment_outweighs_the_file_and_a_flag_outweighs_both(
+    config: ConfigWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config({"short_term_capacity": 1, "mid_term_capacity": 1, "retrieval_queue_capacity": 1})
+    monkeypatch.setenv("MEMORYOS_MID_TERM_CAPACITY", "2")
+    monkeypatch.setenv("MEMORYOS_RETRIEVAL_QUEUE_CAPACITY", "2")
+    settings = load_settings(path, {"retrieval_queue_capacity": 3})
+    assert settings.short_term_capacity == 1
+    assert settings.mid_term_capacity == 2
+    assert settings.retrieval_queue_capacity == 3
+
+
+def test_a_flag_that_was_not_given_leaves_the_file_in_force(config: ConfigWriter) -> None:
+    assert load_settings(config({"user_id": "ada"}), {"user_id": None}).user_id == "ada"
+
+
+def test_the_references_config_loads_unchanged(config: ConfigWriter, tmp_path: Path) -> None:
+    settings = load_settings(config(REFERENCE_CONFIG), {})
+    assert settings.mid_term_capacity == 2000
+    assert settings.retrieval_queue_capacity == 7
+    assert settings.data_storage_path == tmp_path / "memoryos_data"
+    assert settings.uses_bundled_embedder
+    assert not settings.has_llm
+
+
+@pytest.mark.parametrize("kwargs", [None, {}, {"device": "cpu"}])
+def test_embedding_model_kwargs_may_be_null_or_an_object(
+    config: ConfigWriter, kwargs: dict[str, object] | None
+) -> None:
+    assert load_settings(config({"embedding_model_kwargs": kwargs}), {}).embedding_model_kwargs == kwargs
+
+
+def test_null_means_the_default_for_every_key(config: ConfigWriter) -> None:
+    assert load_settings(config(dict.fromkeys(NAMES)), {}) == load_settings(None, {})
+
+
+def test_an_empty_variable_counts_as_not_set(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = config({"short_term_capacity": 3, "user_id": "ada"})
+    for name in NAMES:
+        monkeypatch.setenv(f"MEMORYOS_{name.upper()}", "")
+    settings = load_settings(path, {})
+    assert (settings.short_term_capacity, settings.user_id) == (3, "ada")
+
+
+def test_a_variable_names_the_config_file_unless_a_flag_does(
+    config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYOS_CONFIG", str(config({"user_id": "from the variable"})))
+    other = tmp_path / "other.json"
+    other.write_text('{"user_id": "from the flag"}', encoding="utf-8")
+    assert load_settings(None, {}).user_id == "from the variable"
+    assert load_settings(other, {}).user_id == "from the flag"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("short_term_capacity", "0", 0),
+        ("max_page_chars", "1e6", 1_000_000),
+        ("heat_mu_s", "2e6", 2e6),
+        ("consolidation_idle_s", "5", 5.0),
+        ("user_id", "12345", "12345"),
+        ("log_level", "debug", "DEBUG"),
+        ("embedding_model_kwargs", '{"device": "cpu"}', {"device": "cpu"}),
+    ],
+)
+def test_the_text_of_a_variable_or_flag_is_parsed(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, value: object
+) -> None:
+    assert getattr(load_settings(None, {name: text}), name) == value
+    monkeypatch.setenv(f"MEMORYOS_{name.upper()}", text)
+    assert getattr(load_settings(None, {}), name) == value
+
+
+def test_settings_are_read_only_and_made_from_their_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYOS_USER_ID", "from the environment")
+    settings = Settings(short_term_capacity=3)
+    assert (settings.short_term_capacity, settings.user_id) == (3, "default_user")
+    with pytest.raises(ValidationError):
+        settings.user_id = "other"
+
+
+# The data folder's path
+
+
+def test_the_default_folder_is_the_platforms_and_never_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = load_settings(None, {}).data_storage_path
+    assert folder.is_absolute()
+    assert folder.name == "memoryos-mcp"
+    assert tmp_path not in folder.parents
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG folders are Linux's")
+def test_an_account_without_a_home_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", "not-absolute")
+    assert "data_storage_path" in refusal()
+
+
+def test_a_tilde_is_expanded_from_every_source(
+    config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    assert load_settings(config({"data_storage_path": "~/memory"}), {}).data_storage_path == home / "memory"
+    assert load_settings(None, {"data_storage_path": Path("~/memory")}).data_storage_path == home / "memory"
+    monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", "~/memory")
+    assert load_settings(None, {}).data_storage_path == home / "memory"
+
+
+def test_a_relative_folder_starts_at_the_config_file_whoever_names_it(
+    config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config({"data_storage_path": "memory"})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert load_settings(path, {}).data_storage_path == tmp_path / "memory"
+    assert load_settings(Path("../config.json"), {}).data_storage_path.resolve() == (tmp_path / "memory").resolve()
+    assert load_settings(path, {"data_storage_path": "flag"}).data_storage_path == tmp_path / "flag"
+    monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", "variable")
+    assert load_settings(path, {}).data_storage_path == tmp_path / "variable"
+
+
+def test_a_relative_folder_starts_at_the_working_directory_without_a_config_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings(None, {"data_storage_path": "flag"}).data_storage_path == tmp_path / "flag"
+
+
+@pytest.mark.parametrize("path", ["", "  ", "C:\new", "a\x00b", "\ud800", "~nobody-of-this-name/x"])
+def test_a_folder_that_cannot_be_one_is_refused(config: ConfigWriter, path: str) -> None:
+    assert "config.json: data_storage_path" in refusal(config({"data_storage_path": path}))
+
+
+# What is refused, and how it is said
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_known_name(config: ConfigWriter) -> None:
+    path = config({"short_term_capasity": 3})
+    assert refusal(path) == f"{path}: short_term_capasity is no setting; did you mean short_term_capacity?"
+    assert "did you mean openai_api_key?" in refusal(config({"api-key": "x"}))
+    assert refusal(config({"qqq": 1})).endswith("qqq is no setting")
+    assert "no setting" in refusal(config({"qqq": None}))
+
+
+def test_an_unknown_flag_is_refused() -> None:
+    assert refusal(user="ada") == "user is no setting; did you mean user_id?"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("short_term_capacity", -1, "must be a whole number from 0 to 1,000,000,000, not -1"),
+        ("short_term_capacity", "7", "must be a whole number from 0 to 1,000,000,000, not a text"),
+        ("short_term_capacity", 7.0, "must be a whole number from 0 to 1,000,000,000, not 7.0"),
+        ("short_term_capacity", True, "must be a whole number from 0 to 1,000,000,000, not true"),
+        ("short_term_capacity", 10**30, "not a number of over 15 digits"),
+        ("mid_term_capacity", 0, "must be a whole number from 1"),
+        ("long_term_knowledge_capacity", 0, "must be a whole number from 1"),
+        ("retrieval_queue_capacity", 101, "must be a whole number from 1 to 100, not 101"),
+        ("retrieval_max_tokens", 99, "must be a whole number from 100 to 1,000,000, not 99"),
+        ("mid_term_heat_threshold", 0, "must be a number above 0, not 0"),
+        ("mid_term_heat_threshold", True, "must be a number above 0, not true"),
+        ("mid_term_similarity_threshold", 2.1, "must be a number from 0 to 2, not 2.1"),
+        ("heat_alpha", -0.5, "must be a number of 0 or more, not -0.5"),
+        ("heat_mu_s", 0, "must be a number above 0, not 0"),
+        ("consolidation_batch_pages", 101, "must be a whole number from 1 to 100, not 101"),
+        ("consolidation_idle_s", -1, "must be a number from 0"),
+        ("max_page_chars", 0, "must be a whole number from 1"),
+        ("max_open_users", 0, "must be a whole number from 1"),
+        ("user_id", "", "must be a text of 1 to 1,000 characters, not an empty text"),
+        ("user_id", " \n", "is blank"),
+        ("user_id", "x" * 1001, "not a text of 1,001 characters"),
+        ("user_id", 7, "must be a text of 1 to 1,000 characters, not 7"),
+        ("user_id", "\ud800", "surrogate"),
+        ("llm_model", " ", "is blank"),
+        ("openai_api_key", 5, "must be a text, not 5"),
+        ("openai_base_url", "api.openai.com", "is no address"),
+        ("openai_base_url", "ftp://x/y", "is no address"),
+        ("openai_base_url", "http://x:99999", "is no address"),
+        ("openai_base_url", "http://[::1", "is no address"),
+        ("embedding_model_kwargs", [1], "must be a JSON object or null, not a list"),
+        ("embedding_model_kwargs", {"a": "\ud800"}, "is not plain JSON"),
+        ("timezone", "Europe/Berln", "is no IANA time zone; did you mean Europe/Berlin?"),
+        ("timezone", "europe-berlin", "did you mean Europe/Berlin?"),
+        ("timezone", "/etc/passwd", "is no IANA time zone"),
+        ("timezone", "Europe", "is no IANA time zone"),
+        ("timezone", "x" * 5000, "is no IANA time zone"),
+        ("log_level", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(
+    config: ConfigWriter, name: str, value: object, shown: str
+) -> None:
+    path = config({name: value})
+    line = refusal(path)
+    assert line.startswith(f"{path}: {name} ")
+    assert shown in line
+
+
+@pytest.mark.parametrize("text", ["true", "seven", "7.5", "nan", "inf", "[7]", "null"])
+def test_a_variable_that_is_no_whole_number_is_refused_by_its_own_name(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPACITY", text)
+    assert refusal().startswith("MEMORYOS_SHORT_TERM_CAPACITY must be a whole number from 0 ")
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999", "true"])
+def test_a_number_that_is_not_finite_is_refused_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("MEMORYOS_HEAT_MU_S", text)
+    assert refusal().startswith("MEMORYOS_HEAT_MU_S must be a number above 0, not ")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [True, False, "7", float("nan"), float("inf"), [], {}])
+def test_no_number_is_taken_from_another_kind_of_value(name: str, value: object) -> None:
+    with pytest.raises(ValidationError):
+        Settings(**{name: value})  # type: ignore[arg-type]  # what is tried is the wrong type
+
+
+def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
+    line = refusal(config({"short_term_capacity": -1, "mid_term_capacity": 0, "a": 1, "b": 2, "c": 3}))
+    assert "short_term_capacity must" in line
+    assert "mid_term_capacity must" in line
+    assert line.endswith("and 2 more")
+
+
+# The file itself
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"", "not JSON at line 1, column 1"),
+        (b'{\n  "user_id": "a",\n}', "not JSON at line 3, column 1"),
+        (b'{"data_storage_path": "C:\\Users\\me"}', "write a backslash twice"),
+        (b"[]", "holds a list; a config file is one JSON object"),
+        (b"null", "holds null"),
+        (b'{"user_id": "\xff"}', "not UTF-8 at byte 13"),
+        ('{"user_id": "a"}'.encode("utf-16"), "not UTF-8 at byte 0"),
+        (b'{"user_id": "a", "user_id": "b"}', "user_id stands there twice"),
+        (b'{"heat_mu_s": NaN}', "holds NaN"),
+        (b'{"heat_mu_s": -Infinity}', "holds -Infinity"),
+        (b'{"heat_mu_s": 1e999}', "beyond the range"),
+        (b'{"heat_mu_s": ' + b"9" * 5000 + b"}", "over 300 digits"),
+        (b"[" * 100_000, "nested too deep"),
+        (b" " * 2_000_000, "over 1,048,576 bytes"),
+    ],
+)
+def test_a_file_that_is_no_config_is_refused_in_one_line(config: ConfigWriter, content: bytes, shown: str) -> None:
+    path = config(content)
+    line = refusal(path)
+    assert line.startswith(f"{path}: ")
+    assert shown in line
+
+
+def test_a_file_with_a_byte_order_mark_loads(config: ConfigWriter) -> None:
+    assert load_settings(config('{"user_id": "Ádám"}'.encode("utf-8-sig")), {}).user_id == "Ádám"
+
+
+def test_a_missing_file_a_folder_and_an_unusable_path_are_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.json") == f"{tmp_path / 'none.json'}: there is no such config file"
+    assert "it is a folder" in refusal(tmp_path)
+    assert "cannot be read" in refusal(tmp_path / "a\x00b\nc")
+    assert "cannot be read" in refusal(tmp_path / ("x" * 5000))
+    assert "write the whole path" in refusal(Path("~nobody-of-this-name/config.json"))
+
+
+# The environment
+
+
+def test_an_unknown_variable_is_only_warned_of_with_the_nearest_name(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPASITY", SECRET)
+    monkeypatch.setenv("MEMORYOS_QQQ", SECRET)
+    for known in ("EVAL_DATA", "INSPECTOR", "CONFIG"):
+        monkeypatch.setenv(f"MEMORYOS_{known}", "")
+    with caplog.at_level(logging.WARNING):
+        assert load_settings(None, {}) == Settings()
+    assert caplog.messages == [
+        "environment variable MEMORYOS_QQQ is no setting and is ignored",
+        "environment variable MEMORYOS_SHORT_TERM_CAPASITY is no setting and is ignored; "
+        "did you mean MEMORYOS_SHORT_TERM_CAPACITY?",
+    ]
+
+
+# What the settings say
+
+
+def test_the_zone_is_the_named_one_or_the_machines() -> None:
+    assert Settings().zone is None
+    assert Settings(timezone="  ").zone is None
+    zone = load_settings(None, {"timezone": "Asia/Kathmandu"}).zone
+    assert datetime(2026, 5, 8, tzinfo=UTC).astimezone(zone).utcoffset() == timedelta(hours=5, minutes=45)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "  ",
+        "your-api-key",
+        "YOUR_API_KEY",
+        "your key here",
+        "sk-...",
+        "sk-…",
+        "sk-",
+        "sk-xxxx",
+        "sk-your-key",
+        "<your key>",
+        "<OPENAI_API_KEY>",
+        "${OPENAI_API_KEY}",
+        "${user_config.api_key}",
+        "{{key}}",
+        "%OPENAI_API_KEY%",
+        "xxx",
+        "XXXX",
+        "***",
+        "changeme",
+        "CHANGE_ME",
+        "api-key",
+        "insert-your-key",
+        "你的密钥",
+    ],
+)
+def test_a_placeholder_is_no_llm(key: str) -> None:
+    assert not Settings(openai_api_key=SecretStr(key)).has_llm
+    assert Settings(openai_api_key=SecretStr(key)).public()["openai_api_key"] == "not set"
+
+
+@pytest.mark.parametrize("key", [SECRET, "sk-1234", "EMPTY", "ollama", "lm-studio", "a" * 64, f" {SECRET}\n"])
+def test_a_key_is_an_llm(key: str) -> None:
+    settings = load_settings(None, {"openai_api_key": key})
+    assert settings.has_llm
+    assert settings.public()["openai_api_key"] == "set"
+
+
+def test_no_key_is_no_llm_wherever_the_api_is() -> None:
+    assert not load_settings(None, {"openai_base_url": "http://localhost:11434/v1"}).has_llm
+
+
+@pytest.mark.parametrize("url", ["", " ", "your-base-url", "<url>", None])
+def test_a_blank_or_placeholder_address_is_openais_own(config: ConfigWriter, url: str | None) -> None:
+    assert load_settings(config({"openai_base_url": url}), {}).openai_base_url is None
+
+
+@pytest.mark.parametrize(
+    ("name", "is_bundled"),
+    [
+        ("all-MiniLM-L6-v2", True),
+        ("sentence-transformers/all-MiniLM-L6-v2", True),
+        ("ALL-minilm-l6-V2", True),
+        ("bundled", True),
+        ("BAAI/bge-m3", False),
+        ("all-MiniLM-L12-v2", False),
+    ],
+)
+def test_the_bundled_embedder_goes_by_its_models_names(name: str, is_bundled: bool) -> None:
+    assert Settings(embedding_model_name=name).uses_bundled_embedder is is_bundled
+
+
+# What is never shown
+
+
+def test_no_secret_is_in_what_the_settings_show() -> None:
+    settings = load_settings(
+        None,
+        {
+            "openai_api_key": SECRET,
+            "openai_base_url": f"https://me:{SECRET}@api.example.com:8443/v1?key={SECRET}#{SECRET}",
+            "embedding_model_kwargs": {
+                "device": "cpu",
+                "token": SECRET,
+                "model_kwargs": {"hfAccessToken": SECRET, "headers": [{"Authorization": SECRET}], "proxy": "ok"},
+                "tokenizer_kwargs": {"use_fast": True, "API_KEY": [SECRET]},
+                "proxy": f"http://me:{SECRET}@proxy",
+                "first": [[["sk-abcdefghij", "Bearer abc"]]],
+            },
+        },
+    )
+    shown = settings.public()
+    assert SECRET not in repr(settings)
+    assert SECRET not in str(settings)
+    assert SECRET not in json.dumps(shown)
+    assert shown["openai_base_url"] == "https://api.example.com:8443/v1"
+    assert shown["embedding_model_kwargs"] == {
+        "device": "cpu",
+        "token": "***",
+        "model_kwargs": {"hfAccessToken": "***", "headers": [{"Authorization": "***"}], "proxy": "ok"},
+        "tokenizer_kwargs": {"use_fast": True, "API_KEY": "***"},
+        "proxy": "***",
+        "first": [[["***", "***"]]],
+    }
+
+
+def test_the_public_view_names_every_setting_in_jsons_types() -> None:
+    shown = Settings().public()
+    assert list(shown) == NAMES
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def assert_silent(value: object) -> None:
+        try:
+            load_settings(config({name: value}), {})
+        except ConfigError as error:
+            assert SECRET not in str(error)
+            assert SECRET not in str(error.__cause__)
+
+    for value in (SECRET, [SECRET], {SECRET: SECRET}, f"{SECRET}\x00", f"http://{SECRET}:x", f"{SECRET}\ud800"):
+        assert_silent(value)
+    monkeypatch.setenv("MEMORYOS_SHORT_TERM_CAPACITY", SECRET)
+    assert_silent(SECRET)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps({SECRET: 1}),
+        f'{{"openai_api_key": "{SECRET}" "user_id": 1}}',
+        f'{{"{SECRET}": 1, "{SECRET}": 2}}',
+        f'{{"openai_api_key": {SECRET}}}',
+        f'"{SECRET}"',
+    ],
+)
+def test_no_refusal_of_a_file_repeats_its_text(config: ConfigWriter, content: str) -> None:
+    assert SECRET not in refusal(config(content.encode()))
+
+
+# Any input at all
+
+any_text = st.text(st.characters(), max_size=20)
+odd_text = st.sampled_from(["", "\x00", "\ud800", "a\nb", "~", "~x", "..", "http://[", "Europe", "<x>", "C:\\x", "NaN"])
+any_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | any_text | odd_text | st.just(10**350),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(any_text | odd_text, inner, max_size=4),
+    max_leaves=10,
+)
+any_config = st.dictionaries(st.sampled_from(NAMES) | any_text, any_json, max_size=6) | st.dictionaries(
+    st.sampled_from(NAMES), any_json, max_size=1
+)
+with_one_folder_for_all = hypothesis_settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300
+)
+
+
+def assert_settings_or_one_line(load: Callable[[], Settings]) -> None:
+    try:
+        settings = load()
+    except ConfigError as error:
+        line = str(error)
+        assert line.strip()
+        assert len(line.splitlines()) == 1
+    else:
+        json.dumps(settings.public(), allow_nan=False, ensure_ascii=False).encode()
+        assert settings.data_storage_path.is_absolute()
+        assert settings.zone is None or settings.timezone
+        assert settings.has_llm in {True, False}
+
+
+@with_one_folder_for_all
+@given(content=any_config)
+def test_any_json_object_gives_settings_or_one_line(config: ConfigWriter, content: dict[str, Any]) -> None:
+    path = config(content)
+    assert_settings_or_one_line(lambda: load_settings(path, {}))
+
+
+@with_one_folder_for_all
+@given(content=st.binary(max_size=200))
+def test_any_bytes_give_settings_or_one_line(config: ConfigWriter, content: bytes) -> None:
+    path = config(content)
+    assert_settings_or_one_line(lambda: load_settings(path, {}))
+
+
+@with_one_folder_for_all
+@given(
+    name=st.sampled_from(NAMES),
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30)
+    | st.sampled_from(["[" * 100_000, "9" * 5000, '{"a": NaN}', "{", "1e999", "-0", "0x7"]),
+)
+def test_any_variable_gives_settings_or_one_line(name: str, text: str) -> None:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(f"MEMORYOS_{name.upper()}", text)
+        assert_settings_or_one_line(lambda: load_settings(None, {}))
+
+
+# The folder itself
+
+
+def test_the_data_folder_is_made_for_this_account_only_and_left_empty(tmp_path: Path) -> None:
+    settings = Settings(data_storage_path=tmp_path / "deep" / "memory")
+    check_data_folder(settings)
+    check_data_folder(settings)
+    assert list(settings.data_storage_path.iterdir()) == []
+    if os.name == "posix":
+        assert stat.S_IMODE(settings.data_storage_path.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for folder in (file, file / "under"):
+        with pytest.raises(ConfigError, match=r"^data_storage_path: .*file.* name a folder$"):
+            check_data_folder(Settings(data_storage_path=folder))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    program = (
+        "import os, sys; from pathlib import Path\n"
+        "from memoryos_mcp.config import Settings, check_data_folder\n"
+        "settings = Settings(data_storage_path=Path(sys.argv[1]))\n"
+        "os.setresuid(65534, 65534, 65534) if os.geteuid() == 0 else None\n"
+        "check_data_folder(settings)\n"
+    )
+    # Root ignores modes, so the attempt is made by a process that gave root up.
+    for parent in (tmp_path, *tmp_path.parents[:-1]):
+        if parent.stat().st_uid == os.getuid() and "pytest" in str(parent):
+            parent.chmod(0o755)
+    folder.chmod(0o555)
+    try:
+        attempt = subprocess.run(
+            [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, encoding="utf-8", timeout=60
+        )
+    finally:
+        folder.chmod(0o755)
+    last_line = attempt.stderr.strip().splitlines()[-1]
+    assert f"data_storage_path: {folder} cannot be written (Permission denied); make it writable" in last_line
+
+
+# The files that ship, and what documentation is made from
+
+
+def test_the_example_names_every_setting_with_its_default(tmp_path: Path) -> None:
+    example = json.loads((ROOT / "config.example.json").read_text(encoding="utf-8"))
+    assert list(example) == NAMES
+    assert load_settings(ROOT / "config.example.json", {}) == Settings()
+    defaults = {name: Settings.model_fields[name].default for name in NAMES if name != "data_storage_path"}
+    assert example == {**defaults, "data_storage_path": None}
+
+
+def test_the_client_block_starts_the_command() -> None:
+    block = json.loads((ROOT / "mcp.json").read_text(encoding="utf-8"))
+    assert block == {"mcpServers": {"memoryos": {"command": "memoryos-mcp", "args": ["serve"], "env": {}}}}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_is_described_with_its_unit_and_its_values(name: str) -> None:
+    description = Settings.model_fields[name].description
+    assert description
+    assert description.endswith(".")
+    assert describe_values(name)
+    if name.endswith("_s"):
+        assert "seconds" in description
+
+
+def test_reading_settings_imports_nothing_heavy() -> None:
+    program = (
+        "import sys, memoryos_mcp.config\n"
+        "heavy = {'numpy', 'faiss', 'onnxruntime', 'tokenizers', 'apsw', 'mcp', 'rich', 'memoryos_mcp.heat'}\n"
+        "raise SystemExit(str(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)\n"
+    )
+    attempt = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
+    assert (attempt.returncode, attempt.stderr) == (0, "")
