@@ -41,6 +41,7 @@ _YEAR_S = 365 * 86_400
 _PROBLEMS_SHOWN = 3
 _KWARGS_DEPTH_SHOWN = 8
 _HIDDEN = "***"
+_NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
 _UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -101,10 +102,12 @@ def _folder(value: object) -> object:
 
 
 def _default_folder() -> Path:
-    folder = platformdirs.user_data_path(APP_NAME, appauthor=False)
-    if not folder.is_absolute():  # an account without a home, as containers have: it would be the working directory
-        msg = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
-        raise ConfigError(msg)
+    try:
+        folder = platformdirs.user_data_path(APP_NAME, appauthor=False)
+    except RuntimeError as error:
+        raise ConfigError(_NO_HOME) from error
+    if not folder.is_absolute():  # how older platformdirs say the same; it would be the working directory
+        raise ConfigError(_NO_HOME)
     return folder
 
 

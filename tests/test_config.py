@@ -179,11 +179,18 @@ def test_the_default_folder_is_the_platforms_and_never_the_working_directory(
     assert tmp_path not in folder.parents
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="XDG folders are Linux's")
-def test_an_account_without_a_home_is_asked_for_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    monkeypatch.setenv("HOME", "not-absolute")
-    assert "data_storage_path" in refusal()
+@pytest.mark.parametrize("answer", [Path("~/.local/share/memoryos-mcp"), RuntimeError("no home")])
+def test_an_account_without_a_home_is_asked_for_a_folder(
+    monkeypatch: pytest.MonkeyPatch, answer: Path | RuntimeError
+) -> None:
+    def user_data_path(*args: object, **options: object) -> Path:
+        if isinstance(answer, RuntimeError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("platformdirs.user_data_path", user_data_path)
+    assert refusal().startswith("data_storage_path: this account has no home folder")
+    assert load_settings(None, {"data_storage_path": "/memory"}).data_storage_path == Path("/memory").absolute()
 
 
 def test_a_tilde_is_expanded_from_every_source(

@@ -1,6 +1,5 @@
-"""The page index: one user's page vectors in RAM, kept in step with the store by its change sequence."""
+"""The page index: one user's page vectors in RAM."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +10,6 @@ from memoryos_mcp.storage import PageVectors, Store
 from memoryos_mcp.vectors import VectorIndex
 
 LOAD_WINDOWS = 10_000
-CATCH_UP_CHANGES = 1_000
 # A window's row is its page's ``seq`` and, in the low bits, its place in the page: no table from one to the other.
 PART_BITS = 16
 PART_MASK = (1 << PART_BITS) - 1
@@ -24,8 +22,6 @@ class PageIndex:
         self._store = store
         self._make_index = make_index
         self._index: VectorIndex | None = None
-        self._position = 0
-        self._lock = asyncio.Lock()
         self._parts: dict[int, int] = {}
 
     @property
@@ -34,30 +30,18 @@ class PageIndex:
         return self._index is not None
 
     async def load(self) -> None:
-        """Read all vectors from the store, once; later calls return at once."""
-        async with self._lock:
-            if self._index is not None:
-                return
-            index = self._make_index()
-            # Taken first: what changes during the load is caught up afterwards, and twice does no harm.
-            self._position = await self._store.position()
-            after = 0
-            while entries := await self._store.all_vectors(after, LOAD_WINDOWS):
-                self._put(index, entries)
-                after = entries[-1].seq
-            self._index = index
+        """Read all vectors from the store, in pieces; what changes meanwhile is applied afterwards by the caller."""
+        index = self._make_index()
+        after = 0
+        while entries := await self._store.all_vectors(after, LOAD_WINDOWS):
+            self._put(index, entries)
+            after = entries[-1].seq
+        self._index = index
 
-    async def catch_up(self) -> None:
-        """Take over what any process has changed since the last time."""
-        async with self._lock:
-            if self._index is None:
-                return
-            is_complete = False
-            while not is_complete:
-                changes = await self._store.changes(self._position, CATCH_UP_CHANGES)
-                if changes.pages:
-                    self._put(self._index, await self._store.page_vectors(changes.pages))
-                self._position, is_complete = changes.position, changes.is_complete
+    async def apply(self, pages: Sequence[int]) -> None:
+        """Take over the named pages' vectors as they now stand in the store; does nothing before `load`."""
+        if self._index is not None and pages:
+            self._put(self._index, await self._store.page_vectors(pages))
 
     def search(self, query: Vector, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Return ``(seqs, parts, cosines)`` of the ``k`` nearest windows, best first; each of shape ``(found,)``."""
@@ -78,7 +62,7 @@ class PageIndex:
         cosines = self._index.cosines(query, (owners << PART_BITS) | parts)
         best: dict[int, tuple[int, float]] = {}
         for seq, part, cosine in zip(owners.tolist(), parts.tolist(), cosines.tolist(), strict=True):
-            if cosine == cosine and (seq not in best or cosine > best[seq][1]):  # noqa: PLR0124 - NaN is no window
+            if cosine == cosine and (seq not in best or cosine > best[seq][1]):
                 best[seq] = (part, cosine)
         return best
 

@@ -1,14 +1,13 @@
 """Ranking: candidates and their signals in, an order out. Pure functions on arrays, one number per candidate."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.storage import Outline
-
 Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 RECIPE = "words+windows/1"
 
@@ -16,11 +15,15 @@ RECIPE = "words+windows/1"
 WEIGHTS: Mapping[str, float] = {
     "words": 1.0,
     "meaning": 1.0,
-    "words_around": 0.4,
-    "meaning_around": 0.3,
-    "session": 0.2,
+    "words_around": 0.3,
+    "meaning_around": 0.2,
+    "words_nearby": 0.3,
+    "meaning_nearby": 0.2,
     "segment": 0.1,
+    "heat": 0.02,
 }
+# A neighbourhood is what was said shortly before and after, not a whole day's work.
+NEIGHBOURHOOD_PAGES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,56 +43,43 @@ class Ranked:
 def z_scores(values: Scores) -> Scores:
     """Return how many standard deviations each value lies above the mean; all 0 if they are equal."""
     spread = float(values.std())
-    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+    return (values - values.mean()) / spread if spread > 1e-12 else np.zeros_like(values)
 
 
-def around(values: Mapping[int, float], outlines: Mapping[int, Outline], seqs: Sequence[int]) -> Scores:
-    """Return for each page the sum over the page before and the page after it in the same session; missing is 0."""
-    sums = np.zeros(len(seqs))
-    for place, seq in enumerate(seqs):
-        own = outlines[seq].session
-        for other in (seq - 1, seq + 1):
-            neighbour = outlines.get(other)
-            if neighbour is not None and neighbour.session == own:
-                sums[place] += values.get(other, 0.0)
-    return sums
+def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
+    """Return which candidates stand at most ``reach`` pages apart in one session, shape ``(n, n)``; not with itself."""
+    apart = np.abs(seqs[:, None] - seqs[None, :])
+    return (sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0)
 
 
-def session_best(values: Mapping[int, float], outlines: Mapping[int, Outline], seqs: Sequence[int], reach: int) -> Scores:
-    """Return for each page the best value among the candidates at most ``reach`` pages away in the same session."""
-    by_session: dict[int, list[tuple[int, float]]] = {}
-    for seq, value in values.items():
-        if seq in outlines:
-            by_session.setdefault(outlines[seq].session, []).append((seq, value))
-    return np.array(
-        [
-            max(
-                (value for other, value in by_session.get(outlines[seq].session, []) if abs(other - seq) <= reach),
-                default=0.0,
-            )
-            for seq in seqs
-        ]
-    )
+def around(values: Scores, neighbours: Mask) -> Scores:
+    """Return the sum of each candidate's neighbours' values over the least; a page that is no candidate adds nothing."""
+    return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 
 
-def rank(seqs: Sequence[int], signals: Mapping[str, Scores], weights: Mapping[str, float] = WEIGHTS) -> list[Ranked]:
+def best_near(values: Scores, neighbours: Mask) -> Scores:
+    """Return the best value among each candidate and its neighbours."""
+    others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
+    return np.asarray(np.maximum(values, others), dtype=np.float64)
+
+
+def rank(
+    seqs: NDArray[np.int64], signals: Mapping[str, Scores], weights: Mapping[str, float] = WEIGHTS
+) -> list[Ranked]:
     """Return the candidates by score, best first; equal scores go to the newer page.
 
     Args:
-        seqs: The candidates.
-        signals: Per signal one raw value per candidate, shape ``(len(seqs),)``; a signal that is absent adds nothing.
+        seqs: The candidates, shape ``(n,)``.
+        signals: Per signal one raw value per candidate, shape ``(n,)``; a signal that is absent adds nothing.
         weights: What each signal counts.
     """
-    if not seqs:
-        return []
     shares = {name: weights[name] * z_scores(values) for name, values in signals.items()}
     totals = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(seqs))
-    order = sorted(range(len(seqs)), key=lambda place: (-totals[place], -seqs[place]))
     return [
         Ranked(
-            seq=seqs[place],
+            seq=int(seqs[place]),
             score=round(float(totals[place]), 4),
             signals={name: round(float(share[place]), 4) for name, share in shares.items()},
         )
-        for place in order
+        for place in np.lexsort((-seqs, -totals)).tolist()
     ]

@@ -1,0 +1,134 @@
+"""The token budget: what fits comes whole, a long page comes as its best passages, in rank order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memoryos_mcp.pages import BYTES_PER_TOKEN, estimate_tokens
+from memoryos_mcp.terms import query_words, stem
+
+# A page that is whole in less than this is never cut: a stump of it would tell less than it saves.
+SMALLEST_EXCERPT_TOKENS = 40
+PASSAGE_CHARS = 400
+ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Both sides of a page as they are returned.
+
+    Attributes:
+        is_excerpt: Whether anything was left out.
+        tokens: About what the text costs.
+    """
+
+    user_input: str
+    agent_response: str
+    is_excerpt: bool
+    tokens: int
+
+
+def roots(query: str) -> frozenset[str]:
+    """Return what the inflections of the query's words begin with; looking for it costs less than stemming a page."""
+    return frozenset(stem(word).removesuffix("i") or word for word in query_words(query))
+
+
+def quote(
+    user_input: str,
+    agent_response: str,
+    max_tokens: int,
+    query_roots: frozenset[str],
+    best_span: tuple[int, int] | None = None,
+) -> Quote | None:
+    """Return a page's text within a budget, or None if no useful part of it fits.
+
+    Args:
+        user_input: The user's side.
+        agent_response: The assistant's side.
+        max_tokens: The budget, by `estimate_tokens`.
+        query_roots: Word roots of the query, by `roots`; passages that hold them are kept first.
+        best_span: Characters of the page text, both sides joined by a line end, that the query is nearest to.
+    """
+    tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
+    if tokens <= max_tokens:
+        return Quote(user_input, agent_response, is_excerpt=False, tokens=tokens)
+    if max_tokens < SMALLEST_EXCERPT_TOKENS:
+        return None
+    agent_start = len(user_input) + 1 if user_input else 0
+    passages = [
+        *(_Passage(start, end, 0) for start, end in _cut(user_input)),
+        *(_Passage(start + agent_start, end + agent_start, 1) for start, end in _cut(agent_response)),
+    ]
+    text = f"{user_input}\n{agent_response}" if user_input else agent_response
+    kept = _choose(passages, text, max_tokens, query_roots, best_span)
+    sides = [_join([p for p in kept if p.side == side], passages, text) for side in (0, 1)]
+    return Quote(*sides, is_excerpt=True, tokens=sum(estimate_tokens(side) for side in sides))
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    start: int
+    end: int
+    side: int
+
+
+def _cut(text: str) -> Iterator[tuple[int, int]]:
+    """Yield spans of about `PASSAGE_CHARS`, ended at a line, sentence or word where there is one."""
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + PASSAGE_CHARS)
+        if end < len(text):
+            end = _good_end(text, start + PASSAGE_CHARS // 2, end)
+        yield start, end
+        start = end
+
+
+def _good_end(text: str, earliest: int, latest: int) -> int:
+    for mark in ("\n", ". ", "。", "? ", "! ", " "):
+        found = text.rfind(mark, earliest, latest)
+        if found >= 0:
+            return found + len(mark)
+    return latest
+
+
+def _choose(
+    passages: Sequence[_Passage],
+    text: str,
+    max_tokens: int,
+    query_roots: frozenset[str],
+    best_span: tuple[int, int] | None,
+) -> list[_Passage]:
+    """Return the passages that answer the query best and fit, in reading order; the first one counts a little."""
+
+    def worth(passage: _Passage) -> tuple[float, int]:
+        folded = text[passage.start : passage.end].lower()
+        overlap = sum(root in folded for root in query_roots)
+        is_near = best_span is not None and passage.start < best_span[1] and best_span[0] < passage.end
+        return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
+
+    kept: list[_Passage] = []
+    left = max_tokens
+    for passage in sorted(passages, key=worth, reverse=True):
+        cost = estimate_tokens(text[passage.start : passage.end]) + 1
+        if cost <= left:
+            kept.append(passage)
+            left -= cost
+        elif not kept:
+            end = passage.start + max(1, left * BYTES_PER_TOKEN // 4)
+            kept.append(_Passage(passage.start, min(passage.end, end), passage.side))
+            break
+    return sorted(kept, key=lambda passage: passage.start)
+
+
+def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
+    """Return the kept passages of one side with an ellipsis wherever something is left out."""
+    if not kept:
+        return ""
+    side = [passage for passage in passages if passage.side == kept[0].side]
+    parts = [] if kept[0].start == side[0].start else [ELLIPSIS]
+    for place, passage in enumerate(kept):
+        if place and kept[place - 1].end != passage.start:
+            parts.append(ELLIPSIS)
+        parts.append(text[passage.start : passage.end])
+    if kept[-1].end != side[-1].end:
+        parts.append(ELLIPSIS)
+    return "".join(part if part == ELLIPSIS else part.strip("\n") for part in parts)

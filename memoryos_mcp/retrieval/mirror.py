@@ -1,0 +1,62 @@
+"""The mirror: what retrieval reads of one user at every query, in RAM, in step with the store.
+
+Any process may write; each look begins by asking the store's change sequence what is new, which costs one small query.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.segments import Segment
+from memoryos_mcp.storage import Store
+
+CHANGES_AT_ONCE = 1_000
+
+
+class Mirror:
+    """Segments, facts, traits and page vectors of one user. Safe to share between tasks."""
+
+    def __init__(self, store: Store, index: PageIndex) -> None:
+        self.index = index
+        self.segments: dict[int, Segment] = {}
+        self.facts: dict[About, Sequence[Fact]] = dict.fromkeys(About, ())
+        self.traits: Sequence[Trait] = ()
+        self._store = store
+        self._position: int | None = None
+        self._lock = asyncio.Lock()
+
+    async def load_index(self) -> None:
+        """Read all page vectors, once."""
+        async with self._lock:
+            if not self.index.is_loaded:
+                # Taken first: what changes during the load is applied with the next look, and twice does no harm.
+                self._position = await self._store.position()
+                await self.index.load()
+                await self._load_midterm()
+                await self._load_longterm()
+
+    async def refresh(self) -> None:
+        """Take over what any process has changed since the last time."""
+        async with self._lock:
+            if self._position is None:
+                self._position = await self._store.position()
+                await self._load_midterm()
+                await self._load_longterm()
+            is_complete = False
+            while not is_complete:
+                changes = await self._store.changes(self._position, CHANGES_AT_ONCE)
+                await self.index.apply(changes.pages)
+                if changes.is_midterm:
+                    await self._load_midterm()
+                if changes.is_longterm:
+                    await self._load_longterm()
+                self._position, is_complete = changes.position, changes.is_complete
+
+    async def _load_midterm(self) -> None:
+        self.segments = {segment.segment: segment for segment in await self._store.segments()}
+
+    async def _load_longterm(self) -> None:
+        self.traits = await self._store.traits()
+        self.facts = {about: await self._store.facts(about) for about in About}

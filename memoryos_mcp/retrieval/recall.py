@@ -1,0 +1,64 @@
+"""What a retrieval returns: values, without a word on how they were found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memoryos_mcp.knowledge import Fact
+from memoryos_mcp.pages import Page
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval.budget import Quote
+from memoryos_mcp.segments import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledPage:
+    """A page with the text that fits the budget.
+
+    Attributes:
+        quote: Its text, whole or in excerpts.
+        score: Its rank score within this query; None for a short-term page, which is there anyway.
+        signals: Each signal's share of the score.
+        chain_summary: What the run of pages around it is about; None until it is consolidated.
+        segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
+    """
+
+    page: Page
+    quote: Quote
+    score: float | None
+    signals: Mapping[str, float]
+    chain_summary: str | None
+    segment: Segment | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledFact:
+    """A fact with its rank score within this query."""
+
+    fact: Fact
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The answer of all three tiers to one query.
+
+    Attributes:
+        short_term: The newest pages, oldest first.
+        pages: Pages of the mid-term memory and the backlog, best first; none that is in ``short_term``.
+        user_facts: Facts about the user, best first.
+        assistant_facts: Facts about the assistant, best first.
+        traits: The profile as far as the budget holds it.
+        is_semantic: Whether meaning was compared; False while only words were.
+        recipe: Name and version of the ranking.
+        tokens: About what all texts together cost.
+    """
+
+    query: str
+    short_term: Sequence[RecalledPage]
+    pages: Sequence[RecalledPage]
+    user_facts: Sequence[RecalledFact]
+    assistant_facts: Sequence[RecalledFact]
+    traits: Sequence[Trait]
+    is_semantic: bool
+    recipe: str
+    tokens: int

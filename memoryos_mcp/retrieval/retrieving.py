@@ -1,0 +1,264 @@
+"""Retrieving: candidates by words and by meaning, ranked together, fitted to a token budget."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import anyio.to_thread
+import numpy as np
+
+from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.heat import HeatWeights
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.pages import Page, Tier, estimate_tokens
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval.budget import quote, roots
+from memoryos_mcp.retrieval.mirror import Mirror
+from memoryos_mcp.retrieval.ranking import Ranked
+from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
+from memoryos_mcp.storage import Outline, Store, WordHit
+from memoryos_mcp.terms import query_words, stem, stems
+
+logger = logging.getLogger(__name__)
+
+CANDIDATES_BY_WORDS = 100
+CANDIDATES_BY_MEANING = 100
+FACTS_AT_MOST = 10
+# Shares of the token budget; what one part leaves, the next ones may use.
+PROFILE_SHARE = 1 / 8
+KNOWLEDGE_SHARE = 1 / 8
+SHORT_TERM_SHARE = 1 / 2
+# No page takes more than this share of what is left, so that one long page does not silence the others.
+PAGE_SHARE = 1 / 3
+PAGE_ALLOWANCE_TOKENS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """The candidates of a query and where each of them was best.
+
+    Attributes:
+        ranked: Best first.
+        best_parts: Per page the part whose window is nearest to the query.
+    """
+
+    ranked: Sequence[Ranked]
+    best_parts: Mapping[int, int]
+
+
+class Retrieving:
+    """Answers queries over one user's memory."""
+
+    def __init__(
+        self,
+        store: Store,
+        mirror: Mirror,
+        embedder: Embedder | None,
+        *,
+        weights: HeatWeights,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._mirror = mirror
+        self._embedder = embedder
+        self._weights = weights
+        self._clock = clock
+
+    async def retrieve(self, query: str, *, max_results: int, max_tokens: int) -> Recall:
+        """Return what all tiers know about a query.
+
+        Args:
+            query: What is asked, not blank.
+            max_results: Pages at most, beside the short-term ones.
+            max_tokens: Budget of all texts together.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        await self._mirror.refresh()
+        short_term, hits, vector = await asyncio.gather(
+            self._store.short_term(),
+            self._store.search_words(query_words(query), CANDIDATES_BY_WORDS),
+            self._query_vector(query),
+        )
+        candidates = await self._rank(query, hits, vector)
+        traits, left = _fit_traits(self._mirror.traits, max_tokens)
+        user_facts, assistant_facts, left = self._fit_facts(query, vector, max_tokens, left)
+        query_roots = roots(query)
+        recent, left = _fit_short_term(short_term, min(left, int(max_tokens * SHORT_TERM_SHARE)), left, query_roots)
+        pages, left = await self._fit_pages(candidates, max_results, left, query_roots)
+        return Recall(
+            query=query,
+            short_term=recent,
+            pages=pages,
+            user_facts=user_facts,
+            assistant_facts=assistant_facts,
+            traits=traits,
+            is_semantic=vector is not None,
+            recipe=ranking.RECIPE,
+            tokens=max_tokens - left,
+        )
+
+    async def _query_vector(self, query: str) -> Vector | None:
+        """Return the query's vector, or None while the model or the index is not there: words answer alone."""
+        embedder = self._embedder
+        if embedder is None or not embedder.is_loaded or not self._mirror.index.is_loaded:
+            return None
+        try:
+            return np.asarray((await embedder.embed([query], kind=TextKind.QUERY))[0], dtype=np.float32)
+        except ModelError as error:
+            logger.warning("the query could not be embedded, words answer alone: %s", error)
+            return None
+
+    async def _rank(self, query: str, hits: Sequence[WordHit], vector: Vector | None) -> _Candidates:
+        words = {hit.seq: hit.score for hit in hits}
+        meaning: dict[int, tuple[int, float]] = {}
+        if vector is not None:
+            meaning = await anyio.to_thread.run_sync(self._nearest, vector, list(words))
+        outlines = await self._store.outlines([*{*words, *meaning}])
+        if not outlines:
+            return _Candidates([], {})
+        signals = self._signals(query, vector, outlines, words, meaning)
+        ranked = ranking.rank(np.fromiter(outlines, dtype=np.int64), signals)
+        searchable = [entry for entry in ranked if outlines[entry.seq].tier is not Tier.SHORT_TERM]
+        return _Candidates(searchable, {seq: part for seq, (part, _) in meaning.items()})
+
+    def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, tuple[int, float]]:
+        """Return ``(part, cosine)`` of the best window of the nearest pages and of those found by words."""
+        seqs, parts, cosines = self._mirror.index.search(vector, CANDIDATES_BY_MEANING)
+        best = self._mirror.index.best_windows(vector, also)
+        for seq, part, cosine in zip(seqs.tolist(), parts.tolist(), cosines.tolist(), strict=True):
+            best.setdefault(seq, (part, cosine))
+        return best
+
+    def _signals(
+        self,
+        query: str,
+        vector: Vector | None,
+        outlines: Mapping[int, Outline],
+        words: Mapping[int, float],
+        meaning: Mapping[int, tuple[int, float]],
+    ) -> dict[str, ranking.Scores]:
+        seqs = np.fromiter(outlines, dtype=np.int64)
+        sessions = np.fromiter((outline.session for outline in outlines.values()), dtype=np.int64)
+        adjacent = ranking.within(seqs, sessions, 1)
+        nearby = ranking.within(seqs, sessions, ranking.NEIGHBOURHOOD_PAGES)
+        by_words = np.array([words.get(seq, 0.0) for seq in outlines])
+        signals = {
+            "words": by_words,
+            "words_around": ranking.around(by_words, adjacent),
+            "words_nearby": ranking.best_near(by_words, nearby),
+        }
+        if vector is not None:
+            lowest = min((cosine for _, cosine in meaning.values()), default=0.0)
+            by_meaning = np.array([meaning.get(seq, (0, lowest))[1] for seq in outlines])
+            signals["meaning"] = by_meaning
+            signals["meaning_around"] = ranking.around(by_meaning, adjacent)
+            signals["meaning_nearby"] = ranking.best_near(by_meaning, nearby)
+        signals |= self._segment_signals(query, vector, outlines)
+        return signals
+
+    def _segment_signals(
+        self, query: str, vector: Vector | None, outlines: Mapping[int, Outline]
+    ) -> dict[str, ranking.Scores]:
+        asked = frozenset(stems(query))
+        now = self._clock()
+        matches: dict[int, tuple[float, float]] = {}
+        for number in {outline.segment for outline in outlines.values()} & self._mirror.segments.keys():
+            segment = self._mirror.segments[number]
+            keywords = frozenset(stem(word) for word in segment.keywords)
+            match = segment_match(segment.vector, keywords, vector, asked)
+            matches[number] = (match, float(np.log1p(segment.heat(now, self._weights))))
+        pairs = [matches.get(outline.segment or 0, (0.0, 0.0)) for outline in outlines.values()]
+        return {"segment": np.array([match for match, _ in pairs]), "heat": np.array([heat for _, heat in pairs])}
+
+    def _fit_facts(
+        self, query: str, vector: Vector | None, max_tokens: int, left: int
+    ) -> tuple[list[RecalledFact], list[RecalledFact], int]:
+        asked = frozenset(stems(query))
+        allowance = min(left, int(max_tokens * KNOWLEDGE_SHARE))
+        kept: dict[About, list[RecalledFact]] = {}
+        for about in About:
+            kept[about] = []
+            for recalled in _rank_facts(self._mirror.facts[about], asked, vector)[:FACTS_AT_MOST]:
+                cost = estimate_tokens(recalled.fact.text)
+                if cost <= allowance:
+                    kept[about].append(recalled)
+                    allowance, left = allowance - cost, left - cost
+        return kept[About.USER], kept[About.ASSISTANT], left
+
+    async def _fit_pages(
+        self, candidates: _Candidates, max_results: int, left: int, query_roots: frozenset[str]
+    ) -> tuple[list[RecalledPage], int]:
+        chosen = candidates.ranked[:max_results]
+        pages = await self._store.pages([entry.seq for entry in chosen])
+        chains = await self._store.chain_summaries([page.chain for page in pages.values() if page.chain])
+        best = candidates.best_parts
+        spans = await self._store.window_spans([(seq, best[seq]) for seq in pages if seq in best])
+        recalled: list[RecalledPage] = []
+        for entry in chosen:
+            page = pages.get(entry.seq)
+            allowance = min(left, max(int(left * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
+            span = spans.get((entry.seq, best.get(entry.seq, 0)))
+            text = page and quote(page.user_input, page.agent_response, allowance, query_roots, span)
+            if page is None or text is None:
+                continue
+            left -= text.tokens
+            recalled.append(
+                RecalledPage(
+                    page=page,
+                    quote=text,
+                    score=entry.score,
+                    signals=entry.signals,
+                    chain_summary=chains.get(page.chain or 0),
+                    segment=self._segment(page),
+                )
+            )
+        return recalled, left
+
+    def _segment(self, page: Page) -> Segment | None:
+        return self._mirror.segments.get(page.segment or 0)
+
+
+def _rank_facts(facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:
+    """Return facts by closeness in words and meaning, best first; equal ones newest first."""
+    scored = []
+    for fact in facts:
+        score = jaccard(asked, frozenset(stems(fact.text)))
+        if vector is not None and fact.vector is not None:
+            score += float(vector @ fact.vector)
+        scored.append(RecalledFact(fact=fact, score=round(score, 4)))
+    return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))
+
+
+def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:
+    """Return the traits with the most evidence that fit the profile's share, by dimension, and what is left."""
+    allowance = int(max_tokens * PROFILE_SHARE)
+    spent = 0
+    kept = []
+    for trait in sorted(traits, key=lambda trait: (-len(trait.evidence), trait.dimension)):
+        cost = estimate_tokens(f"{trait.dimension}: {trait.level} - {trait.reason}")
+        if spent + cost <= allowance:
+            kept.append(trait)
+            spent += cost
+    return sorted(kept, key=lambda trait: trait.dimension), max_tokens - spent
+
+
+def _fit_short_term(
+    pages: Sequence[Page], allowance: int, left: int, query_roots: frozenset[str]
+) -> tuple[list[RecalledPage], int]:
+    """Return the short-term pages that fit, newest first into the budget, oldest first in the result."""
+    kept: list[RecalledPage] = []
+    for page in reversed(pages):
+        share = min(allowance, max(int(allowance * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
+        text = quote(page.user_input, page.agent_response, share, query_roots)
+        if text is None:
+            break
+        allowance, left = allowance - text.tokens, left - text.tokens
+        kept.append(RecalledPage(page, text, score=None, signals={}, chain_summary=None, segment=None))
+    return kept[::-1], left
