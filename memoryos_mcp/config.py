@@ -344,10 +344,15 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     if "data_storage_path" in values:
         values["data_storage_path"] = _against(path, values["data_storage_path"])
     _warn_of_unknown_variables(os.environ)
+    # Checked here as well as by the model, whose constructor has options of its own, like `_env_file`.
+    unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
     try:
-        return Settings(**values)
+        settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
     except ValidationError as error:
-        raise _config_error(_problems(error, origins)) from error
+        raise _config_error([*unknown, *_problems(error, origins)]) from error
+    if unknown:
+        raise _config_error(unknown)
+    return settings
 
 
 def check_data_folder(settings: Settings) -> None:
@@ -536,16 +541,18 @@ def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
             logger.warning("environment variable %s is no setting and is ignored%s", _shown_key(variable), hint)
 
 
+def _unknown_key(name: str, where: str) -> str:
+    nearest = _nearest(name, Settings.model_fields)
+    return f"{where} is no setting" + (f"; did you mean {nearest}?" if nearest else "")
+
+
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
     """Return one phrase for each setting that cannot be used, without the text of any value."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name = str(problem["loc"][0])
-        where = origins.get(name, name)
-        if problem["type"] == "extra_forbidden":
-            nearest = _nearest(name, Settings.model_fields)
-            phrase = f"{where} is no setting" + (f"; did you mean {nearest}?" if nearest else "")
-        elif problem["type"] == "value_error":
+        where = origins[name]
+        if problem["type"] == "value_error":
             phrase = f"{where} {problem['ctx']['error']}"
         elif problem["type"] == "string_unicode":
             phrase = f"{where} {_UNSTORABLE}"

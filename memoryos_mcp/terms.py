@@ -1,8 +1,8 @@
 """Words of a text, as lexical search, keywords and overlap see them.
 
 Scripts that are written without spaces (Chinese, Japanese, Thai, ...) and Korean, whose particles hang on its
-words, are cut into overlapping pairs of characters, the usual way to search them without a dictionary. The last character of
-a run stands alone as well, so that a single character is found, as a prefix, wherever it stands.
+words, are cut into overlapping pairs of characters, the usual way to search them without a dictionary. The last
+character of a run stands alone as well, so that a single character is found, as a prefix, wherever it stands.
 """
 
 import re

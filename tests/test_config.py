@@ -242,6 +242,14 @@ def test_an_unknown_key_is_refused_with_the_nearest_known_name(config: ConfigWri
     assert "no setting" in refusal(config({"qqq": None}))
 
 
+@pytest.mark.parametrize("key", ["_env_file", "_secrets_dir", "self", "model_config", "__init__", "", "\ud800", SECRET])
+def test_no_key_reaches_the_settings_machinery(config: ConfigWriter, key: str) -> None:
+    line = refusal(config({key: "x", "max_open_users": 0}))
+    assert "is no setting" in line
+    assert "max_open_users must be" in line
+    assert "is no setting" in refusal(config({key: "x"}))
+
+
 def test_an_unknown_flag_is_refused() -> None:
     assert refusal(user="ada") == "user is no setting; did you mean user_id?"
 
@@ -313,6 +321,12 @@ def test_a_number_that_is_not_finite_is_refused_from_the_environment(
     assert refusal().startswith("MEMORYOS_HEAT_MU_S must be a number above 0, not ")
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", "7", '{"a": 1, "a": 2}', '{"a": NaN}'])
+def test_a_variable_that_is_no_json_object_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("MEMORYOS_EMBEDDING_MODEL_KWARGS", text)
+    assert refusal().startswith("MEMORYOS_EMBEDDING_MODEL_KWARGS must be a JSON object or null, not ")
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("value", [True, False, "7", float("nan"), float("inf"), [], {}])
 def test_no_number_is_taken_from_another_kind_of_value(name: str, value: object) -> None:
@@ -321,9 +335,10 @@ def test_no_number_is_taken_from_another_kind_of_value(name: str, value: object)
 
 
 def test_several_problems_stand_in_one_line(config: ConfigWriter) -> None:
-    line = refusal(config({"short_term_capacity": -1, "mid_term_capacity": 0, "a": 1, "b": 2, "c": 3}))
+    line = refusal(config({"short_term_capacity": -1, "mid_term_capacity": 0, "heat_mu_s": 0, "a": 1, "b": 2}))
+    assert "a is no setting; " in line
+    assert "b is no setting; " in line
     assert "short_term_capacity must" in line
-    assert "mid_term_capacity must" in line
     assert line.endswith("and 2 more")
 
 
@@ -521,6 +536,7 @@ def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.Mon
     "content",
     [
         json.dumps({SECRET: 1}),
+        json.dumps({SECRET: None}),
         f'{{"openai_api_key": "{SECRET}" "user_id": 1}}',
         f'{{"{SECRET}": 1, "{SECRET}": 2}}',
         f'{{"openai_api_key": {SECRET}}}',
@@ -529,6 +545,10 @@ def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.Mon
 )
 def test_no_refusal_of_a_file_repeats_its_text(config: ConfigWriter, content: str) -> None:
     assert SECRET not in refusal(config(content.encode()))
+
+
+def test_a_key_of_letters_alone_is_not_repeated_either(config: ConfigWriter) -> None:
+    assert "sk-abcdefgh" not in refusal(config({"sk-abcdefgh": 1}))
 
 
 # Any input at all
@@ -632,6 +652,26 @@ def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
         folder.chmod(0o755)
     last_line = attempt.stderr.strip().splitlines()[-1]
     assert f"data_storage_path: {folder} cannot be written (Permission denied); make it writable" in last_line
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits are POSIX's")
+def test_a_folder_that_takes_no_byte_is_refused(tmp_path: Path) -> None:
+    program = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from memoryos_mcp.config import Settings, check_data_folder\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "check_data_folder(Settings(data_storage_path=Path(sys.argv[1])))\n"
+    )
+    attempt = subprocess.run(
+        [sys.executable, "-B", "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    last_line = attempt.stderr.strip().splitlines()[-1]
+    assert f"data_storage_path: {tmp_path} cannot be written (File too large)" in last_line
 
 
 # The files that ship, and what documentation is made from

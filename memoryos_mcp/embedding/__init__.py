@@ -76,3 +76,7 @@ class Embedder(Protocol):
             ModelError: The model could not be loaded or did not answer.
         """
         ...
+
+    async def aclose(self) -> None:
+        """Release the model; later calls raise `ModelError`."""
+        ...

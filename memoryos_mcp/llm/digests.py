@@ -25,71 +25,94 @@ GREETING_WORDS_MAX = 12
 # Words that fill a chat and stand for no topic; forms, not stems, so that "thinking" goes and "thinker" stays.
 FILLER = frozenset(
     """
-    able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always amazing anybody anyone anything
-    anyway appreciate approach are area around aspect asked asking available away awesome back bad based basic beautiful became
-    become becoming beginning believe best better big bit break bring bringing brings btw busy bye call called came
-    can't cannot care case catch certain certainly chance change changed changes chat check checked checking choose chose clear clearly close come comes coming
-    completely congrats congratulations consider considering continue cool could correct couple create created creating cut cute cuz day days deal decide decided
-    def definitely details difference different difficult difficulty doing dude each early easier easily easy effective effort either else end
-    enjoy enjoyed enjoying enough ensure ensuring especially etc even everybody everyone everything exactly example examples excited exciting
-    expect explain explore extra face fab fact fair fantastic far fast fave feel feeling feelings feels felt figure find
-    finding fine finish finished first fit five focus focused follow following for forward found four full fun funny future gave general give given gives
-    giving glad gonna good goodbye got gotta grab great group guess guy guys guidance ha haha hahaha half handle happen
-    happened happening happens happy hard having hear heard hello help helped helpful helping helps hey hi high hmm hold honestly hope hopefully hoping hour hours huge
-    idea ideas im imagine important improve include included includes including incredible information inspiring instead interested interesting involve involved issue issues it
-    item items job keep keeping keeps kept key kind kinda knew know knowing knows lately later lead learn learned learning least leave left less let lets
-    letting life lil little live lol long look looked looking looks lot lots love loved lovely loves loving low luck
-    lucky made main make makes making man many matter mean meaning means meant mention mentioned met might mind mine minute minutes moment
-    moments month months morning mostly move moving nah name near necessary need needed needs new next nice night none nope
-    note notice number numbers oh often ok okay old omg ones open option options order others overall page part particular past people perfect perhaps person
-    personal pick picture pictures pic pics piece place places plan planning plans play plus point possible potential pretty prevent previous probably problem problems process
-    proud provide provided provides put putting question questions quick quickly quite ready real realize realized really reason
-    recently recommend regarding related remember right rock room run running said saw say saying says second see seeing seem
-    seemed seems seen sense set several share shared sharing short should show showed showing shows side similar
-    simple simply since single size situation small solution somebody someone something sometimes somewhere soon sorry sort sound sounds special specific
-    spend spent stand start started starting starts stay step steps still stop strong struggling stuff such suggest suggestion suggestions super support sure surely sweet
-    take taken takes taking talk talked talking team tell telling term test than thanks that'd thats them there'll thing things think thinking third
-    those though thought thoughts three thx time times tip tips today together told tomorrow tonight took top tot total totally
-    touch tough toward towards tried true truly try trying turn two type understand understanding unfortunately unique upcoming update use used
-    useful user uses using usually value various via view wait wanna want wanted wanting wants watch way ways
-    week weekend weekends weeks welcome well went whatever whenever wherever whether whoever whole wish within without woah wonder
-    wonderful wondering word words work worked working works world worry worried worth would wow write ya yay yea year years yep yesterday yet
-    yo young yup last maybe noticed watching watched besides throughout stands stand super anyhow lovely normal various overall thinkin thinking doin goin bring cheers here's i'm y'all gonna wow whoa wowza awww aww yeah hooray agreed nvm fyi
-    january february march april may june july august september october november december
-    monday tuesday wednesday thursday friday saturday sunday
-    assistant approach approaches current currently line lines list access allow allows method methods return returns
-    string true false null none self args code hi hiya mate buddy bro mrs mr ms dr st
+    able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always
+    amazing anybody anyone anything anyway appreciate approach are area around aspect asked asking available away
+    awesome back bad based basic beautiful became become becoming beginning believe best better big bit break bring
+    bringing brings btw busy bye call called came can't cannot care case catch certain certainly chance change
+    changed changes chat check checked checking choose chose clear clearly close come comes coming completely
+    congrats congratulations consider considering continue cool could correct couple create created creating cut
+    cute cuz day days deal decide decided def definitely details difference different difficult difficulty doing
+    dude each early easier easily easy effective effort either else end enjoy enjoyed enjoying enough ensure
+    ensuring especially etc even everybody everyone everything exactly example examples excited exciting expect
+    explain explore extra face fab fact fair fantastic far fast fave feel feeling feelings feels felt figure find
+    finding fine finish finished first fit five focus focused follow following for forward found four full fun funny
+    future gave general give given gives giving glad gonna good goodbye got gotta grab great group guess guy guys
+    guidance ha haha hahaha half handle happen happened happening happens happy hard having hear heard hello help
+    helped helpful helping helps hey hi high hmm hold honestly hope hopefully hoping hour hours huge idea ideas im
+    imagine important improve include included includes including incredible information inspiring instead
+    interested interesting involve involved issue issues it item items job keep keeping keeps kept key kind kinda
+    knew know knowing knows lately later lead learn learned learning least leave left less let lets letting life lil
+    little live lol long look looked looking looks lot lots love loved lovely loves loving low luck lucky made main
+    make makes making man many matter mean meaning means meant mention mentioned met might mind mine minute minutes
+    moment moments month months morning mostly move moving nah name near necessary need needed needs new next nice
+    night none nope note notice number numbers oh often ok okay old omg ones open option options order others
+    overall page part particular past people perfect perhaps person personal pick picture pictures pic pics piece
+    place places plan planning plans play plus point possible potential pretty prevent previous probably problem
+    problems process proud provide provided provides put putting question questions quick quickly quite ready real
+    realize realized really reason recently recommend regarding related remember right rock room run running said
+    saw say saying says second see seeing seem seemed seems seen sense set several share shared sharing short should
+    show showed showing shows side similar simple simply since single size situation small solution somebody someone
+    something sometimes somewhere soon sorry sort sound sounds special specific spend spent stand start started
+    starting starts stay step steps still stop strong struggling stuff such suggest suggestion suggestions super
+    support sure surely sweet take taken takes taking talk talked talking team tell telling term test than thanks
+    that'd thats them there'll thing things think thinking third those though thought thoughts three thx time times
+    tip tips today together told tomorrow tonight took top tot total totally touch tough toward towards tried true
+    truly try trying turn two type understand understanding unfortunately unique upcoming update use used useful
+    user uses using usually value various via view wait wanna want wanted wanting wants watch way ways week weekend
+    weekends weeks welcome well went whatever whenever wherever whether whoever whole wish within without woah
+    wonder wonderful wondering word words work worked working works world worry worried worth would wow write ya yay
+    yea year years yep yesterday yet yo young yup last maybe noticed watching watched besides throughout stands
+    stand super anyhow lovely normal various overall thinkin thinking doin goin bring cheers here's i'm y'all gonna
+    wow whoa wowza awww aww yeah hooray agreed nvm fyi january february march april may june july august september
+    october november december monday tuesday wednesday thursday friday saturday sunday assistant approach approaches
+    current currently line lines list access allow allows method methods return returns string true false null none
+    self args code hi hiya mate buddy bro mrs mr ms dr st
     """.split()
 )
 
 # The commonest words of other languages; English ones are in ``terms.STOP_WORDS``.
 FOREIGN_STOP_WORDS = frozenset(
     """
-    aber alle als also am an auch auf aus bei bin bis bist da dann das dass daß dein deine dem den denn der des dich die dir doch du ein
-    eine einem einen einer es für ganz gegen gibt habe haben hast hat hatte heute hier ich ihm ihn ihr ihre im immer ist ja jetzt
-    kann kannst kein keine können machen mal man mehr mein meine meinem meinen meiner mich mir mit morgen muss nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine
-    sich sie sind über um und uns unser unter viel vom von vor war waren was weil wenn wer werde werden wie wieder will wir wird wo würde zu zum zur
-    ai au aussi avec avez avoir bien car ce cela ces cette chez ci comme dans de des deux donc du elle elles en est et était être fait faire
-    il ils j'ai j'aime je jour la le les leur lui ma mais me mes moi mon même ne nos notre nous on ont ou où par pas peu plus pour quand que quel quelle qui sa sans se
-    ses si son sont suis sur ta te tes toi ton toujours tout tous toute très tu un une vos votre vous c'est d'un d'une l'on n'est qu'il s'il aujourd'hui
-    al algo ante así aunque bueno cada como cómo con cual cuando cuándo de del desde día donde dónde dos él ella ellos en entre era eres es esa ese eso esta está están estar
-    este esto estoy fue gracias gusta gustan ha hacer hasta hay hoy la las le les lo los me mi mis mucho muy más nada ni no nos o para pero poco por porque puedo que qué
-    quiero se ser si sí sin sobre soy su sus también tan te tengo ti tiene todo todos tu tus un una unas uno unos usted vamos y ya yo
-    che chi ci con cosa da dei del della delle di e è fa gli ho i il in io la le lo loro lui ma mi mia mio molto ne nel nella non per perché più quando questa questo
-    sei si sono sta stato sua suo tra tuo un una vi ao aos as às até com ela ele em eu foi isso já mais mas meu minha muito na não nas no nos num
-    o os ou para pela pelo por quando que quem são se sem ser só sou também tem tenho tua uma você
-    а без более бы был была были было быть в вам вас весь во вот все всё всех вы где да даже для до его ее её если есть еще ещё же за и из или им их к как когда которые который
-    кто ли мы меня мне может мой моя моё мои на надо нам нас не него нет ни но ну о об он она они оно от очень по под после потом потому при про с сам свой себя сейчас со так также там
-    тебя тебе тем то тоже только ты у уже хочу чем что чтобы эта эти это этот я сегодня вчера просто нужно
+    aber alle als also am an auch auf aus bei bin bis bist da dann das dass daß dein deine dem den denn der des dich
+    die dir doch du ein eine einem einen einer es für ganz gegen gibt habe haben hast hat hatte heute hier ich ihm
+    ihn ihr ihre im immer ist ja jetzt kann kannst kein keine können machen mal man mehr mein meine meinem meinen
+    meiner mich mir mit morgen muss nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine sich sie sind
+    über um und uns unser unter viel vom von vor war waren was weil wenn wer werde werden wie wieder will wir wird
+    wo würde zu zum zur ai au aussi avec avez avoir bien car ce cela ces cette chez ci comme dans de des deux donc
+    du elle elles en est et était être fait faire il ils j'ai j'aime je jour la le les leur lui ma mais me mes moi
+    mon même ne nos notre nous on ont ou où par pas peu plus pour quand que quel quelle qui sa sans se ses si son
+    sont suis sur ta te tes toi ton toujours tout tous toute très tu un une vos votre vous c'est d'un d'une l'on
+    n'est qu'il s'il aujourd'hui al algo ante así aunque bueno cada como cómo con cual cuando cuándo de del desde
+    día donde dónde dos él ella ellos en entre era eres es esa ese eso esta está están estar este esto estoy fue
+    gracias gusta gustan ha hacer hasta hay hoy la las le les lo los me mi mis mucho muy más nada ni no nos o para
+    pero poco por porque puedo que qué quiero se ser si sí sin sobre soy su sus también tan te tengo ti tiene todo
+    todos tu tus un una unas uno unos usted vamos y ya yo che chi ci con cosa da dei del della delle di e è fa gli
+    ho i il in io la le lo loro lui ma mi mia mio molto ne nel nella non per perché più quando questa questo sei si
+    sono sta stato sua suo tra tuo un una vi ao aos as às até com ela ele em eu foi isso já mais mas meu minha muito
+    na não nas no nos num o os ou para pela pelo por quando que quem são se sem ser só sou também tem tenho tua uma
+    você а без более бы был была были было быть в вам вас весь во вот все всё всех вы где да даже для до его ее её
+    если есть еще ещё же за и из или им их к как когда которые который кто ли мы меня мне может мой моя моё мои на
+    надо нам нас не него нет ни но ну о об он она они оно от очень по под после потом потому при про с сам свой себя
+    сейчас со так также там тебя тебе тем то тоже только ты у уже хочу чем что чтобы эта эти это этот я сегодня
+    вчера просто нужно
     """.split()
 )
-_HAN_FUNCTION = "的了是我你他她它们们在和有不这那就也都吗呢吧啊很会要说到去来没个一上下还着过把被让给对于为与及或但而且所以因为什么怎么样如果可以能想觉得天年月日点些里呀嘛哦嗯请谢您好多少大小又才再最从向每"
-_RUN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff々]+|[\u30a0-\u30ff]{2,}|[\uac00-\ud7af]+|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+_HAN_FUNCTION = (
+    "的了是我你他她它们们在和有不这那就也都吗呢吧啊很会要说到去来没个一上下还着过把被让给对于为与及"
+    "或但而且所以因为什么怎么样如果可以能想觉得天年月日点些里呀嘛哦嗯请谢您好多少大小又才再最从向每"
+)
+_RUN = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff々]+|[\u30a0-\u30ff]{2,}|[\uac00-\ud7af]+|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+)
 _HAN_CUT = re.compile(f"[{_HAN_FUNCTION}]+")
 _PARTICLE = re.compile(r"(?<=..)(?:에서는|에서|으로|에게|한테|까지|부터|은|는|이|가|을|를|에|의|로|와|과|도|만)$")
-_NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|\b(?=\w*\d)[0-9a-fA-F-]{8,}\b|\w*_\w+|`[^`\n]*[^`\w\s-][^`\n]*`|\S*[\\/=<>{}]\S*\w*[\\=<>{}]\S*")
+_NO_WORDS = re.compile(
+    r"(?:https?://|www\.)\S+|\S+@\S+\.\w+|\b(?=\w*\d)[0-9a-fA-F-]{8,}\b|\w*_\w+|`[^`\n]*[^`\w\s-][^`\n]*`"
+    r"|\S*[\\/=<>{}]\S*\w*[\\=<>{}]\S*"
+)
 _CALLED = re.compile(
-    r"(?:\b(?:hey|hi|hello|thanks|thank you|wow|bye|yeah|yep|sure|oh|ok|okay|morning|night|cool|nice|agreed?|congrats|right)[ ,]+"
+    r"(?:\b(?:hey|hi|hello|thanks|thank you|wow|bye|yeah|yep|sure|oh|ok|okay|morning|night"
+    r"|cool|nice|agreed?|congrats|right)[ ,]+"
     r"|,\s*)([^\W\d_]+)(?=\s*(?:[,.!?]|$))",
     re.IGNORECASE,
 )
@@ -100,7 +123,8 @@ _CAPITAL_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
 _ADVERB = re.compile(r"^[a-z]{3,}ly$")
 _VERB_FORM = re.compile(r"^[a-z]{3,}(?:ed|ing)$")
 _GREETING = re.compile(
-    r"^(?:hey|hi|hello|thanks|thank you|thx|wow|whoa|woah|bye|good (?:morning|evening|night)|congrat|sure|certainly|absolutely|of course"
+    r"^(?:hey|hi|hello|thanks|thank you|thx|wow|whoa|woah|bye|good (?:morning|evening|night)"
+    r"|congrat|sure|certainly|absolutely|of course"
     r"|great|awesome|cool|nice|sounds|you['’]re welcome|no problem|that['’]s|yeah|yep|got it|i['’]m glad|glad|sorry"
     r"|hallo|danke|bonjour|merci|hola|gracias|你好|谢谢|こんにちは|ありがとう|안녕|감사|привет|спасибо)\b",
     re.IGNORECASE,
@@ -273,7 +297,9 @@ def _representative(said: Sequence[Spoken], weights: dict[str, float]) -> list[s
         best = max(
             candidates,
             key=lambda candidate: (
-                sum(left[root] for root in candidate.terms) * candidate.factor * (0.5 if candidate.page in pages else 1.0),
+                sum(left[root] for root in candidate.terms)
+                * candidate.factor
+                * (0.5 if candidate.page in pages else 1.0),
                 -candidate.order,
             ),
         )

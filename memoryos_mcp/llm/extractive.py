@@ -41,9 +41,12 @@ PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000
 
 _FOLLOW_UP = re.compile(
-    r"(?:it|its|it['’]s|that|that['’]s|this|these|those|they|they['’]re|he|she|them|both|yes|yeah|yep|no|nope|ok|okay|sure|exactly"
-    r"|totally|definitely|absolutely|agreed|same|also|and|but|so|or|because|what about|how about|how so|why|which (?:one|of)|really"
-    r"|got it|thanks|thank you|haha|lol|wow|cool|great|nice|awesome|sounds good|go on|what else|tell me more|in that case"
+    r"(?:it|its|it['’]s|that|that['’]s|this|these|those|they|they['’]re|he|she|them|both"
+    r"|yes|yeah|yep|no|nope|ok|okay|sure|exactly"
+    r"|totally|definitely|absolutely|agreed|same|also|and|but|so|or|because|what about|how about"
+    r"|how so|why|which (?:one|of)|really"
+    r"|got it|thanks|thank you|haha|lol|wow|cool|great|nice|awesome|sounds good|go on|what else"
+    r"|tell me more|in that case"
     r"|ja|nein|und|aber|danke|oui|non|et|merci|sí|si|y|gracias|да|нет|спасибо)\b"
     r"|(?:是的|好的|对|那|这|它|为什么|谢谢|はい|いいえ|それ|そう|でも|ありがとう|네|아니|그럼|그래|그거|고마워)",
     re.IGNORECASE,

@@ -14,7 +14,8 @@ _RECALLED = re.compile(r"<(memory|memories)\b[^<>]{0,200}>.*?(?:</\1\s{0,9}>|\Z)
 _QUOTED_OR_TABLE = re.compile(r"^\s*(?:>|\||[-=+|: ]{4,}$)|\|.*\|")
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•–]|#{1,6}|\(?\d{1,3}[.)]|\[[ x]?\])\s+")
 _CODE_LINE = re.compile(
-    r"[{};]\s*$|^\s*(?:def|class|import|from \S+ import|return|const|let|var|function|public|SELECT|#include|@\w+)\b.*[(){}=;:*]"
+    r"[{};]\s*$|^\s*(?:def|class|import|from \S+ import|return|const|let|var|function|public"
+    r"|SELECT|#include|@\w+)\b.*[(){}=;:*]"
     r"|^\s*\S+\s*[=:]{1,2}=?\s*[\[{(\"']|=>|->\s*\S+\s*\{|</\w+>"
 )
 _ENDS_SENTENCE = re.compile(r"[.!?:;…。！？：；]['\"”’)\]]*$")
@@ -93,9 +94,7 @@ def _split(line: str) -> list[str]:
     from sentencex import segment
 
     parts = (plain(part) for part in segment(_language(line), line))
-    return [
-        piece for part in parts for piece in _NO_ABBREVIATION.split(part) if any(char.isalnum() for char in piece)
-    ]
+    return [piece for part in parts for piece in _NO_ABBREVIATION.split(part) if any(char.isalnum() for char in piece)]
 
 
 def _language(line: str) -> str:

@@ -60,8 +60,9 @@ def quote(
     ]
     text = f"{user_input}\n{agent_response}" if user_input else agent_response
     kept = _choose(passages, text, max_tokens, query_roots, best_span)
-    sides = [_join([p for p in kept if p.side == side], passages, text) for side in (0, 1)]
-    return Quote(*sides, is_excerpt=True, tokens=sum(estimate_tokens(side) for side in sides))
+    user_side, agent_side = (_join([p for p in kept if p.side == side], passages, text) for side in (0, 1))
+    tokens = estimate_tokens(user_side) + estimate_tokens(agent_side)
+    return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,11 @@ def z_scores(values: Scores) -> Scores:
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
     """Return which candidates stand at most ``reach`` pages apart in one session, shape ``(n, n)``; not with itself."""
     apart = np.abs(seqs[:, None] - seqs[None, :])
-    return (sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0)
+    return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:
-    """Return the sum of each candidate's neighbours' values over the least; a page that is no candidate adds nothing."""
+    """Return the sum of each candidate's neighbours' values above the least; a page that is no candidate adds 0."""
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 
 

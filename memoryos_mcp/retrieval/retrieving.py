@@ -20,7 +20,7 @@ from memoryos_mcp.retrieval.budget import quote, roots
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
-from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
+from memoryos_mcp.segments import Vector, jaccard, segment_match
 from memoryos_mcp.storage import Outline, Store, WordHit
 from memoryos_mcp.terms import query_words, stem, stems
 
@@ -169,7 +169,7 @@ class Retrieving:
         asked = frozenset(stems(query))
         now = self._clock()
         matches: dict[int, tuple[float, float]] = {}
-        for number in {outline.segment for outline in outlines.values()} & self._mirror.segments.keys():
+        for number in {outline.segment or 0 for outline in outlines.values()} & self._mirror.segments.keys():
             segment = self._mirror.segments[number]
             keywords = frozenset(stem(word) for word in segment.keywords)
             match = segment_match(segment.vector, keywords, vector, asked)
@@ -202,11 +202,12 @@ class Retrieving:
         spans = await self._store.window_spans([(seq, best[seq]) for seq in pages if seq in best])
         recalled: list[RecalledPage] = []
         for entry in chosen:
-            page = pages.get(entry.seq)
+            if (page := pages.get(entry.seq)) is None:
+                continue
             allowance = min(left, max(int(left * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
             span = spans.get((entry.seq, best.get(entry.seq, 0)))
-            text = page and quote(page.user_input, page.agent_response, allowance, query_roots, span)
-            if page is None or text is None:
+            text = quote(page.user_input, page.agent_response, allowance, query_roots, span)
+            if text is None:
                 continue
             left -= text.tokens
             recalled.append(
@@ -216,13 +217,10 @@ class Retrieving:
                     score=entry.score,
                     signals=entry.signals,
                     chain_summary=chains.get(page.chain or 0),
-                    segment=self._segment(page),
+                    segment=self._mirror.segments.get(page.segment or 0),
                 )
             )
         return recalled, left
-
-    def _segment(self, page: Page) -> Segment | None:
-        return self._mirror.segments.get(page.segment or 0)
 
 
 def _rank_facts(facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:

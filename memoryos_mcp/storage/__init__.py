@@ -26,11 +26,13 @@ class Receipt:
 
     Attributes:
         page_id: Its public name.
+        occurred_at: When it was said, with its zone's offset.
         is_new: False if a page with the same idempotency key was there already.
         pending: Pages that wait for consolidation.
     """
 
     page_id: str
+    occurred_at: datetime
     is_new: bool
     pending: int
 

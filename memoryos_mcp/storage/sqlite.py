@@ -124,7 +124,9 @@ class SqliteStore:
                 page_id = _insert_page(connection, turn, to_us(self._clock()), self._options.session_gap_s)
                 _overflow(connection, self._options.short_term_capacity)
             pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
-            return Receipt(page_id=known or page_id, is_new=known is None, pending=pending)
+            return Receipt(
+                page_id=known or page_id, occurred_at=turn.occurred_at, is_new=known is None, pending=pending
+            )
 
         return await self._database.write(change)
 

@@ -1,0 +1,100 @@
+"""The command ``memoryos-mcp``: settings at the door, logs to stderr, exit codes.
+
+Exit codes: 0 done, 1 failed, 2 a command line or setting that cannot be used.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from memoryos_mcp import __version__
+from memoryos_mcp.config import Settings, check_data_folder, load_settings
+from memoryos_mcp.errors import ConfigError, MemoryOSError
+
+EXIT_FAILED, EXIT_USAGE = 1, 2
+# A key on a command line stands in every list of processes.
+NOT_AS_FLAGS = frozenset({"openai_api_key"})
+# A thread that computes must hand the interpreter over within this time, or replies would wait for it.
+SWITCH_INTERVAL_S = 0.001
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command ``--config`` and a flag for every setting but the secret ones."""
+    for name, field in reversed(Settings.model_fields.items()):
+        if name not in NOT_AS_FLAGS:
+            flag = f"--{name.replace('_', '-')}"
+            command = click.option(flag, name, metavar="VALUE", help=field.description)(command)
+    return click.option(
+        "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE", help="A config.json."
+    )(command)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="memoryos-mcp")
+def cli() -> None:
+    """Give AI assistants a long-term memory of their user, over MCP."""
+
+
+@cli.command()
+@settings_options
+def serve(config_file: Path | None, **flags: str | None) -> None:
+    """Serve the memory to an MCP client over stdin and stdout.
+
+    Settings come from the config file, then MEMORYOS_* environment variables, then flags; later ones win.
+    """
+    settings = _settings(config_file, flags)
+    _log_to_stderr(settings.log_level)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    from memoryos_mcp.stdio import serve_stdio
+
+    anyio.run(serve_stdio, settings)
+
+
+@cli.command()
+def demo() -> None:
+    """Hold a short conversation with a real server, restart it, and show what was remembered."""
+    from memoryos_mcp.demo import run_demo
+
+    anyio.run(run_demo)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_FAILED)
+    except ConfigError as error:
+        _fail(str(error), EXIT_USAGE)
+    except MemoryOSError as error:
+        _fail(str(error), EXIT_FAILED)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_FAILED)
+
+
+def _settings(config_file: Path | None, flags: dict[str, Any]) -> Settings:
+    given = {name: value for name, value in flags.items() if value is not None}
+    settings = load_settings(config_file, given)
+    check_data_folder(settings)
+    return settings
+
+
+def _log_to_stderr(level: str) -> None:
+    """Log our own records from ``level`` on; libraries only from WARNING, because they may hold what was said."""
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("memoryos_mcp").setLevel(level)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"memoryos-mcp: {message}", err=True)
+    sys.exit(code)

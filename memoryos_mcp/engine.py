@@ -1,0 +1,309 @@
+"""The engine: one user's memory. Adding, retrieving, and the background work that turns pages into memory."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from anyio import CapacityLimiter
+
+from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
+from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation.embedding import Embedding
+from memoryos_mcp.consolidation.organising import BatchRule, Organising
+from memoryos_mcp.consolidation.promotion import Promotion
+from memoryos_mcp.embedding import Embedder
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.heat import HeatWeights
+from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.llm import Analyst
+from memoryos_mcp.pages import make_turn, storable
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval.mirror import Mirror
+from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.retrieval.recall import Recall
+from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.segments import Segment
+from memoryos_mcp.storage import Counts, Receipt
+from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.vectors import VectorIndex
+
+logger = logging.getLogger(__name__)
+
+QUERY_MAX_CHARS = 20_000
+RESULTS_AT_MOST = 100
+TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
+LEASE_TTL_S = 30.0
+# How often a process looks for what another one left to do.
+POLL_S = 5.0
+# How long retrieved segments wait to be counted together.
+VISIT_POLL_S = 1.0
+VERIFICATION_POLL_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What engines share, made once per process.
+
+    Attributes:
+        embedder: None if the configured model is not there; then words answer alone.
+        make_index: Makes an empty vector index.
+        analyst: Who organises and learns.
+        limiter: How many threads may work on stores at once.
+        clock: Returns the present, with a zone.
+    """
+
+    embedder: Embedder | None
+    make_index: Callable[[], VectorIndex]
+    analyst: Analyst
+    limiter: CapacityLimiter
+    clock: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileView:
+    """The long-term memory of a user."""
+
+    traits: Sequence[Trait]
+    user_facts: Sequence[Fact]
+    assistant_facts: Sequence[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The state of a user's memory.
+
+    Attributes:
+        hottest: Segments with their heat, hottest first.
+        health: Per background loop.
+        is_semantic: Whether retrieval compares meaning now.
+        space: The embedder's identity, None without one.
+        recipe: Name and version of the ranking.
+    """
+
+    counts: Counts
+    hottest: Sequence[tuple[Segment, float]]
+    health: Mapping[str, Health]
+    is_semantic: bool
+    space: str | None
+    recipe: str
+
+
+class MemoryEngine:
+    """One user's memory. Make it with `open`, end it with `close`; safe to share between tasks."""
+
+    def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore) -> None:
+        self.user_id = user_id
+        self._settings = settings
+        self._parts = parts
+        self._store = store
+        self._heat = HeatWeights(
+            alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
+        )
+        self._mirror = Mirror(store, PageIndex(store, parts.make_index))
+        self._retrieving = Retrieving(store, self._mirror, parts.embedder, weights=self._heat, clock=parts.clock)
+        self._lease = LeaseKeeper(store, LEASE_TTL_S)
+        self._organising = Organising(
+            store,
+            parts.analyst,
+            rule=BatchRule(settings.consolidation_batch_pages, timedelta(seconds=settings.consolidation_idle_s)),
+            similarity_threshold=settings.mid_term_similarity_threshold,
+            clock=parts.clock,
+        )
+        self._promotion = Promotion(
+            store,
+            parts.analyst,
+            heat_threshold=settings.mid_term_heat_threshold,
+            weights=self._heat,
+            capacity_segments=settings.mid_term_capacity,
+            clock=parts.clock,
+        )
+        self._embedding = Embedding(store, parts.embedder) if parts.embedder else None
+        self._visits: dict[int, int] = {}
+        poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
+        self._loops = {
+            name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock)
+            for name, step, pause_s in (
+                ("embedding", self._embed, poll_s),
+                ("consolidation", self._consolidate, poll_s),
+                ("visits", self._count_visits, VISIT_POLL_S),
+                ("verification", self._verify, VERIFICATION_POLL_S),
+            )
+        }
+
+    @classmethod
+    async def open(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
+        """Return a user's memory with its background work begun.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        options = StoreOptions(
+            assistant_id=settings.assistant_id,
+            short_term_capacity=settings.short_term_capacity,
+            session_gap_s=settings.session_gap_s,
+            knowledge_capacity=settings.long_term_knowledge_capacity,
+            space=parts.embedder.identity if parts.embedder else None,
+        )
+        folder = settings.data_storage_path
+        store = await SqliteStore.open(folder, user_id, options, limiter=parts.limiter, clock=parts.clock)
+        engine = cls(user_id, settings, parts, store)
+        for loop in engine._loops.values():
+            loop.start()
+        return engine
+
+    async def add(
+        self,
+        user_input: str,
+        agent_response: str,
+        *,
+        timestamp: str | datetime | None = None,
+        meta_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Store one turn; on return it is on disk, and all that follows from it goes on in the background.
+
+        Args:
+            user_input: What the user said; may be empty if the assistant's side is not.
+            agent_response: What the assistant answered.
+            timestamp: When it was said; ISO 8601 or a datetime; None means now, no zone means the user's.
+            meta_data: The caller's own notes, kept as JSON.
+            idempotency_key: Turns with an equal key are one page.
+
+        Raises:
+            ArgumentError: An argument cannot be used; nothing was stored.
+            StorageError: The disk failed; nothing was stored.
+        """
+        turn = make_turn(
+            user_input=user_input,
+            agent_response=agent_response,
+            timestamp=timestamp,
+            meta_data=meta_data,
+            idempotency_key=idempotency_key,
+            max_page_chars=self._settings.max_page_chars,
+            zone=self._settings.zone,
+            now=self._parts.clock(),
+        )
+        receipt = await self._store.add_page(turn)
+        self._loops["embedding"].wake()
+        if receipt.pending >= self._settings.consolidation_batch_pages:
+            self._loops["consolidation"].wake()
+        return receipt
+
+    async def retrieve(self, query: str, *, max_results: int | None = None, max_tokens: int | None = None) -> Recall:
+        """Return what all three tiers know about a query.
+
+        Args:
+            query: What is asked.
+            max_results: Pages at most beside the short-term ones, 1 to 100; None means the setting's number.
+            max_tokens: Budget of all texts together, 100 to 1,000,000; None means the setting's number.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            StorageError: The store could not be read.
+        """
+        if not query.strip():
+            raise ArgumentError(argument="query", problem="is empty; ask for something")
+        if len(query) > QUERY_MAX_CHARS:
+            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        results = self._settings.retrieval_queue_capacity if max_results is None else max_results
+        tokens = self._settings.retrieval_max_tokens if max_tokens is None else max_tokens
+        _check_range("max_results", results, 1, RESULTS_AT_MOST)
+        _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+        recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
+        for segment in {page.segment.segment for page in recall.pages if page.segment}:
+            self._visits[segment] = self._visits.get(segment, 0) + 1
+        return recall
+
+    async def profile(self) -> ProfileView:
+        """Return profile and knowledge as they stand.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        traits, user_facts, assistant_facts = await asyncio.gather(
+            self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
+        )
+        return ProfileView(traits=traits, user_facts=user_facts, assistant_facts=assistant_facts)
+
+    async def stats(self) -> Stats:
+        """Return how much there is, what is hot, and how the background work fares.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        now = self._parts.clock()
+        counts, segments = await asyncio.gather(self._store.counts(), self._store.segments())
+        heats = [(segment, segment.heat(now, self._heat)) for segment in segments]
+        embedder = self._parts.embedder
+        return Stats(
+            counts=counts,
+            hottest=sorted(heats, key=lambda pair: -pair[1]),
+            health={name: loop.health for name, loop in self._loops.items()},
+            is_semantic=embedder is not None and embedder.is_loaded and self._mirror.index.is_loaded,
+            space=embedder.identity if embedder else None,
+            recipe=ranking.RECIPE,
+        )
+
+    async def close(self) -> None:
+        """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
+        await asyncio.gather(*(loop.close() for loop in self._loops.values()))
+        try:
+            await self._count_visits()
+        finally:
+            await self._store.close()
+
+    async def _embed(self) -> bool:
+        """Load the model and the index once there is something to find, then embed what has no vector."""
+        embedding, embedder = self._embedding, self._parts.embedder
+        if embedding is None or embedder is None:
+            return False
+        if not self._mirror.index.is_loaded:
+            await self._mirror.load_index()
+        await embedder.load()
+        if not await embedding.has_work():
+            return False
+        async with self._lease.hold() as lease:
+            if lease is None:
+                return False
+            while await embedding.step(lease):
+                self._loops["consolidation"].wake()
+        self._loops["consolidation"].wake()
+        return False
+
+    async def _consolidate(self) -> bool:
+        """Organise what is due, then promote what is hot."""
+        if not await self._organising.due() and not await self._promotion.has_work():
+            return False
+        async with self._lease.hold() as lease:
+            if lease is None:
+                return False
+            while await self._organising.step(lease, needs_vectors=self._is_embedding_well()):
+                pass
+            has_more = await self._promotion.step(lease)
+        self._loops["embedding"].wake()
+        return has_more
+
+    def _is_embedding_well(self) -> bool:
+        """Whether pages can be expected to get vectors; if not, they are organised by their words."""
+        return self._embedding is not None and not self._loops["embedding"].health.failed_attempts
+
+    async def _count_visits(self) -> bool:
+        visits, self._visits = self._visits, {}
+        if visits:
+            await self._store.add_visits(visits, self._parts.clock())
+            self._loops["consolidation"].wake()
+        return False
+
+    async def _verify(self) -> bool:
+        await self._store.verify()
+        return False
+
+
+def _check_range(argument: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

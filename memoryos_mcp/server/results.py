@@ -1,0 +1,167 @@
+"""Results of the tools. The keys of the reference keep their names; ours stand beside them."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+
+class AddedDetails(BaseModel):
+    """Sizes of what was stored."""
+
+    user_input_length: int
+    agent_response_length: int
+    has_meta_data: bool
+
+
+class AddMemoryResult(BaseModel):
+    """Receipt of a stored page: it is on disk."""
+
+    status: Literal["success"]
+    message: str
+    timestamp: str = Field(description="When the turn was said, ISO 8601.")
+    details: AddedDetails
+    page_id: str
+    stored: Literal[True]
+    is_new: bool = Field(description="False if the idempotency key was known: the page was there already.")
+    pending: int = Field(description="Pages waiting to be filed into topics, in the background.")
+
+
+class ShortTermPage(BaseModel):
+    """A page of the most recent dialogue."""
+
+    user_input: str
+    agent_response: str
+    timestamp: str
+    page_id: str
+    excerpt: bool = Field(description="Whether parts were left out to fit max_tokens.")
+
+
+class RetrievedPage(ShortTermPage):
+    """A page found by the query."""
+
+    meta_info: str = Field(description="Summary of the run of pages it belongs to; empty if not yet consolidated.")
+    meta_data: dict[str, Any] | None = Field(description="The caller's own notes.")
+    tier: Literal["backlog", "mid_term"]
+    segment_id: str | None
+    score: float = Field(description="Comparable within this result only.")
+    signals: dict[str, float] = Field(description="Each signal's share of the score.")
+
+
+class RetrievedSegment(BaseModel):
+    """A topic that retrieved pages belong to."""
+
+    segment_id: str
+    summary: str
+    keywords: list[str]
+    page_count: int
+
+
+class KnowledgeEntry(BaseModel):
+    """A fact with its evidence."""
+
+    knowledge: str
+    timestamp: str = Field(description="When it was said.")
+    knowledge_id: str
+    evidence: list[str] = Field(description="Ids of the pages it rests on.")
+
+
+class RetrievedKnowledge(KnowledgeEntry):
+    """A fact with its score for the query."""
+
+    score: float
+
+
+class RetrieveMemoryResult(BaseModel):
+    """What all three tiers know about the query."""
+
+    query: str
+    timestamp: str
+    relationship_with_user: str
+    style_hint: str
+    user_profile: str
+    short_term_memory: list[ShortTermPage]
+    short_term_count: int
+    retrieved_pages: list[RetrievedPage]
+    retrieved_user_knowledge: list[RetrievedKnowledge]
+    retrieved_assistant_knowledge: list[RetrievedKnowledge]
+    total_pages_found: int
+    total_user_knowledge_found: int
+    total_assistant_knowledge_found: int
+    segments: list[RetrievedSegment]
+    search_mode: Literal["hybrid", "lexical"] = Field(
+        description="hybrid compares words and meaning; lexical only words, while the model is loading or missing."
+    )
+    ranking: str = Field(description="Name and version of the ranking recipe.")
+    token_estimate: int = Field(description="About how many tokens the texts take.")
+
+
+class TraitEntry(BaseModel):
+    """One dimension of the profile."""
+
+    dimension: str
+    level: Literal["Low", "Medium", "High"]
+    reason: str
+    evidence: list[str] = Field(description="Ids of the pages it rests on.")
+    updated_at: str
+
+
+class GetUserProfileResult(BaseModel):
+    """The long-term memory of the user."""
+
+    timestamp: str
+    user_id: str
+    assistant_id: str
+    user_profile: str
+    traits: list[TraitEntry]
+    user_knowledge: list[KnowledgeEntry]
+    user_knowledge_count: int
+    assistant_knowledge: list[KnowledgeEntry]
+    assistant_knowledge_count: int
+
+
+class SegmentStats(BaseModel):
+    """A topic with its heat."""
+
+    segment_id: str
+    heat: float
+    n_visit: int
+    l_interaction: int
+    page_count: int
+    keywords: list[str]
+
+
+class LoopStats(BaseModel):
+    """How a part of the background work fares."""
+
+    failed_attempts: int = Field(description="Failures in a row; 0 is healthy.")
+    last_error: str | None
+    last_error_at: str | None
+
+
+class GetMemoryStatsResult(BaseModel):
+    """The state of the user's memory."""
+
+    timestamp: str
+    user_id: str
+    version: str
+    total_pages: int
+    short_term_pages: int
+    short_term_capacity: int
+    backlog_pages: int = Field(description="Pages waiting to be filed into topics.")
+    oldest_backlog_at: str | None
+    mid_term_pages: int
+    unembedded_pages: int = Field(description="Pages that are found by words alone so far.")
+    segments: int
+    archived_segments: int
+    segment_capacity: int
+    chains: int
+    hottest_segments: list[SegmentStats]
+    heat_threshold: float
+    traits: int
+    user_knowledge: int
+    assistant_knowledge: int
+    superseded_knowledge: int
+    search_mode: Literal["hybrid", "lexical"]
+    embedding_space: str | None
+    ranking: str
+    background: dict[str, LoopStats]

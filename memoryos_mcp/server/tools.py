@@ -1,0 +1,336 @@
+"""The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from pydantic import BaseModel
+
+from memoryos_mcp import __version__
+from memoryos_mcp.profile import profile_text
+from memoryos_mcp.server import texts
+from memoryos_mcp.server.arguments import (
+    AddMemoryArguments,
+    Arguments,
+    GetUserProfileArguments,
+    NoArguments,
+    RetrieveMemoryArguments,
+    check,
+)
+from memoryos_mcp.server.results import (
+    AddedDetails,
+    AddMemoryResult,
+    GetMemoryStatsResult,
+    GetUserProfileResult,
+    KnowledgeEntry,
+    LoopStats,
+    RetrievedKnowledge,
+    RetrievedPage,
+    RetrievedSegment,
+    RetrieveMemoryResult,
+    SegmentStats,
+    ShortTermPage,
+    TraitEntry,
+)
+from memoryos_mcp.service import MemoryService
+
+if TYPE_CHECKING:
+    from memoryos_mcp.knowledge import Fact
+    from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
+
+HOTTEST_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool returns: a model for programs and a text for readers."""
+
+    result: BaseModel
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as it is listed and called.
+
+    Attributes:
+        reads_only: Whether it leaves the memory as it was.
+        call: Takes the service, the user and the checked arguments.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    result: type[BaseModel]
+    reads_only: bool
+    call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
+
+    async def run(self, service: MemoryService, user_id: str, given: dict[str, Any]) -> types.CallToolResult:
+        """Return the protocol's result of a call.
+
+        Raises:
+            MemoryOSError: The call failed; the text says what to do.
+        """
+        answer = await self.call(service, user_id, check(self.arguments, given))
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=answer.text)],
+            structured_content=answer.result.model_dump(mode="json"),
+        )
+
+    def listing(self) -> types.Tool:
+        """Return the tool as a client sees it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.arguments.model_json_schema(),
+            output_schema=self.result.model_json_schema(mode="serialization"),
+            annotations=types.ToolAnnotations(
+                title=self.title,
+                read_only_hint=self.reads_only,
+                destructive_hint=False,
+                idempotent_hint=self.reads_only,
+                open_world_hint=False,
+            ),
+        )
+
+
+async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryArguments) -> Answer:
+    """Store one turn."""
+    async with service.user(user_id) as engine:
+        receipt = await engine.add(
+            arguments.user_input,
+            arguments.agent_response,
+            timestamp=arguments.timestamp,
+            meta_data=arguments.meta_data,
+            idempotency_key=arguments.idempotency_key,
+        )
+    result = AddMemoryResult(
+        status="success",
+        message="Stored." if receipt.is_new else "Already stored under this idempotency key.",
+        timestamp=receipt.occurred_at.isoformat(),
+        details=AddedDetails(
+            user_input_length=len(arguments.user_input),
+            agent_response_length=len(arguments.agent_response),
+            has_meta_data=bool(arguments.meta_data),
+        ),
+        page_id=receipt.page_id,
+        stored=True,
+        is_new=receipt.is_new,
+        pending=receipt.pending,
+    )
+    return Answer(result, f"{result.message} page_id {result.page_id}")
+
+
+async def retrieve_memory(service: MemoryService, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
+    """Ask all three tiers."""
+    async with service.user(user_id) as engine:
+        recall = await engine.retrieve(
+            arguments.query, max_results=arguments.max_results, max_tokens=arguments.max_tokens
+        )
+    segments = {page.segment.segment: page.segment for page in recall.pages if page.segment}
+    user_facts, assistant_facts = _recalled(recall.user_facts), _recalled(recall.assistant_facts)
+    result = RetrieveMemoryResult(
+        query=arguments.query,
+        timestamp=_text_time(service.now()),
+        relationship_with_user=arguments.relationship_with_user,
+        style_hint=arguments.style_hint,
+        user_profile=profile_text(recall.traits),
+        short_term_memory=[_short_term_page(page) for page in recall.short_term],
+        short_term_count=len(recall.short_term),
+        retrieved_pages=[_retrieved_page(page) for page in recall.pages],
+        retrieved_user_knowledge=user_facts,
+        retrieved_assistant_knowledge=assistant_facts,
+        total_pages_found=len(recall.pages),
+        total_user_knowledge_found=len(user_facts),
+        total_assistant_knowledge_found=len(assistant_facts),
+        segments=[
+            RetrievedSegment(
+                segment_id=_segment_id(number),
+                summary=segment.summary,
+                keywords=list(segment.keywords),
+                page_count=segment.page_count,
+            )
+            for number, segment in segments.items()
+        ],
+        search_mode="hybrid" if recall.is_semantic else "lexical",
+        ranking=recall.recipe,
+        token_estimate=recall.tokens,
+    )
+    return Answer(result, texts.retrieval_text(result))
+
+
+async def get_user_profile(service: MemoryService, user_id: str, arguments: GetUserProfileArguments) -> Answer:
+    """Show the long-term memory."""
+    async with service.user(user_id) as engine:
+        view = await engine.profile()
+    user_facts = view.user_facts if arguments.include_knowledge else []
+    assistant_facts = view.assistant_facts if arguments.include_assistant_knowledge else []
+    result = GetUserProfileResult(
+        timestamp=_text_time(service.now()),
+        user_id=user_id,
+        assistant_id=service.settings.assistant_id,
+        user_profile=profile_text(view.traits),
+        traits=[
+            TraitEntry(
+                dimension=trait.dimension,
+                level=trait.level.value,
+                reason=trait.reason,
+                evidence=list(trait.evidence),
+                updated_at=_text_time(trait.updated_at),
+            )
+            for trait in view.traits
+        ],
+        user_knowledge=[_knowledge(fact) for fact in user_facts],
+        user_knowledge_count=len(user_facts),
+        assistant_knowledge=[_knowledge(fact) for fact in assistant_facts],
+        assistant_knowledge_count=len(assistant_facts),
+    )
+    return Answer(result, texts.profile_text(result))
+
+
+async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
+    """Show the state of the memory."""
+    async with service.user(user_id) as engine:
+        stats = await engine.stats()
+    counts, settings = stats.counts, service.settings
+    result = GetMemoryStatsResult(
+        timestamp=_text_time(service.now()),
+        user_id=user_id,
+        version=__version__,
+        total_pages=counts.pages,
+        short_term_pages=counts.short_term,
+        short_term_capacity=settings.short_term_capacity,
+        backlog_pages=counts.backlog,
+        oldest_backlog_at=_text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        mid_term_pages=counts.mid_term,
+        unembedded_pages=counts.unembedded,
+        segments=counts.segments,
+        archived_segments=counts.archived_segments,
+        segment_capacity=settings.mid_term_capacity,
+        chains=counts.chains,
+        hottest_segments=[
+            SegmentStats(
+                segment_id=_segment_id(segment.segment),
+                heat=round(heat, 3),
+                n_visit=segment.n_visit,
+                l_interaction=segment.l_interaction,
+                page_count=segment.page_count,
+                keywords=list(segment.keywords),
+            )
+            for segment, heat in stats.hottest[:HOTTEST_SHOWN]
+        ],
+        heat_threshold=settings.mid_term_heat_threshold,
+        traits=counts.traits,
+        user_knowledge=counts.user_facts,
+        assistant_knowledge=counts.assistant_facts,
+        superseded_knowledge=counts.superseded_facts,
+        search_mode="hybrid" if stats.is_semantic else "lexical",
+        embedding_space=stats.space,
+        ranking=stats.recipe,
+        background={
+            name: LoopStats(
+                failed_attempts=health.failed_attempts,
+                last_error=health.last_error,
+                last_error_at=_text_time(health.last_error_at) if health.last_error_at else None,
+            )
+            for name, health in stats.health.items()
+        },
+    )
+    return Answer(result, texts.stats_text(result))
+
+
+TOOLS: Sequence[ToolDefinition] = (
+    ToolDefinition(
+        name="add_memory",
+        title="Remember an exchange",
+        description="Store one exchange of the conversation, the user's message and the assistant's answer, in the "
+        "user's long-term memory. Returns once it is on disk; topics, profile and facts follow in the background.",
+        arguments=AddMemoryArguments,
+        result=AddMemoryResult,
+        reads_only=False,
+        call=add_memory,
+    ),
+    ToolDefinition(
+        name="retrieve_memory",
+        title="Recall what matters",
+        description="Find what earlier conversations hold about a question: matching pages with their topics, facts "
+        "about the user and the assistant, the user's profile, and the most recent exchanges, within a token budget.",
+        arguments=RetrieveMemoryArguments,
+        result=RetrieveMemoryResult,
+        reads_only=True,
+        call=retrieve_memory,
+    ),
+    ToolDefinition(
+        name="get_user_profile",
+        title="Show the user's profile",
+        description="Show what is known of the user: traits with level, reason and evidence, and facts with the pages "
+        "they rest on.",
+        arguments=GetUserProfileArguments,
+        result=GetUserProfileResult,
+        reads_only=True,
+        call=get_user_profile,
+    ),
+    ToolDefinition(
+        name="get_memory_stats",
+        title="Show the state of the memory",
+        description="Show how much is remembered in each tier, which topics are hot, and whether background work is "
+        "healthy or waiting.",
+        arguments=NoArguments,
+        result=GetMemoryStatsResult,
+        reads_only=True,
+        call=get_memory_stats,
+    ),
+)
+
+
+def _text_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _segment_id(number: int) -> str:
+    return f"s{number}"
+
+
+def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
+    return ShortTermPage(
+        user_input=recalled.quote.user_input,
+        agent_response=recalled.quote.agent_response,
+        timestamp=_text_time(recalled.page.occurred_at),
+        page_id=recalled.page.page_id,
+        excerpt=recalled.quote.is_excerpt,
+    )
+
+
+def _retrieved_page(recalled: "RecalledPage") -> RetrievedPage:
+    page = recalled.page
+    return RetrievedPage(
+        user_input=recalled.quote.user_input,
+        agent_response=recalled.quote.agent_response,
+        timestamp=_text_time(page.occurred_at),
+        page_id=page.page_id,
+        excerpt=recalled.quote.is_excerpt,
+        meta_info=recalled.chain_summary or "",
+        meta_data=json.loads(page.meta_data) if page.meta_data else None,
+        tier="backlog" if page.tier == "backlog" else "mid_term",
+        segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
+        score=recalled.score or 0.0,
+        signals=dict(recalled.signals),
+    )
+
+
+def _knowledge(fact: "Fact") -> KnowledgeEntry:
+    return KnowledgeEntry(
+        knowledge=fact.text,
+        timestamp=_text_time(fact.valid_from),
+        knowledge_id=f"k{fact.fact}",
+        evidence=list(fact.evidence),
+    )
+
+
+def _recalled(facts: "Sequence[RecalledFact]") -> list[RetrievedKnowledge]:
+    return [RetrievedKnowledge(**_knowledge(entry.fact).model_dump(), score=entry.score) for entry in facts]

@@ -1,0 +1,147 @@
+"""The service: one per process. It opens users' engines as they are asked for and shares the models among them.
+
+The engine and its libraries are imported with the first user that is opened, so that a server answers its first
+message without them.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import anyio.to_thread
+from anyio import CapacityLimiter
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.pages import utc_now
+
+if TYPE_CHECKING:
+    from memoryos_mcp.embedding import Embedder
+    from memoryos_mcp.engine import MemoryEngine, Parts
+    from memoryos_mcp.llm import Analyst
+
+logger = logging.getLogger(__name__)
+
+STORE_THREADS = 16
+
+
+class MemoryService:
+    """All users of a process. Use it as an async context manager; on exit every engine is closed.
+
+    Args:
+        settings: Checked settings.
+        clock: Returns the present, with a zone.
+        embedder: Instead of the configured one.
+        analyst: Instead of the configured one.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        embedder: "Embedder | None" = None,
+        analyst: "Analyst | None" = None,
+    ) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._embedder = embedder
+        self._analyst = analyst
+        self._parts: Parts | None = None
+        self._engines: OrderedDict[str, MemoryEngine] = OrderedDict()
+        self._uses: dict[str, int] = {}
+        self._lock = asyncio.Lock()
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        """Yield a user's engine, opened if need be; it stays open at least as long as it is used here.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        engine = await self._borrow(user_id)
+        try:
+            yield engine
+        finally:
+            self._uses[user_id] -= 1
+
+    def now(self) -> datetime:
+        """Return the present in the users' zone."""
+        return self._clock().astimezone(self.settings.zone)
+
+    async def close(self) -> None:
+        """Close every engine; later calls of `user` are refused."""
+        async with self._lock:
+            self._is_closed = True
+            engines, self._engines = list(self._engines.values()), OrderedDict()
+            await asyncio.gather(*(engine.close() for engine in engines))
+            if self._parts is not None and self._parts.embedder is not None:
+                await self._parts.embedder.aclose()
+
+    async def _borrow(self, user_id: str) -> "MemoryEngine":
+        async with self._lock:
+            if self._is_closed:
+                msg = "the memory service is shutting down; nothing was stored"
+                raise StorageError(msg)
+            if user_id not in self._engines:
+                await self._make_room()
+                parts = await self._load_parts()
+                engine_module = importlib.import_module("memoryos_mcp.engine")
+                self._engines[user_id] = await engine_module.MemoryEngine.open(user_id, self.settings, parts)
+            self._engines.move_to_end(user_id)
+            self._uses[user_id] = self._uses.get(user_id, 0) + 1
+            return self._engines[user_id]
+
+    async def _make_room(self) -> None:
+        """Close the users that were not used for longest, as far as they are over the limit and idle."""
+        idle = [user_id for user_id in self._engines if not self._uses.get(user_id)]
+        surplus = len(self._engines) + 1 - self.settings.max_open_users
+        for user_id in idle[: max(0, surplus)]:
+            self._uses.pop(user_id, None)
+            await self._engines.pop(user_id).close()
+
+    async def _load_parts(self) -> "Parts":
+        if self._parts is None:
+            self._parts = await anyio.to_thread.run_sync(self._make_parts)
+        return self._parts
+
+    def _make_parts(self) -> "Parts":
+        from memoryos_mcp.embedding.bundled import BundledEmbedder
+        from memoryos_mcp.engine import Parts
+        from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+        from memoryos_mcp.vectors.flat import FlatIndex
+
+        embedder = self._embedder
+        if embedder is None and self.settings.uses_bundled_embedder:
+            embedder = BundledEmbedder()
+        if embedder is None:
+            logger.warning(
+                "the embedding model named in embedding_model_name is not there: search goes by words alone. "
+                "Set it to all-MiniLM-L6-v2, the bundled model"
+            )
+        if self.settings.has_llm:
+            logger.warning("an LLM is configured, but this version organises memory without one; nothing is sent to it")
+        dimension = embedder.dimension if embedder else 1
+        return Parts(
+            embedder=embedder,
+            make_index=lambda: FlatIndex(dimension),
+            analyst=self._analyst or ExtractiveAnalyst(topic_threshold=self.settings.mid_term_similarity_threshold),
+            limiter=CapacityLimiter(STORE_THREADS),
+            clock=self._clock,
+        )
