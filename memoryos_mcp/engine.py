@@ -188,7 +188,7 @@ class MemoryEngine:
             zone=self._settings.zone,
             now=self._parts.clock(),
         )
-        receipt = await self._store.add_page(turn)
+        (receipt,) = await self._store.add_pages([turn])
         self._loops["embedding"].wake()
         if receipt.pending >= self._settings.consolidation_batch_pages:
             self._loops["consolidation"].wake()

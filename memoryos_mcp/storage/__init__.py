@@ -162,8 +162,11 @@ class Store(Protocol):
     lease is another's.
     """
 
-    async def add_page(self, turn: Turn) -> Receipt:
-        """Store a page and move the oldest short-term pages to the backlog; on return it is on disk."""
+    async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
+        """Store turns in order and move the oldest short-term pages to the backlog.
+
+        All in one transaction: on return every page is on disk, on an error none is.
+        """
         ...
 
     async def short_term(self) -> list[Page]:

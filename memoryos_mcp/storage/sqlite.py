@@ -117,16 +117,16 @@ class SqliteStore:
 
     # Pages ---------------------------------------------------------------------------------------------------------
 
-    async def add_page(self, turn: Turn) -> Receipt:
-        def change(connection: apsw.Connection) -> Receipt:
-            known = _known_page(connection, turn.idempotency_key)
-            if known is None:
-                page_id = _insert_page(connection, turn, to_us(self._clock()), self._options.session_gap_s)
-                _overflow(connection, self._options.short_term_capacity)
+    async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
+        def change(connection: apsw.Connection) -> list[Receipt]:
+            added_us = to_us(self._clock())
+            names = [_add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
+            _overflow(connection, self._options.short_term_capacity)
             pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
-            return Receipt(
-                page_id=known or page_id, occurred_at=turn.occurred_at, is_new=known is None, pending=pending
-            )
+            return [
+                Receipt(page_id=page_id, occurred_at=turn.occurred_at, is_new=is_new, pending=pending)
+                for turn, (page_id, is_new) in zip(turns, names, strict=True)
+            ]
 
         return await self._database.write(change)
 
@@ -338,12 +338,14 @@ async def _space_number(database: Database, identity: str | None) -> int:
     return await database.write(change)
 
 
-def _known_page(connection: apsw.Connection, idempotency_key: str | None) -> str | None:
-    if idempotency_key is None:
-        return None
-    sql = "SELECT page_id FROM pages WHERE idempotency_key = ?"
-    page_id: str | None = connection.execute(sql, (idempotency_key,)).get
-    return page_id
+def _add_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> tuple[str, bool]:
+    """Return the page's name and whether it is new: a turn whose idempotency key is known is the page it was."""
+    if turn.idempotency_key is not None:
+        sql = "SELECT page_id FROM pages WHERE idempotency_key = ?"
+        known: str | None = connection.execute(sql, (turn.idempotency_key,)).get
+        if known is not None:
+            return known, False
+    return _insert_page(connection, turn, added_us, session_gap_s), True
 
 
 def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
