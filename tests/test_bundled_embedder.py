@@ -251,14 +251,16 @@ async def test_passages_are_embedded_by_one_thread_that_gives_way_to_all_others(
     assert nice >= bundled.PASSAGE_NICENESS > niceness(threading.current_thread())
 
 
-async def test_closing_ends_its_thread_and_may_be_repeated() -> None:
+async def test_closing_ends_its_threads_and_may_be_repeated() -> None:
     before = set(threading.enumerate())
     embedder = BundledEmbedder()
     await whole(embedder, "tea")
-    assert any(thread.name.startswith("memoryos-embed") for thread in set(threading.enumerate()) - before)
+    await cosine(embedder, "tea", "coffee")
+    own = {t for t in threading.enumerate() if t.name.startswith(("memoryos-embed", "memoryos-query"))} - before
+    assert len(own) == 2
     await embedder.aclose()
     await embedder.aclose()
-    assert not any(thread.name.startswith("memoryos-embed") for thread in set(threading.enumerate()) - before)
+    assert not own & set(threading.enumerate())
 
 
 async def test_modified_weights_are_refused_with_the_remedy(modified_model: Path) -> None:

@@ -11,6 +11,7 @@ from memoryos_mcp.profile import Trait
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Store
+from memoryos_mcp.terms import stem, stems
 
 CHANGES_AT_ONCE = 1_000
 
@@ -21,7 +22,9 @@ class Mirror:
     def __init__(self, store: Store, index: PageIndex) -> None:
         self.index = index
         self.segments: dict[int, Segment] = {}
+        self.segment_stems: dict[int, frozenset[str]] = {}
         self.facts: dict[About, Sequence[Fact]] = dict.fromkeys(About, ())
+        self.fact_stems: dict[int, frozenset[str]] = {}
         self.traits: Sequence[Trait] = ()
         self._store = store
         self._position: int | None = None
@@ -56,7 +59,11 @@ class Mirror:
 
     async def _load_midterm(self) -> None:
         self.segments = {segment.segment: segment for segment in await self._store.segments()}
+        self.segment_stems = {
+            number: frozenset(map(stem, segment.keywords)) for number, segment in self.segments.items()
+        }
 
     async def _load_longterm(self) -> None:
         self.traits = await self._store.traits()
         self.facts = {about: await self._store.facts(about) for about in About}
+        self.fact_stems = {fact.fact: frozenset(stems(fact.text)) for facts in self.facts.values() for fact in facts}

@@ -64,22 +64,29 @@ def best_near(values: Scores, neighbours: Mask) -> Scores:
 
 
 def rank(
-    seqs: NDArray[np.int64], signals: Mapping[str, Scores], weights: Mapping[str, float] = WEIGHTS
+    seqs: NDArray[np.int64],
+    signals: Mapping[str, Scores],
+    eligible: Mask,
+    limit: int,
+    weights: Mapping[str, float] = WEIGHTS,
 ) -> list[Ranked]:
-    """Return the candidates by score, best first; equal scores go to the newer page.
+    """Return the best candidates, best first; equal scores go to the newer page.
 
     Args:
         seqs: The candidates, shape ``(n,)``.
         signals: Per signal one raw value per candidate, shape ``(n,)``; a signal that is absent adds nothing.
+        eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
+        limit: How many to return at most.
         weights: What each signal counts.
     """
     shares = {name: weights[name] * z_scores(values) for name, values in signals.items()}
     totals = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(seqs))
+    order = np.lexsort((-seqs, -totals))
     return [
         Ranked(
             seq=int(seqs[place]),
             score=round(float(totals[place]), 4),
             signals={name: round(float(share[place]), 4) for name, share in shares.items()},
         )
-        for place in np.lexsort((-seqs, -totals)).tolist()
+        for place in order[eligible[order]][:limit].tolist()
     ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ from memoryos_mcp.embedding import Embedder, TextKind
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, Tier, estimate_tokens
+from memoryos_mcp.pages import Page, estimate_tokens
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import quote, roots
@@ -21,14 +22,15 @@ from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.segments import Vector, jaccard, segment_match
-from memoryos_mcp.storage import Outline, Store, WordHit
-from memoryos_mcp.terms import query_words, stem, stems
+from memoryos_mcp.storage import Outlines, Store, WordHit
+from memoryos_mcp.terms import query_words, stems
 
 logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
 FACTS_AT_MOST = 10
+NO_WINDOW = -1
 # Shares of the token budget; what one part leaves, the next ones may use.
 PROFILE_SHARE = 1 / 8
 KNOWLEDGE_SHARE = 1 / 8
@@ -86,12 +88,12 @@ class Retrieving:
             self._store.search_words(query_words(query), CANDIDATES_BY_WORDS),
             self._query_vector(query),
         )
-        candidates = await self._rank(query, hits, vector)
+        candidates = await self._rank(query, hits, vector, max_results)
         traits, left = _fit_traits(self._mirror.traits, max_tokens)
         user_facts, assistant_facts, left = self._fit_facts(query, vector, max_tokens, left)
         query_roots = roots(query)
         recent, left = _fit_short_term(short_term, min(left, int(max_tokens * SHORT_TERM_SHARE)), left, query_roots)
-        pages, left = await self._fit_pages(candidates, max_results, left, query_roots)
+        pages, left = await self._fit_pages(candidates, left, query_roots)
         return Recall(
             query=query,
             short_term=recent,
@@ -115,18 +117,17 @@ class Retrieving:
             logger.warning("the query could not be embedded, words answer alone: %s", error)
             return None
 
-    async def _rank(self, query: str, hits: Sequence[WordHit], vector: Vector | None) -> _Candidates:
+    async def _rank(self, query: str, hits: Sequence[WordHit], vector: Vector | None, max_results: int) -> _Candidates:
         words = {hit.seq: hit.score for hit in hits}
         meaning: dict[int, tuple[int, float]] = {}
         if vector is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, vector, list(words))
         outlines = await self._store.outlines([*{*words, *meaning}])
-        if not outlines:
+        if not len(outlines.seqs):
             return _Candidates([], {})
         signals = self._signals(query, vector, outlines, words, meaning)
-        ranked = ranking.rank(np.fromiter(outlines, dtype=np.int64), signals)
-        searchable = [entry for entry in ranked if outlines[entry.seq].tier is not Tier.SHORT_TERM]
-        return _Candidates(searchable, {seq: part for seq, (part, _) in meaning.items()})
+        ranked = ranking.rank(outlines.seqs, signals, ~outlines.is_short_term, max_results)
+        return _Candidates(ranked, {seq: part for seq, (part, _) in meaning.items()})
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, tuple[int, float]]:
         """Return ``(part, cosine)`` of the best window of the nearest pages and of those found by words."""
@@ -140,15 +141,13 @@ class Retrieving:
         self,
         query: str,
         vector: Vector | None,
-        outlines: Mapping[int, Outline],
+        outlines: Outlines,
         words: Mapping[int, float],
         meaning: Mapping[int, tuple[int, float]],
     ) -> dict[str, ranking.Scores]:
-        seqs = np.fromiter(outlines, dtype=np.int64)
-        sessions = np.fromiter((outline.session for outline in outlines.values()), dtype=np.int64)
-        adjacent = ranking.within(seqs, sessions, 1)
-        nearby = ranking.within(seqs, sessions, ranking.NEIGHBOURHOOD_PAGES)
-        by_words = np.array([words.get(seq, 0.0) for seq in outlines])
+        adjacent = ranking.within(outlines.seqs, outlines.sessions, 1)
+        nearby = ranking.within(outlines.seqs, outlines.sessions, ranking.NEIGHBOURHOOD_PAGES)
+        by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
             "words_around": ranking.around(by_words, adjacent),
@@ -156,26 +155,23 @@ class Retrieving:
         }
         if vector is not None:
             lowest = min((cosine for _, cosine in meaning.values()), default=0.0)
-            by_meaning = np.array([meaning.get(seq, (0, lowest))[1] for seq in outlines])
+            by_meaning = np.array([meaning.get(seq, (0, lowest))[1] for seq in outlines.seqs.tolist()])
             signals["meaning"] = by_meaning
             signals["meaning_around"] = ranking.around(by_meaning, adjacent)
             signals["meaning_nearby"] = ranking.best_near(by_meaning, nearby)
         signals |= self._segment_signals(query, vector, outlines)
         return signals
 
-    def _segment_signals(
-        self, query: str, vector: Vector | None, outlines: Mapping[int, Outline]
-    ) -> dict[str, ranking.Scores]:
+    def _segment_signals(self, query: str, vector: Vector | None, outlines: Outlines) -> dict[str, ranking.Scores]:
         asked = frozenset(stems(query))
         now = self._clock()
         matches: dict[int, tuple[float, float]] = {}
-        for number in {outline.segment or 0 for outline in outlines.values()} & self._mirror.segments.keys():
+        for number in set(outlines.segments.tolist()) & self._mirror.segments.keys():
             segment = self._mirror.segments[number]
-            keywords = frozenset(stem(word) for word in segment.keywords)
-            match = segment_match(segment.vector, keywords, vector, asked)
-            matches[number] = (match, float(np.log1p(segment.heat(now, self._weights))))
-        pairs = [matches.get(outline.segment or 0, (0.0, 0.0)) for outline in outlines.values()]
-        return {"segment": np.array([match for match, _ in pairs]), "heat": np.array([heat for _, heat in pairs])}
+            match = segment_match(segment.vector, self._mirror.segment_stems[number], vector, asked)
+            matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
+        pairs = np.array([matches.get(number, (0.0, 0.0)) for number in outlines.segments.tolist()])
+        return {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     def _fit_facts(
         self, query: str, vector: Vector | None, max_tokens: int, left: int
@@ -185,28 +181,35 @@ class Retrieving:
         kept: dict[About, list[RecalledFact]] = {}
         for about in About:
             kept[about] = []
-            for recalled in _rank_facts(self._mirror.facts[about], asked, vector)[:FACTS_AT_MOST]:
+            for recalled in self._rank_facts(self._mirror.facts[about], asked, vector)[:FACTS_AT_MOST]:
                 cost = estimate_tokens(recalled.fact.text)
                 if cost <= allowance:
                     kept[about].append(recalled)
                     allowance, left = allowance - cost, left - cost
         return kept[About.USER], kept[About.ASSISTANT], left
 
+    def _rank_facts(self, facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:
+        """Return facts by closeness in words and meaning, best first; equal ones newest first."""
+        scored = []
+        for fact in facts:
+            score = jaccard(asked, self._mirror.fact_stems[fact.fact])
+            if vector is not None and fact.vector is not None:
+                score += float(vector @ fact.vector)
+            scored.append(RecalledFact(fact=fact, score=round(score, 4)))
+        return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))
+
     async def _fit_pages(
-        self, candidates: _Candidates, max_results: int, left: int, query_roots: frozenset[str]
+        self, candidates: _Candidates, left: int, query_roots: frozenset[str]
     ) -> tuple[list[RecalledPage], int]:
-        chosen = candidates.ranked[:max_results]
-        pages = await self._store.pages([entry.seq for entry in chosen])
-        chains = await self._store.chain_summaries([page.chain for page in pages.values() if page.chain])
-        best = candidates.best_parts
-        spans = await self._store.window_spans([(seq, best[seq]) for seq in pages if seq in best])
+        parts = {entry.seq: candidates.best_parts.get(entry.seq, NO_WINDOW) for entry in candidates.ranked}
+        pages = await self._store.found_pages(parts)
         recalled: list[RecalledPage] = []
-        for entry in chosen:
-            if (page := pages.get(entry.seq)) is None:
+        for entry in candidates.ranked:
+            if (found := pages.get(entry.seq)) is None:
                 continue
+            page = found.page
             allowance = min(left, max(int(left * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
-            span = spans.get((entry.seq, best.get(entry.seq, 0)))
-            text = quote(page.user_input, page.agent_response, allowance, query_roots, span)
+            text = quote(page.user_input, page.agent_response, allowance, query_roots, found.span)
             if text is None:
                 continue
             left -= text.tokens
@@ -216,22 +219,11 @@ class Retrieving:
                     quote=text,
                     score=entry.score,
                     signals=entry.signals,
-                    chain_summary=chains.get(page.chain or 0),
+                    chain_summary=found.chain_summary,
                     segment=self._mirror.segments.get(page.segment or 0),
                 )
             )
         return recalled, left
-
-
-def _rank_facts(facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:
-    """Return facts by closeness in words and meaning, best first; equal ones newest first."""
-    scored = []
-    for fact in facts:
-        score = jaccard(asked, frozenset(stems(fact.text)))
-        if vector is not None and fact.vector is not None:
-            score += float(vector @ fact.vector)
-        scored.append(RecalledFact(fact=fact, score=round(score, 4)))
-    return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))
 
 
 def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:

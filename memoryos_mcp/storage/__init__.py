@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import Window
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Digest, Lessons
-from memoryos_mcp.pages import Page, Tier, Turn
+from memoryos_mcp.pages import Page, Turn
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 
@@ -38,13 +38,34 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """What ranking needs of a page, without its text."""
+class Outlines:
+    """What ranking needs of pages, without their text: columns of equal length.
 
-    seq: int
-    session: int
-    tier: Tier
-    segment: int | None
+    Attributes:
+        seqs: The pages, shape ``(n,)``.
+        sessions: Their sessions, shape ``(n,)``.
+        segments: Their segments, 0 without one, shape ``(n,)``.
+        is_short_term: Whether they are returned anyway, shape ``(n,)``.
+    """
+
+    seqs: NDArray[np.int64]
+    sessions: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    is_short_term: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page with what is shown beside it.
+
+    Attributes:
+        chain_summary: Its chain's summary, None without a chain.
+        span: Characters of the asked window in the page's text, None if there is no such window.
+    """
+
+    page: Page
+    chain_summary: str | None
+    span: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,20 +194,20 @@ class Store(Protocol):
         """Return the short-term pages, oldest first."""
         ...
 
-    async def pages(self, seqs: Sequence[int]) -> dict[int, Page]:
-        """Return pages by ``seq``; those that are not there are left out."""
+    async def outlines(self, seqs: Sequence[int]) -> Outlines:
+        """Return pages without their text; those that are not there are left out."""
         ...
 
-    async def outlines(self, seqs: Sequence[int]) -> dict[int, Outline]:
-        """Return pages without their text by ``seq``; those that are not there are left out."""
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
+        """Return pages by ``seq`` with their chains and the span of one window each; missing ones are left out.
+
+        Args:
+            windows: The window's part by the page's ``seq``; a part that is not there gives no span.
+        """
         ...
 
     async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
         """Return at most ``limit`` pages that hold any of the words, best first."""
-        ...
-
-    async def chain_summaries(self, chains: Sequence[int]) -> dict[int, str]:
-        """Return chain summaries by number."""
         ...
 
     async def segments(self) -> list[Segment]:
@@ -227,10 +248,6 @@ class Store(Protocol):
 
     async def vector_count(self) -> int:
         """Return how many windows the current space holds."""
-        ...
-
-    async def window_spans(self, windows: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return ``(start, end)`` characters of the page text by ``(seq, part)``."""
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:

@@ -15,15 +15,16 @@ from anyio import CapacityLimiter
 from memoryos_mcp.embedding import Window
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Lessons
-from memoryos_mcp.pages import Page, Tier, Turn, new_page_id
+from memoryos_mcp.pages import Page, Turn, new_page_id
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
     ChainPlan,
     Changes,
     Counts,
+    FoundPage,
     Lease,
-    Outline,
+    Outlines,
     PageVectors,
     Receipt,
     SegmentPlan,
@@ -133,14 +134,25 @@ class SqliteStore:
     async def short_term(self) -> list[Page]:
         return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
 
-    async def pages(self, seqs: Sequence[int]) -> dict[int, Page]:
-        found = await self._pages("WHERE seq IN (SELECT value FROM json_each(?))", json.dumps(list(seqs)))
-        return {page.seq: page for page in found}
+    async def outlines(self, seqs: Sequence[int]) -> Outlines:
+        sql = (
+            "SELECT seq, session, coalesce(segment, 0), tier = 'short_term' FROM pages "
+            "WHERE seq IN (SELECT value FROM json_each(?))"
+        )
+        columns = np.array(await self._rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 4)
+        return Outlines(
+            seqs=columns[:, 0], sessions=columns[:, 1], segments=columns[:, 2], is_short_term=columns[:, 3] == 1
+        )
 
-    async def outlines(self, seqs: Sequence[int]) -> dict[int, Outline]:
-        sql = "SELECT seq, session, tier, segment FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
-        rows = await self._rows(sql, json.dumps(list(seqs)))
-        return {row[0]: Outline(seq=row[0], session=row[1], tier=Tier(row[2]), segment=row[3]) for row in rows}
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
+        def query(connection: apsw.Connection) -> dict[int, FoundPage]:
+            return {
+                seq: found
+                for seq, part in windows.items()
+                if (found := _found_page(connection, seq, part, self._space)) is not None
+            }
+
+        return await self._database.read(query)
 
     async def backlog(self, limit: int) -> list[Page]:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
@@ -164,10 +176,6 @@ class SqliteStore:
         return await self._database.read(lambda connection: lexical.search(connection, words, limit))
 
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
-
-    async def chain_summaries(self, chains: Sequence[int]) -> dict[int, str]:
-        sql = "SELECT chain, summary FROM chains WHERE chain IN (SELECT value FROM json_each(?))"
-        return dict(await self._rows(sql, json.dumps(list(chains))))
 
     async def segments(self) -> list[Segment]:
         sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
@@ -242,17 +250,6 @@ class SqliteStore:
         for seq, blob in rows:
             by_seq.setdefault(seq, []).append(blob)
         return [PageVectors(seq, _matrix(blobs)) for seq, blobs in by_seq.items()]
-
-    async def window_spans(self, windows: Sequence[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
-        def query(connection: apsw.Connection) -> dict[tuple[int, int], tuple[int, int]]:
-            sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
-            found = {}
-            for seq, part in windows:
-                for start, end in connection.execute(sql, (self._space, seq, part)):
-                    found[seq, part] = (start, end)
-            return found
-
-        return await self._database.read(query)
 
     # Background writes ---------------------------------------------------------------------------------------------
 
@@ -370,6 +367,21 @@ def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session
     )
     lexical.index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
     return page_id
+
+
+def _found_page(connection: apsw.Connection, seq: int, part: int, space: int) -> FoundPage | None:
+    row = connection.execute(f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?", (seq,)).fetchone()  # noqa: S608
+    if row is None:
+        return None
+    page = to_page(row)
+    return FoundPage(
+        page=page,
+        chain_summary=connection.execute("SELECT summary FROM chains WHERE chain = ?", (page.chain,)).get,
+        span=connection.execute(
+            "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?",
+            (space, seq, part),
+        ).get,
+    )
 
 
 def _overflow(connection: apsw.Connection, capacity: int) -> None:

@@ -88,7 +88,7 @@ class FlatIndex:
             added = 0
             while added < len(numbers):
                 if not chunks or chunks[-1].count == CHUNK_ROWS:
-                    chunks.append(self._empty_chunk(0))
+                    chunks.append(self._empty_chunk(CHUNK_ROWS if chunks else 0))
                 end = min(len(numbers), added + CHUNK_ROWS - chunks[-1].count)
                 first_place = (len(chunks) - 1) * CHUNK_ROWS + chunks[-1].count
                 places.extend(range(first_place, first_place + end - added))

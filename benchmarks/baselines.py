@@ -1,0 +1,83 @@
+"""Baselines: the two plain ways to find a page, on the same pages as the server.
+
+They share nothing with the server's ranking but, for the dense one, its bundled model.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Page
+from memoryos_mcp.embedding import Embedder, TextKind
+
+BM25_K1, BM25_B = 0.9, 0.4
+# Lucene's list: what a plain BM25 leaves out; words of a question like "when" and "did" are not on it.
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with".split()
+)
+
+_TOKEN = re.compile(r"[a-z0-9]+")
+
+
+class Baseline(Protocol):
+    """A ranking of one conversation's pages."""
+
+    async def rank(self, query: str, limit: int) -> list[str]:
+        """Return the ids of at most ``limit`` pages, best first."""
+        ...
+
+
+class Bm25:
+    """BM25 over the whole text of a page: lower-case ``[a-z0-9]+``, Lucene's short stop word list, no stemming.
+
+    A page that shares no word with the query is not found; of equal pages the earlier one goes first.
+    """
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._ids = [page.page_id for page in pages]
+        counts = [Counter(tokens(page.text)) for page in pages]
+        lengths = np.array([sum(count.values()) for count in counts], dtype=np.float64)
+        self._norms = BM25_K1 * (1 - BM25_B + BM25_B * lengths / max(lengths.mean(), 1))
+        self._counts = counts
+        self._page_counts = Counter(token for count in counts for token in count)
+
+    async def rank(self, query: str, limit: int) -> list[str]:
+        """Return the ids of at most ``limit`` pages, best first."""
+        scores = np.zeros(len(self._ids))
+        for token in tokens(query):
+            seen = self._page_counts[token]
+            rarity = np.log(1 + (len(self._ids) - seen + 0.5) / (seen + 0.5))
+            times = np.array([count[token] for count in self._counts], dtype=np.float64)
+            scores += rarity * times * (BM25_K1 + 1) / (times + self._norms)
+        order = np.argsort(-scores, kind="stable")[:limit]
+        return [self._ids[place] for place in order.tolist() if scores[place] > 0]
+
+
+class Dense:
+    """Cosine of the bundled model's vectors, one per page, cut at the model's window. Make it with `of`."""
+
+    def __init__(self, pages: Sequence[Page], embedder: Embedder, vectors: NDArray[np.float32]) -> None:
+        self._ids = [page.page_id for page in pages]
+        self._embedder = embedder
+        self._vectors = vectors
+
+    @classmethod
+    async def of(cls, pages: Sequence[Page], embedder: Embedder) -> "Dense":
+        """Return the ranking of the pages, which are embedded first."""
+        return cls(pages, embedder, await embedder.embed([page.text for page in pages], kind=TextKind.PASSAGE))
+
+    async def rank(self, query: str, limit: int) -> list[str]:
+        """Return the ids of at most ``limit`` pages, best first."""
+        vector = (await self._embedder.embed([query], kind=TextKind.QUERY))[0]
+        order = np.argsort(-(self._vectors @ vector), kind="stable")[:limit]
+        return [self._ids[place] for place in order.tolist()]
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words of a text in order, with repeats, as BM25 sees them."""
+    return [token for token in _TOKEN.findall(text.lower()) if token not in STOP_WORDS]

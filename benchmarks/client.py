@@ -1,0 +1,103 @@
+"""The server under test: the real command over stdio, spoken to as any MCP client does."""
+
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+CALL_TIMEOUT_S = 120.0
+STATS_POLL_S = 0.2
+# How long the background work may stand still before it counts as stuck.
+STANDSTILL_S = 180.0
+
+
+class ServerError(Exception):
+    """The server refused a call, or its background work does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a tool call.
+
+    Attributes:
+        content: The structured content.
+        took_s: From the call to the parsed answer, as the client sees it.
+    """
+
+    content: dict[str, Any]
+    took_s: float
+
+
+class MemoryServer:
+    """A running server. Make it with `running_server`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def call(self, tool: str, **arguments: object) -> Reply:
+        """Return a tool's answer.
+
+        Raises:
+            ServerError: The tool returned an error.
+        """
+        began = time.perf_counter()
+        result = await self._client.call_tool(tool, arguments, read_timeout_seconds=CALL_TIMEOUT_S)
+        took_s = time.perf_counter() - began
+        if result.is_error or not isinstance(result.structured_content, dict):
+            texts = [getattr(block, "text", "") for block in result.content]
+            message = f"{tool} failed: {' '.join(texts)}"
+            raise ServerError(message)
+        return Reply(content=result.structured_content, took_s=took_s)
+
+    async def settle(self, on_waiting: Callable[[int], None] | None = None) -> dict[str, Any]:
+        """Wait until no page waits to be filed or embedded, and return the stats.
+
+        Args:
+            on_waiting: Is told how many pages wait, now and then.
+
+        Raises:
+            ServerError: Nothing moved for `STANDSTILL_S`.
+        """
+        moved, least = time.monotonic(), sys.maxsize
+        while True:
+            stats = (await self.call("get_memory_stats")).content
+            waiting = int(stats["backlog_pages"]) + int(stats["unembedded_pages"])
+            if on_waiting:
+                on_waiting(waiting)
+            if not waiting:
+                return stats
+            if waiting < least:
+                moved, least = time.monotonic(), waiting
+            elif time.monotonic() - moved > STANDSTILL_S:
+                message = (
+                    f"{waiting} pages still wait after {STANDSTILL_S:.0f} s without progress: {stats['background']}"
+                )
+                raise ServerError(message)
+            await anyio.sleep(STATS_POLL_S)
+
+
+@asynccontextmanager
+async def running_server(data_folder: Path, user_id: str, *flags: str) -> AsyncIterator[MemoryServer]:
+    """Start the server as a client does and yield it; on exit its stdin is closed, which ends it.
+
+    Args:
+        data_folder: Where it keeps its memories.
+        user_id: Whose memory it serves.
+        flags: Further arguments of ``memoryos-mcp serve``.
+    """
+    arguments = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(data_folder), "--user-id", user_id]
+    # The SDK hands on only what a process needs to run, so no MEMORYOS_* setting of the caller's is measured with.
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[*arguments, "--log-level", "WARNING", *flags], encoding_error_handler="replace"
+    )
+    async with Client(stdio_client(parameters)) as client:
+        # The client looks at the tools' result types once; that is no part of the first measured call.
+        await client.list_tools()
+        yield MemoryServer(client)

@@ -1,0 +1,136 @@
+"""Outcomes: what one run measured, question by question, and the figures that follow from it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from benchmarks.datasets import SET_APART, Dataset
+from benchmarks.metrics import (
+    UNRANKED,
+    Interval,
+    Place,
+    all_at,
+    any_at,
+    fraction_at,
+    mean,
+    ndcg_at,
+    paired_bootstrap,
+)
+
+SERVER, BM25, DENSE = "server", "BM25", "dense"
+SYSTEMS = (SERVER, BM25, DENSE)
+CUTS = (5, 10, 20)
+HEADLINE_CUT = 10
+METRICS: dict[str, Callable[[Sequence[Place], int], float]] = {"any": any_at, "all": all_at, "fraction": fraction_at}
+COLUMNS = (*(f"{name}@{k}" for name, k in product(METRICS, CUTS)), f"nDCG@{HEADLINE_CUT}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One question, asked.
+
+    Attributes:
+        places: Per system the place of each gold page, in the order of ``gold``.
+    """
+
+    conversation: str
+    category: str
+    text: str
+    gold: tuple[str, ...]
+    places: dict[str, tuple[Place, ...]]
+
+    @property
+    def is_helped(self) -> bool:
+        """Whether the server had a gold page in its short-term memory, where it need not be found."""
+        return UNRANKED in self.places[SERVER]
+
+
+@dataclass(slots=True)
+class Timings:
+    """What a client waited for, seconds per call.
+
+    Attributes:
+        settled_s: Per conversation, from its first page to no page waiting.
+    """
+
+    add_s: list[float] = field(default_factory=list)
+    query_s: list[float] = field(default_factory=list)
+    settled_s: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Run:
+    """A data set, run.
+
+    Attributes:
+        modes: Per search mode that the server reported, its number of questions.
+        ranking: The server's name of its ranking.
+        stored_bytes: Size of the data folders after all questions.
+    """
+
+    dataset: Dataset
+    outcomes: list[Outcome] = field(default_factory=list)
+    timings: Timings = field(default_factory=Timings)
+    modes: dict[str, int] = field(default_factory=dict)
+    ranking: str = ""
+    stored_bytes: int = 0
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A set of questions to report on."""
+
+    name: str
+    outcomes: tuple[Outcome, ...]
+
+    def figures(self, system: str) -> dict[str, float]:
+        """Return a system's mean of every metric, 0 to 1, by column name."""
+        found = [outcome.places[system] for outcome in self.outcomes]
+        figures = {
+            f"{name}@{k}": mean([metric(places, k) for places in found])
+            for (name, metric), k in product(METRICS.items(), CUTS)
+        }
+        figures[COLUMNS[-1]] = mean([ndcg_at(places, HEADLINE_CUT) for places in found])
+        return figures
+
+    def lead(self, baseline: str) -> Interval:
+        """Return how far the server's fraction@10 is above a baseline's."""
+        ours, theirs = (
+            [fraction_at(outcome.places[system], HEADLINE_CUT) for outcome in self.outcomes]
+            for system in (SERVER, baseline)
+        )
+        return paired_bootstrap(ours, theirs)
+
+    def short_term_share(self) -> float:
+        """Return the part of the server's fraction@10 that comes from short-term pages alone."""
+        return mean([fraction_at(outcome.places[SERVER], UNRANKED) for outcome in self.outcomes])
+
+
+def headline(run: Run) -> Scope:
+    """Return the questions that the mean is taken over."""
+    counted = [outcome for outcome in run.outcomes if outcome.category not in SET_APART]
+    left_out = SET_APART & {outcome.category for outcome in run.outcomes}
+    return Scope(f"all but {', '.join(sorted(left_out))}" if left_out else "all", tuple(counted))
+
+
+def unhelped(run: Run) -> Scope:
+    """Return the headline's questions without those that short-term memory helps the server with."""
+    counted = [outcome for outcome in headline(run).outcomes if not outcome.is_helped]
+    return Scope("without short-term help", tuple(counted))
+
+
+def scopes(run: Run) -> list[Scope]:
+    """Return every set of questions that has a row: the categories, the mean, the mean without short-term help."""
+    by_category = [
+        Scope(name, tuple(outcome for outcome in run.outcomes if outcome.category == name))
+        for name in run.dataset.categories
+    ]
+    return [scope for scope in (*by_category, headline(run), unhelped(run)) if scope.outcomes]
+
+
+def percentile_ms(seconds: Sequence[float], percent: float) -> float:
+    """Return a percentile in milliseconds, NaN of nothing."""
+    return float(np.percentile(seconds, percent)) * 1000 if seconds else float("nan")

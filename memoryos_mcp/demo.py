@@ -1,0 +1,473 @@
+"""The demo: a short conversation with a real server, a restart, and what it then remembers.
+
+The server runs as a client runs it: its own process, MCP over stdio, default settings, an empty folder. What was said
+is written here; everything shown as remembered is what the server returned.
+"""
+
+import io
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import anyio
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent, TextResourceContents
+from pydantic import BaseModel
+from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.pages import utc_now
+from memoryos_mcp.server.results import (
+    AddMemoryResult,
+    GetMemoryStatsResult,
+    RetrievedPage,
+    RetrievedSegment,
+    RetrieveMemoryResult,
+    SegmentStats,
+    ShortTermPage,
+)
+
+WIDTH_COLUMNS = 80
+CALL_TIMEOUT_S = 60.0
+SETTLE_TIMEOUT_S = 180.0
+POLL_S = 0.05
+# Retrievals are counted as visits about once a second.
+VISITS_TIMEOUT_S = 5.0
+# Few, so that there is something to choose from.
+PAGES_ASKED_FOR = 3
+EVENING_HOUR = 19
+MINUTES_APART = 3
+RECENT_SHOWN, PAGES_SHOWN, FACTS_SHOWN, TRAITS_SHOWN, KEYWORDS_SHOWN = 2, 1, 2, 2, 3
+LABEL_COLUMNS = 9
+LOG_LINES_SHOWN = 5
+
+ResultT = TypeVar("ResultT", bound=BaseModel)
+
+
+class Look(Enum):
+    """Where a question's answer is looked for."""
+
+    SHORT_TERM = "short-term"
+    MID_TERM = "mid-term"
+    KNOWLEDGE = "long-term knowledge"
+    PROFILE = "long-term profile"
+
+
+COLOURS: Mapping[Look, str] = {
+    Look.SHORT_TERM: "cyan",
+    Look.MID_TERM: "yellow",
+    Look.KNOWLEDGE: "green",
+    Look.PROFILE: "magenta",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One turn of the conversation.
+
+    Attributes:
+        days_ago: At least 1, so that an evening of that day is past.
+    """
+
+    days_ago: int
+    user_input: str
+    agent_response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of part two, and the part of its result that is shown."""
+
+    text: str
+    look: Look
+
+
+CONVERSATION: Sequence[Exchange] = (
+    Exchange(34, "I joined a pottery class in the old tannery last night. My first cylinder collapsed on the wheel!",
+             "That happens to everybody. Wet your hands, brace your elbows, and pull the clay up slowly."),
+    Exchange(34, "Haha, I pulled far too fast. I'm a night nurse, so my hands are always in a hurry.",
+             "Then pottery may be the slowest thing in your week. Try three slow pulls instead of one."),
+    Exchange(31, "My dog Biscuit is a beagle from the shelter. He howls when I leave for a night shift.",
+             "Practise short absences first, and leave him a chew that lasts."),
+    Exchange(29, "Biscuit dug up the neighbour's tulips today. How do I stop a beagle from digging?",
+             "Give him a sandbox of his own and hide treats in it."),
+    Exchange(27, "Back from the pottery class: I trimmed two bowls and left them to dry for the bisque kiln.",
+             "Let them dry for a week. Damp clay cracks in the kiln."),
+    Exchange(23, "The sandbox works! My dog buries everything in it, even my left slipper.",
+             "Well done, Biscuit. Reward him each time he digs there."),
+    Exchange(20, "The bowls survived the kiln! I glazed one in celadon and I'm painting a heron on the other.",
+             "A heron on a bowl sounds lovely. Celadon runs, so keep the foot free of glaze."),
+    Exchange(16, "There was a thunderstorm last night and Biscuit hid in the bathtub, shaking.",
+             "Close the curtains, put the radio on and sit with him. Dogs borrow our calm."),
+    Exchange(13, "There was walnut cake at the pottery class and I had to pass. I'm allergic to walnuts.",
+             "I'll keep walnuts out of everything I suggest. Carrot cake is usually a safer bet."),
+    Exchange(10, "The vet says Biscuit must lose two kilos. No more cheese for my dog.",
+             "Carrot sticks are a good treat for a beagle on a diet."),
+    Exchange(7, "We signed the lease: a flat with a garden near the river, from the first of next month.",
+             "Congratulations! A garden for the beagle and light for the bowls."),
+    Exchange(6, "Can you help me plan the move? I have no car and forty boxes.",
+             "Book a van early, pack by room, and label two sides of each box."),
+    Exchange(5, "The van is booked for Saturday at eight. My brother comes to carry the wheel.",
+             "Keep a bag with keys, papers and a kettle by the door."),
+    Exchange(4, "I packed the kitchen today and wrapped every mug in a scarf.",
+             "Scarves are fine padding. Mark those boxes as fragile."),
+    Exchange(3, "The landlord asks for a deposit of two months. Is that usual?",
+             "It is common. Ask where it is kept and get a receipt."),
+    Exchange(3, "He sent the receipt. I also want shelves along the kitchen wall.",
+             "Measure twice, and look for the studs before you drill."),
+    Exchange(2, "The electricity is in my name now, the internet comes a week later.",
+             "Then download a map and a film before Saturday."),
+    Exchange(1, "The last box is taped. The spare key is with the bakery downstairs.",
+             "Noted. Sleep well before the big day!"),
+)  # fmt: skip
+
+QUESTIONS: Sequence[Question] = (
+    Question("Where did we leave off?", Look.SHORT_TERM),
+    Question("What did I paint on a bowl?", Look.MID_TERM),
+    Question("Fireworks frighten my pet. What could help?", Look.MID_TERM),
+    Question("Which ingredients are dangerous for me?", Look.KNOWLEDGE),
+    Question("What kind of present would I enjoy?", Look.PROFILE),
+)
+
+
+async def run_demo() -> None:
+    """Show the demo on stdout; takes about ten seconds.
+
+    Raises:
+        MemoryOSError: The server did not start, refused a call or did not answer; its last words are in the text.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a frame that a console cannot show is no reason to fail
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDTH_COLUMNS)
+    failures: list[BaseException] = []
+    with tempfile.TemporaryDirectory(prefix="memoryos-demo-", ignore_cleanup_errors=True) as folder:
+        log_file = Path(folder) / "server.log"
+        with log_file.open("w", encoding="utf-8") as log:
+            try:
+                await _Demo(console, Path(folder) / "memory", log).run()
+            except* (MemoryOSError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
+                failures = list(_leaves(group))
+        if failures:
+            last_words = log_file.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+            told = "\n".join([str(failures[0]) or type(failures[0]).__name__, *last_words])
+            msg = f"the demo's server failed: {told}"
+            raise MemoryOSError(msg) from failures[0]
+
+
+class _Demo:
+    """The demo, step by step.
+
+    Args:
+        console: Where it is shown.
+        data_folder: Where the server keeps the memory; empty at first.
+        log: What the server says on stderr.
+    """
+
+    def __init__(self, console: Console, data_folder: Path, log: TextIO) -> None:
+        self._console = console
+        self._data_folder = data_folder
+        self._log = log
+        self._visits: Counter[str] = Counter()
+
+    async def run(self) -> None:
+        """Hold both parts of the conversation."""
+        self._console.print(Rule("[bold]MemoryOS: what was said last month, remembered today"))
+        self._note(
+            "A real server in a process of its own, on an empty folder: MCP over stdio, default settings, "
+            "no API key, no network."
+        )
+        async with self._server() as (client, first_reply_s):
+            self._part("Part 1: a month of conversation", first_reply_s)
+            await self._converse(client)
+            before = await self._settle(client)
+            self._show_tiers(before)
+        async with self._server() as (client, first_reply_s):
+            self._part("Part 2: the server was stopped and started again", first_reply_s)
+            await self._warm_up(client)
+            for question in QUESTIONS:
+                await self._ask(client, question)
+            await self._show_heat(client, before)
+        self._show_next()
+
+    @asynccontextmanager
+    async def _server(self) -> AsyncIterator[tuple[Client, float]]:
+        """Yield a client of a fresh server on the folder, and the seconds from process start to the first reply."""
+        arguments = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(self._data_folder)]
+        parameters = StdioServerParameters(command=sys.executable, args=arguments)
+        started = time.perf_counter()
+        transport = stdio_client(parameters, errlog=self._log)
+        async with Client(transport, read_timeout_seconds=CALL_TIMEOUT_S) as client:
+            yield client, time.perf_counter() - started
+
+    async def _converse(self, client: Client) -> None:
+        """Add the conversation, page by page, and show it."""
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim", min_width=len("2000-01-01"))
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        took_ms: list[float] = []
+        for exchange, said_at in _dated(CONVERSATION):
+            started = time.perf_counter()
+            receipt = await _call(
+                client,
+                "add_memory",
+                AddMemoryResult,
+                {
+                    "user_input": exchange.user_input,
+                    "agent_response": exchange.agent_response,
+                    "timestamp": said_at.isoformat(),
+                },
+            )
+            took_ms.append(_ms_since(started))
+            table.add_row(receipt.timestamp[:10], Text(exchange.user_input))
+        self._console.print(Padding(table, (1, 0, 1, 2)))
+        self._note(
+            f"{len(took_ms)} pages added, each on disk before its receipt: p50 {statistics.median(took_ms):.1f} ms a call "
+            f"(the first, which opens the store, {took_ms[0]:.0f} ms)."
+        )
+
+    async def _settle(self, client: Client) -> GetMemoryStatsResult:
+        """Wait until the background has embedded everything and organised what is due."""
+        batch_pages = (await _config(client))["consolidation_batch_pages"]
+
+        def is_settled(stats: GetMemoryStatsResult) -> bool:
+            is_hot = any(segment.heat >= stats.heat_threshold for segment in stats.hottest_segments)
+            return not stats.unembedded_pages and stats.backlog_pages < batch_pages and not is_hot
+
+        started = time.perf_counter()
+        stats = await self._wait(client, "embedding, finding topics, learning about the user", is_settled)
+        self._note(
+            f"Embedded, sorted into topics and learned from in the background: {_ms_since(started) / 1e3:.1f} s."
+        )
+        return stats
+
+    async def _warm_up(self, client: Client) -> None:
+        started = time.perf_counter()
+        stats = await self._wait(client, "loading the embedding model", lambda stats: stats.search_mode == "hybrid")
+        self._note(
+            f"All {stats.total_pages} pages are there. Words are searched from the first call on, meaning after "
+            f"another {_ms_since(started) / 1e3:.1f} s."
+        )
+
+    async def _wait(
+        self, client: Client, what: str, is_done: Callable[[GetMemoryStatsResult], bool]
+    ) -> GetMemoryStatsResult:
+        """Return the first state of the memory that is as wished for.
+
+        Raises:
+            MemoryOSError: It did not come, or background work keeps failing.
+        """
+        give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
+        columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
+        progress = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
+        with progress:
+            progress.add_task(what, total=None)
+            while time.monotonic() < give_up_at:
+                stats = await _stats(client)
+                if is_done(stats):
+                    return stats
+                await anyio.sleep(POLL_S)
+        msg = f"{what} was not done after {SETTLE_TIMEOUT_S:.0f} s"
+        raise MemoryOSError(msg)
+
+    async def _ask(self, client: Client, question: Question) -> None:
+        started = time.perf_counter()
+        arguments = {"query": question.text, "max_results": PAGES_ASKED_FOR}
+        result = await _call(client, "retrieve_memory", RetrieveMemoryResult, arguments)
+        took_ms = _ms_since(started)
+        self._visits.update({page.segment_id for page in result.retrieved_pages if page.segment_id})
+        heats = {segment.segment_id: segment.heat for segment in (await _stats(client)).hottest_segments}
+        colour = COLOURS[question.look]
+        found = Table.grid(padding=(0, 1, 0, 0))
+        found.add_column(style=colour, width=LABEL_COLUMNS)
+        found.add_column()
+        for label, text in _shown(result, question.look, heats):
+            found.add_row(label, text)
+        beside = (
+            f"The reply also holds {_count(result.short_term_count, 'recent page')}, "
+            f"{_count(result.total_pages_found, 'page')} found, {_count(result.total_user_knowledge_found, 'fact')} and "
+            f"the profile: about {result.token_estimate} tokens."
+        )
+        if question is QUESTIONS[0]:
+            found.add_row("", Text(beside, style="dim"))
+        self._console.print(
+            Panel(
+                found,
+                title=Text(question.text, style="bold"),
+                title_align="left",
+                subtitle=Text(f"{question.look.value}, {took_ms:.0f} ms", style=colour),
+                subtitle_align="right",
+                border_style=colour,
+            )
+        )
+
+    def _show_tiers(self, stats: GetMemoryStatsResult) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column()
+        table.add_row(
+            Text("short-term", style=COLOURS[Look.SHORT_TERM]),
+            f"the last {stats.short_term_pages} pages, word for word",
+        )
+        if stats.backlog_pages:
+            table.add_row(
+                Text("backlog"), f"{_count(stats.backlog_pages, 'page')} waiting for the next batch, found already"
+            )
+        topics = ", ".join(f"{_keywords(segment)} ({segment.page_count})" for segment in stats.hottest_segments)
+        table.add_row(
+            Text("mid-term", style=COLOURS[Look.MID_TERM]),
+            f"{_count(stats.mid_term_pages, 'page')} in {_count(stats.segments, 'topic')}: {topics}",
+        )
+        table.add_row(
+            Text("long-term", style=COLOURS[Look.PROFILE]),
+            f"{_count(stats.traits, 'trait')} and {_count(stats.user_knowledge, 'fact')}, learned from topics that "
+            f"reached heat {stats.heat_threshold:g}",
+        )
+        self._console.print(Padding(table, (1, 0, 1, 2)))
+
+    async def _show_heat(self, client: Client, before: GetMemoryStatsResult) -> None:
+        """Show how being asked about has warmed the topics."""
+        with anyio.move_on_after(VISITS_TIMEOUT_S):
+            await self._wait(
+                client,
+                "counting visits",
+                lambda stats: all(s.n_visit >= self._visits[s.segment_id] for s in stats.hottest_segments),
+            )
+        earlier = {segment.segment_id: segment.heat for segment in before.hottest_segments}
+        changes = [
+            f"{_keywords(segment)} {earlier.get(segment.segment_id, 0.0):.1f} → {segment.heat:.1f}"
+            for segment in (await _stats(client)).hottest_segments
+        ]
+        self._note(f"Being asked about warms a topic. Heat before and now: {'; '.join(changes)}.")
+
+    def _show_next(self) -> None:
+        command = shutil.which("memoryos-mcp", path=str(Path(sys.executable).parent)) or "memoryos-mcp"
+        block = {"mcpServers": {"memoryos": {"command": command, "args": ["serve"]}}}
+        self._console.print(Rule("[bold]Your turn"))
+        self._console.print(
+            Text.assemble(("For an MCP client, in its mcp.json: ", "dim"), json.dumps(block)), soft_wrap=True
+        )
+        self._console.print(
+            Text.assemble(("The server itself, over stdio:      ", "dim"), f"{command} serve"), soft_wrap=True
+        )
+
+    def _part(self, title: str, first_reply_s: float) -> None:
+        self._console.print()
+        self._console.print(Rule(f"[bold]{title}", align="left"))
+        self._note(f"First reply {first_reply_s:.2f} s after the start of the process.")
+
+    def _note(self, text: str) -> None:
+        self._console.print(Padding(Text(text), (0, 0, 0, 2)))
+
+
+def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
+    """Yield each turn with its time: an evening so many days ago, turns of one evening some minutes apart."""
+    today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
+    turns_of_day: Counter[int] = Counter()
+    for exchange in conversation:
+        said_at = (
+            today
+            - timedelta(days=exchange.days_ago)
+            + timedelta(minutes=MINUTES_APART * turns_of_day[exchange.days_ago])
+        )
+        turns_of_day[exchange.days_ago] += 1
+        yield exchange, said_at
+
+
+async def _call(client: Client, tool: str, model: type[ResultT], arguments: dict[str, Any]) -> ResultT:
+    """Return a tool's result, checked.
+
+    Raises:
+        MemoryOSError: The server refused the call.
+    """
+    result = await client.call_tool(tool, arguments)
+    if result.is_error or result.structured_content is None:
+        said = " ".join(part.text for part in result.content if isinstance(part, TextContent))
+        msg = f"{tool} was refused: {said}"
+        raise MemoryOSError(msg)
+    return model.model_validate(result.structured_content)
+
+
+async def _stats(client: Client) -> GetMemoryStatsResult:
+    return await _call(client, "get_memory_stats", GetMemoryStatsResult, {})
+
+
+async def _config(client: Client) -> Any:
+    """Return the server's settings in force."""
+    (content,) = (await client.read_resource("memoryos://config")).contents
+    return json.loads(content.text) if isinstance(content, TextResourceContents) else {}
+
+
+def _shown(result: RetrieveMemoryResult, look: Look, heats: Mapping[str, float]) -> Iterator[tuple[str, Text]]:
+    """Yield the best of what was remembered in one tier, as labels and texts."""
+    if look is Look.SHORT_TERM:
+        for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
+            yield from _page(page, "")
+    elif look is Look.MID_TERM:
+        topics = {segment.segment_id: segment for segment in result.segments}
+        for found in result.retrieved_pages[:PAGES_SHOWN]:
+            yield from _page(found, _origin(found, topics, heats))
+    elif look is Look.KNOWLEDGE:
+        for fact in result.retrieved_user_knowledge[:FACTS_SHOWN]:
+            yield "fact", Text(fact.knowledge)
+            yield "", Text(f"said {fact.timestamp[:10]}; score {fact.score:.2f}", style="dim")
+    else:
+        for trait in result.user_profile.splitlines()[:TRAITS_SHOWN]:
+            yield "trait", Text(trait)
+
+
+def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
+    if page.user_input:
+        yield "user", Text(page.user_input)
+    if page.agent_response:
+        yield "assistant", Text(page.agent_response)
+    yield "", Text(f"said {page.timestamp[:10]}{origin}", style="dim")
+
+
+def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment], heats: Mapping[str, float]) -> str:
+    """Return where a page was found and what made its score."""
+    parts = ", ".join(f"{name} {page.signals[name]:+.1f}" for name in ("words", "meaning") if name in page.signals)
+    score = f"score {page.score:.2f} ({parts})"
+    if page.segment_id is None:
+        return f"; waiting in the {page.tier}; {score}"
+    heat = f", heat {heats[page.segment_id]:.1f}" if page.segment_id in heats else ""
+    return f"; topic {_keywords(topics[page.segment_id])}{heat}; {score}"
+
+
+def _keywords(segment: RetrievedSegment | SegmentStats) -> str:
+    return "/".join(segment.keywords[:KEYWORDS_SHOWN])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _ms_since(started: float) -> float:
+    return (time.perf_counter() - started) * 1e3
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -1,0 +1,39 @@
+import subprocess
+import sys
+
+from tests.servers import clean_environment
+
+MODEL_LIBRARIES = ("numpy", "faiss", "onnxruntime", "tokenizers", "torch")
+LIMIT_S = 60
+
+
+def imported_by(statement: str) -> set[str]:
+    """Return the top-level packages that a statement loads in a fresh interpreter, as ``-X importtime`` tells them."""
+    command = [sys.executable, "-X", "importtime", "-c", statement]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=LIMIT_S, env=clean_environment())
+    names = [line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines() if "import time:" in line]
+    assert "memoryos_mcp" in names
+    return {name.partition(".")[0] for name in names}
+
+
+def test_importing_the_package_loads_no_model_library_no_llm_client_and_no_protocol_library() -> None:
+    assert not imported_by("import memoryos_mcp") & {*MODEL_LIBRARIES, "openai", "mcp"}
+
+
+def test_the_way_to_the_first_reply_loads_no_model_library() -> None:
+    doors = "import memoryos_mcp.cli, memoryos_mcp.stdio, memoryos_mcp.server.assembly, memoryos_mcp.service"
+    loaded = imported_by(doors)
+    assert not loaded & {*MODEL_LIBRARIES, "openai"}
+    assert "mcp" in loaded
+
+
+def test_importing_the_package_writes_nothing_and_makes_no_file(tmp_path: object) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import memoryos_mcp.cli, memoryos_mcp.stdio"],
+        capture_output=True,
+        check=True,
+        timeout=LIMIT_S,
+        cwd=str(tmp_path),
+        env=clean_environment(),
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
