@@ -97,7 +97,17 @@ async def running_server(data_folder: Path, user_id: str, *flags: str) -> AsyncI
     parameters = StdioServerParameters(
         command=sys.executable, args=[*arguments, "--log-level", "WARNING", *flags], encoding_error_handler="replace"
     )
-    async with Client(stdio_client(parameters)) as client:
-        # The client looks at the tools' result types once; that is no part of the first measured call.
-        await client.list_tools()
-        yield MemoryServer(client)
+    try:
+        async with Client(stdio_client(parameters)) as client:
+            # The client looks at the tools' result types once; that is no part of the first measured call.
+            await client.list_tools()
+            yield MemoryServer(client)
+    except ExceptionGroup as group:
+        raise _only_one(group) from None
+
+
+def _only_one(error: Exception) -> Exception:
+    """Return the error that the SDK's task groups have wrapped, or the group if there are several."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -132,8 +132,8 @@ def _facts(run: Run) -> list[str]:
     return [
         f"sizes: {sizes['conversations']} conversations, {sizes['pages']:,} pages of {sizes['chars_per_page']:,} "
         f"characters, {sizes['questions']:,} questions; {sizes['questions_left_out']} questions without valid evidence "
-        f"left out, {sizes['bad_citations']} citations that name nothing; {sizes['bytes_per_page']:,} bytes per page on "
-        "disk",
+        f"left out, {sizes['bad_citations']} citations that name nothing; {sizes['bytes_per_page']:,} bytes per page "
+        "on disk",
         f"of the server's fraction@10, {share:.1f} points come from short-term pages alone",
         f"add_memory over stdio, background running: p50 {percentile_ms(timings.add_s, 50):.1f} ms, "
         f"p99 {percentile_ms(timings.add_s, 99):.1f} ms per page; until embedded and filed: "

@@ -49,7 +49,7 @@ async def run(dataset: Dataset, embedder: Embedder, progress: Progress) -> Run:
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
             async with running_server(Path(folder), conversation.id, *SERVER_FLAGS) as server:
                 names = await _feed(server, conversation, measured, progress)
-                baselines = {BM25: Bm25(conversation.pages), DENSE: await Dense.of(conversation.pages, embedder)}
+                baselines = await _baselines(conversation, embedder)
                 async with _bar(progress, f"{conversation.id}: asking", len(conversation.questions)) as bar:
                     for question in conversation.questions:
                         found = {SERVER: await _ask(server, question, names, measured)}
@@ -85,6 +85,10 @@ async def _ask(server: MemoryServer, question: Question, names: _Names, measured
     measured.modes[answer["search_mode"]] = measured.modes.get(answer["search_mode"], 0) + 1
     measured.ranking = answer["ranking"]
     return places(question.gold, names.of(answer["retrieved_pages"]), names.of(answer["short_term_memory"]))
+
+
+async def _baselines(conversation: Conversation, embedder: Embedder) -> dict[str, Baseline]:
+    return {BM25: Bm25(conversation.pages), DENSE: await Dense.of(conversation.pages, embedder)}
 
 
 async def _ask_baselines(baselines: Mapping[str, Baseline], question: Question) -> dict[str, tuple[Place, ...]]:
@@ -189,9 +193,8 @@ def main(
     try:
         datasets = [_chosen(load(file), limit, categories) for file in files]
         runs = anyio.run(_run_all, datasets, output)
-    except* (DatasetError, ServerError) as group:
-        click.echo(f"Error: {_first(group)}", err=True)
-        sys.exit(1)
+    except (DatasetError, ServerError) as error:
+        raise click.ClickException(str(error)) from error
     if json_file:
         write_json(json_file, runs)
     if questions_file:

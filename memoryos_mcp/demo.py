@@ -48,7 +48,7 @@ from memoryos_mcp.server.results import (
 
 WIDTH_COLUMNS = 80
 CALL_TIMEOUT_S = 60.0
-SETTLE_TIMEOUT_S = 180.0
+SETTLE_TIMEOUT_S = 60.0
 POLL_S = 0.05
 # Retrievals are counted as visits about once a second.
 VISITS_TIMEOUT_S = 5.0
@@ -222,7 +222,7 @@ class _Demo:
     async def _converse(self, client: Client) -> None:
         """Add the conversation, page by page, and show it."""
         table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(style="dim", min_width=len("2000-01-01"))
+        table.add_column(style="dim", width=len("2000-01-01"))
         table.add_column(no_wrap=True, overflow="ellipsis")
         took_ms: list[float] = []
         for exchange, said_at in _dated(CONVERSATION):
@@ -241,8 +241,8 @@ class _Demo:
             table.add_row(receipt.timestamp[:10], Text(exchange.user_input))
         self._console.print(Padding(table, (1, 0, 1, 2)))
         self._note(
-            f"{len(took_ms)} pages added, each on disk before its receipt: p50 {statistics.median(took_ms):.1f} ms a call "
-            f"(the first, which opens the store, {took_ms[0]:.0f} ms)."
+            f"{len(took_ms)} pages added, each on disk before its receipt: p50 {statistics.median(took_ms):.1f} ms "
+            f"a call; the first, which opens the store, {took_ms[0]:.0f} ms."
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
@@ -281,13 +281,12 @@ class _Demo:
         progress = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
         with progress:
             progress.add_task(what, total=None)
-            while time.monotonic() < give_up_at:
-                stats = await _stats(client)
-                if is_done(stats):
-                    return stats
+            while not is_done(stats := await _stats(client)):
+                if time.monotonic() > give_up_at:
+                    msg = f"{what}: not done after {SETTLE_TIMEOUT_S:.0f} s; {stats.model_dump_json()}"
+                    raise MemoryOSError(msg)
                 await anyio.sleep(POLL_S)
-        msg = f"{what} was not done after {SETTLE_TIMEOUT_S:.0f} s"
-        raise MemoryOSError(msg)
+        return stats
 
     async def _ask(self, client: Client, question: Question) -> None:
         started = time.perf_counter()
@@ -304,8 +303,8 @@ class _Demo:
             found.add_row(label, text)
         beside = (
             f"The reply also holds {_count(result.short_term_count, 'recent page')}, "
-            f"{_count(result.total_pages_found, 'page')} found, {_count(result.total_user_knowledge_found, 'fact')} and "
-            f"the profile: about {result.token_estimate} tokens."
+            f"{_count(result.total_pages_found, 'page')} found, {_count(result.total_user_knowledge_found, 'fact')} "
+            f"and the profile: about {result.token_estimate} tokens."
         )
         if question is QUESTIONS[0]:
             found.add_row("", Text(beside, style="dim"))

@@ -28,7 +28,7 @@ def _read_object(value: object) -> object:
     if isinstance(value, str):
         try:
             return json.loads(value) if value.strip() else None
-        except ValueError:
+        except (ValueError, RecursionError):
             msg = "give an object, not text"
             raise ValueError(msg) from None
     return value

@@ -1,0 +1,63 @@
+"""Heat decays with the clock; segments are matched by cosine and keywords."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.heat import HeatWeights, heat, recency
+from memoryos_mcp.segments import jaccard, mean_vector, segment_match
+
+NOW = datetime(2026, 5, 8, tzinfo=UTC)
+
+
+def test_heat_is_the_sum_of_visits_pages_and_recency() -> None:
+    assert heat(n_visit=2, l_interaction=3, last_visit=NOW, now=NOW, weights=HeatWeights()) == 6.0
+
+
+def test_heat_weights_scale_each_part() -> None:
+    weights = HeatWeights(alpha=2, beta=3, gamma=5, mu_s=1e7)
+    assert heat(n_visit=1, l_interaction=1, last_visit=NOW, now=NOW, weights=weights) == 10.0
+
+
+def test_recency_falls_to_a_third_or_so_after_mu() -> None:
+    assert recency(NOW - timedelta(seconds=1e7), NOW, 1e7) == pytest.approx(np.exp(-1))
+
+
+def test_a_visit_ahead_of_the_clock_counts_as_now() -> None:
+    assert recency(NOW + timedelta(days=1), NOW, 1e7) == 1.0
+
+
+@given(st.floats(0, 1e9), st.floats(0, 1e9))
+def test_heat_never_grows_by_waiting(first_s: float, more_s: float) -> None:
+    earlier = recency(NOW - timedelta(seconds=first_s), NOW, 1e7)
+    later = recency(NOW - timedelta(seconds=first_s + more_s), NOW, 1e7)
+    assert 0 <= later <= earlier <= 1
+
+
+def test_a_match_is_cosine_plus_keyword_overlap() -> None:
+    east, north = np.array([1, 0], dtype=np.float32), np.array([0, 1], dtype=np.float32)
+    assert segment_match(east, {"a", "b"}, east, {"b", "c"}) == pytest.approx(1 + 1 / 3)
+    assert segment_match(east, {"a"}, north, {"a"}) == pytest.approx(1.0)
+
+
+def test_without_vectors_the_keywords_stand_in_for_the_cosine() -> None:
+    assert segment_match(None, {"a", "b"}, None, {"a", "b"}) == pytest.approx(2.0)
+    assert segment_match(None, {"a"}, None, {"b"}) == 0.0
+    assert segment_match(None, frozenset(), None, frozenset()) == 0.0
+
+
+@given(st.sets(st.text(max_size=3)), st.sets(st.text(max_size=3)))
+def test_jaccard_is_symmetric_and_a_share(left: set[str], right: set[str]) -> None:
+    assert jaccard(left, right) == jaccard(right, left)
+    assert 0 <= jaccard(left, right) <= 1
+
+
+def test_a_mean_vector_has_unit_length_and_nothing_has_none() -> None:
+    mean = mean_vector([np.array([2, 0], dtype=np.float32), np.array([0, 2], dtype=np.float32)])
+    assert mean is not None
+    assert float(np.linalg.norm(mean)) == pytest.approx(1.0)
+    assert mean_vector([]) is None
+    assert mean_vector([np.zeros(2, dtype=np.float32)]) is None

@@ -1,0 +1,387 @@
+"""The SQLite store keeps its promises: durable pages, first in first out, one lease, nothing half-written."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from anyio import CapacityLimiter
+
+from memoryos_mcp.embedding import Window
+from memoryos_mcp.errors import LeaseLostError, StorageError
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact
+from memoryos_mcp.llm import Digest, Lessons
+from memoryos_mcp.pages import Turn
+from memoryos_mcp.profile import Level, TraitChange
+from memoryos_mcp.storage import ChainPlan, Lease, SegmentPlan
+from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+
+START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
+SPACE = "test:3:1"
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, *, clock: Callable[[], datetime] | None = None, **options: Any
+) -> AsyncIterator[SqliteStore]:
+    settings: dict[str, Any] = {
+        "assistant_id": "helper",
+        "short_term_capacity": 3,
+        "session_gap_s": 1800,
+        "knowledge_capacity": 100,
+        "space": SPACE,
+    }
+    store = await SqliteStore.open(
+        folder, "ada", StoreOptions(**{**settings, **options}), limiter=CapacityLimiter(8), clock=clock or Clock()
+    )
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def turn(number: int, *, minutes: float = 0, key: str | None = None) -> Turn:
+    return Turn(f"question {number}", f"answer {number}", START + timedelta(minutes=minutes), idempotency_key=key)
+
+
+def vector(*values: float) -> Any:
+    return np.array(values, dtype=np.float32)
+
+
+async def lease_of(store: SqliteStore) -> Lease:
+    lease = await store.take_lease(30)
+    assert lease is not None
+    return lease
+
+
+async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
+    """File the whole backlog under one new segment and chain."""
+    lease = await lease_of(store)
+    seqs = tuple(page.seq for page in await store.backlog(1000))
+    plan = SegmentPlan(None, seqs, Digest(keywords, "summary"), vector(1, 0, 0), "test")
+    assert await store.commit_consolidation(lease, [ChainPlan(None, seqs, "chain")], [plan])
+    return lease
+
+
+async def test_pages_survive_closing_and_come_back_in_order(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        receipts = await store.add_pages([turn(1), turn(2)])
+    async with opened(tmp_path) as store:
+        pages = await store.short_term()
+    assert [page.page_id for page in pages] == [receipt.page_id for receipt in receipts]
+    assert [page.user_input for page in pages] == ["question 1", "question 2"]
+    assert pages[0].occurred_at == START
+
+
+async def test_the_oldest_pages_leave_short_term_first(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for number in range(5):
+            receipts = await store.add_pages([turn(number)])
+        assert [page.user_input for page in await store.short_term()] == ["question 2", "question 3", "question 4"]
+        assert [page.user_input for page in await store.backlog(9)] == ["question 0", "question 1"]
+        assert receipts[0].pending == 2
+
+
+async def test_a_capacity_of_none_moves_every_page_on(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1)])
+        assert await store.short_term() == []
+        assert len(await store.backlog(9)) == 1
+
+
+async def test_a_lowered_capacity_drops_no_page(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(number) for number in range(3)])
+    async with opened(tmp_path, short_term_capacity=1) as store:
+        assert [page.user_input for page in await store.short_term()] == ["question 2"]
+        assert len(await store.backlog(9)) == 2
+
+
+async def test_a_turn_sent_twice_under_one_key_is_one_page(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        first = (await store.add_pages([turn(1, key="a")]))[0]
+        second = (await store.add_pages([turn(1, key="a")]))[0]
+        assert (second.page_id, second.is_new) == (first.page_id, False)
+        assert (await store.counts()).pages == 1
+
+
+async def test_equal_turns_without_a_key_are_two_pages(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), turn(1)])
+        assert (await store.counts()).pages == 2
+
+
+async def test_a_long_silence_starts_a_new_session(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=9) as store:
+        await store.add_pages([turn(1), turn(2, minutes=29), turn(3, minutes=60), turn(4, minutes=10)])
+        assert [page.session for page in await store.short_term()] == [1, 1, 2, 3]
+
+
+async def test_an_error_in_the_middle_stores_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        broken = Turn("x", None, START)  # type: ignore[arg-type]
+        with pytest.raises(StorageError):
+            await store.add_pages([turn(1), broken])
+        assert (await store.counts()).pages == 0
+        await store.add_pages([turn(2)])
+        assert (await store.counts()).pages == 1
+
+
+async def test_concurrent_adds_all_arrive_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        receipts = await asyncio.gather(*(store.add_pages([turn(number)]) for number in range(40)))
+        assert len({receipt[0].page_id for receipt in receipts}) == 40
+        assert (await store.counts()).pages == 40
+
+
+async def test_a_cancelled_add_leaves_the_store_usable(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for number in range(20):
+            task = asyncio.get_running_loop().create_task(store.add_pages([turn(number)]))
+            await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        await store.add_pages([turn(99)])
+        assert (await store.short_term())[-1].user_input == "question 99"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("I moved to Lisbon", ["moving"]),
+        ("我喜欢喝绿茶", ["绿茶"]),
+        ("我喜欢喝绿茶", ["茶"]),
+        ("昨日は東京タワーに行きました", ["東京"]),
+        ("저는 서울에서 일해요", ["서울"]),
+        ("Ich heiße Jörg", ["jorg"]),
+        ("привет мир", ["мир"]),
+        ("नमस्ते दुनिया", ["दुनिया"]),
+    ],
+)
+async def test_words_of_many_languages_are_found(tmp_path: Path, said: str, asked: list[str]) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), Turn(said, "", START), turn(2)])
+        assert [hit.seq for hit in await store.search_words(asked, 5)] == [2]
+
+
+@pytest.mark.parametrize("asked", [['"'], ["*"], ["a AND b"], ["NEAR(", ")"], ["'; DROP TABLE pages; --"], [""], []])
+async def test_no_query_breaks_the_word_search(tmp_path: Path, asked: list[str]) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1)])
+        assert await store.search_words(asked, 5) == []
+
+
+async def test_rarer_words_rank_higher(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=99) as store:
+        await store.add_pages([Turn(f"tea {number}", "", START) for number in range(20)])
+        await store.add_pages([Turn("tea with bergamot", "", START)])
+        hits = await store.search_words(["tea", "bergamot"], 3)
+        assert hits[0].seq == 21
+        assert hits[0].score > hits[1].score
+
+
+async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await lease_of(store)
+        windows = {1: [Window(0, 5, vector(1, 0, 0)), Window(4, 9, vector(0, 1, 0))]}
+        await store.set_page_vectors(lease, windows)
+        assert [page.seq for page in await store.unembedded(9)] == [2]
+        assert (await store.page_vectors([1]))[0].vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
+        assert (await store.found_pages({1: 1}))[1].span == (4, 9)
+        assert (await store.changes(0, 9)).pages == (1,)
+    async with opened(tmp_path, space="other:3:1") as store:
+        assert len(await store.unembedded(9)) == 2
+        assert len((await store.page_vectors([1]))[0].vectors) == 0
+    async with opened(tmp_path) as store:
+        assert len(await store.unembedded(9)) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+async def test_all_vectors_come_in_whole_pages(tmp_path: Path, limit: int) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(number) for number in range(4)])
+        windows = {seq: [Window(0, 1, vector(seq, part, 0)) for part in range(seq)] for seq in (1, 2, 3, 4)}
+        await store.set_page_vectors(await lease_of(store), windows)
+        found: dict[int, int] = {}
+        after = 0
+        while entries := await store.all_vectors(after, limit):
+            found |= {entry.seq: len(entry.vectors) for entry in entries}
+            after = entries[-1].seq
+        assert found == {1: 1, 2: 2, 3: 3, 4: 4}
+
+
+async def test_only_one_holder_works_at_a_time_and_a_late_one_is_refused(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, clock=clock) as first, opened(tmp_path, clock=clock) as second:
+        await first.add_pages([turn(1)])
+        lease = await lease_of(first)
+        assert await second.take_lease(30) is None
+        assert await first.take_lease(30) == lease
+        clock.now += timedelta(seconds=31)
+        assert await second.take_lease(30) == Lease(epoch=lease.epoch + 1)
+        with pytest.raises(LeaseLostError):
+            await first.set_page_vectors(lease, {1: [Window(0, 1, vector(1, 0, 0))]})
+        assert len(await first.unembedded(9)) == 1
+
+
+async def test_a_lease_given_back_is_free_at_once(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, clock=clock) as first, opened(tmp_path, clock=clock) as second:
+        await first.release_lease(await lease_of(first))
+        assert await second.take_lease(30) is not None
+
+
+async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        again = SegmentPlan(None, (1, 2), Digest(("again",), "again"), None, "test")
+        assert not await store.commit_consolidation(lease, [], [again])
+        segments = await store.segments()
+        assert [(s.page_count, s.unanalysed_count, s.l_interaction, s.keywords) for s in segments] == [
+            (2, 2, 2, ("topic",))
+        ]
+        found = await store.found_pages({1: 0})
+        assert (found[1].chain_summary, found[1].page.segment) == ("chain", 1)
+
+
+async def test_visits_raise_the_counters(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1)])
+        await filed(store)
+        later = START + timedelta(hours=1)
+        await store.add_visits({1: 3}, later)
+        segment = (await store.segments())[0]
+        assert (segment.n_visit, segment.last_visit) == (3, later)
+
+
+async def test_lessons_set_traits_and_facts_and_reset_the_counters(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        receipts = await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        lessons = Lessons(
+            traits=(TraitChange("Music", Level.HIGH, "because", (1,)),),
+            knowledge=(AddFact(About.USER, "I live in Rome.", "lives in", START, (1, 2)),),
+        )
+        assert await store.commit_lessons(lease, 1, [1, 2], lessons, [])
+        (trait,) = await store.traits()
+        (fact,) = await store.facts(About.USER)
+        assert (trait.level, trait.evidence) == (Level.HIGH, (receipts[0].page_id,))
+        assert fact.evidence == tuple(receipt.page_id for receipt in receipts)
+        segment = (await store.segments())[0]
+        assert (segment.unanalysed_count, segment.l_interaction, segment.n_visit) == (0, 0, 0)
+
+
+async def test_lessons_from_a_stale_profile_are_refused_whole(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        stale = await store.traits()
+        music = Lessons((TraitChange("Music", Level.HIGH, "first", (1,)),), ())
+        assert await store.commit_lessons(lease, 1, [1], music, stale)
+        late = Lessons(
+            (TraitChange("Music", Level.LOW, "late", (2,)),), (AddFact(About.USER, "x y", None, START, (2,)),)
+        )
+        assert not await store.commit_lessons(lease, 1, [2], late, stale)
+        assert [trait.reason for trait in await store.traits()] == ["first"]
+        assert await store.facts(About.USER) == []
+
+
+async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        rome = AddFact(About.USER, "I live in Rome.", "lives in", START, (1,))
+        assert await store.commit_lessons(lease, 1, [1], Lessons((), (rome,)), [])
+        oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START + timedelta(days=9), (2,), supersedes=(1,))
+        assert await store.commit_lessons(lease, 1, [2], Lessons((), (oslo,)), [])
+        assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Oslo."]
+        assert (await store.counts()).superseded_facts == 1
+        confirm_old = Lessons((), (ConfirmFact(1, (2,)),))
+        assert not await store.commit_lessons(lease, 1, [2], confirm_old, [])
+
+
+async def test_the_same_fact_is_never_kept_twice(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        for seq, text in ((1, "I like tea."), (2, "i LIKE tea")):
+            lessons = Lessons((), (AddFact(About.USER, text, None, START, (seq,)),))
+            assert await store.commit_lessons(lease, 1, [seq], lessons, [])
+        (fact,) = await store.facts(About.USER)
+        assert len(fact.evidence) == 2
+
+
+async def test_facts_of_one_assistant_do_not_reach_another(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1)])
+        lease = await filed(store)
+        own = AddFact(About.ASSISTANT, "I am Robin.", "name", START, (1,))
+        assert await store.commit_lessons(lease, 1, [1], Lessons((), (own,)), [])
+        await store.release_lease(lease)
+    async with opened(tmp_path, assistant_id="other") as store:
+        assert await store.facts(About.ASSISTANT) == []
+        assert (await store.counts()).assistant_facts == 0
+
+
+async def test_facts_beyond_the_capacity_are_archived_oldest_first(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, clock=clock, short_term_capacity=0, knowledge_capacity=2) as store:
+        await store.add_pages([turn(1)])
+        lease = await filed(store)
+        for text in ("one", "two", "three"):
+            clock.now += timedelta(seconds=1)
+            fact = AddFact(About.USER, text, None, START, (1,))
+            assert await store.commit_lessons(lease, 1, [1], Lessons((), (fact,)), [])
+        assert [fact.text for fact in await store.facts(About.USER)] == ["two", "three"]
+
+
+async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1)])
+        lease = await filed(store)
+        await store.archive_segments(lease, [1])
+        assert await store.segments() == []
+        assert (await store.counts()).archived_segments == 1
+        assert [hit.seq for hit in await store.search_words(["question"], 5)] == [1]
+
+
+async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as writer, opened(tmp_path) as reader:
+        await writer.add_pages([turn(1)])
+        position = await reader.position()
+        lease = await filed(writer)
+        await writer.set_page_vectors(lease, {1: [Window(0, 1, vector(1, 0, 0))]})
+        changes = await reader.changes(position, 100)
+        assert (changes.pages, changes.is_midterm, changes.is_longterm, changes.is_complete) == (
+            (1,),
+            True,
+            False,
+            True,
+        )
+        assert (await reader.changes(changes.position, 100)).pages == ()
+
+
+async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1)])
+    assert [file.name for file in (tmp_path / "users" / "ada").iterdir()] == ["memory.db"]
+    connection = apsw.Connection(str(tmp_path / "users" / "ada" / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.execute("PRAGMA integrity_check").get == "ok"
+    connection.close()
