@@ -1,6 +1,6 @@
 """Baselines: the two plain ways to find a page, on the same pages as the server.
 
-They share nothing with the server's ranking but, for the dense one, its bundled model.
+They share two things with the server: its stop words, with which plain BM25 is at its best, and its bundled model.
 """
 
 import re
@@ -13,14 +13,9 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Page
 from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.terms import STOP_WORDS
 
 BM25_K1, BM25_B = 0.9, 0.4
-# Lucene's list: what a plain BM25 leaves out; words of a question like "when" and "did" are not on it.
-STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
-)
-
 _TOKEN = re.compile(r"[a-z0-9]+")
 
 
@@ -33,7 +28,7 @@ class Baseline(Protocol):
 
 
 class Bm25:
-    """BM25 over the whole text of a page: lower-case ``[a-z0-9]+``, Lucene's short stop word list, no stemming.
+    """BM25 over the whole text of a page: lower-case ``[a-z0-9]+`` without stop words, no stemming.
 
     A page that shares no word with the query is not found; of equal pages the earlier one goes first.
     """

@@ -31,7 +31,7 @@ _RULES = f"""\
 A question's gold pages in the server's short-term memory count as found at every k: they are handed over with every \
 answer. They take no place of the ranking. "without short-term help" leaves such questions out, for every system.
 fraction@k: share of the gold pages among the first k, mean over questions. BM25: k1 {BM25_K1}, b {BM25_B}, whole \
-page text, lower-case words, Lucene's 33 stop words, no stemming. dense: the bundled model's page vectors, cut at its \
+page text, lower-case words, stop words left out, no stemming. dense: the bundled model's page vectors, cut at its \
 window, cosine. Intervals: 95 %, paired bootstrap over questions, fixed seed."""
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from anyio import CapacityLimiter
-
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Embedding
@@ -29,6 +27,7 @@ from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Counts, Receipt
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.vectors import VectorIndex
 
 logger = logging.getLogger(__name__)
@@ -52,14 +51,14 @@ class Parts:
         embedder: None if the configured model is not there; then words answer alone.
         make_index: Makes an empty vector index.
         analyst: Who organises and learns.
-        limiter: How many threads may work on stores at once.
+        threads: Where stores do their blocking work.
         clock: Returns the present, with a zone.
     """
 
     embedder: Embedder | None
     make_index: Callable[[], VectorIndex]
     analyst: Analyst
-    limiter: CapacityLimiter
+    threads: StoreThreads
     clock: Callable[[], datetime]
 
 
@@ -150,7 +149,7 @@ class MemoryEngine:
             space=parts.embedder.identity if parts.embedder else None,
         )
         folder = settings.data_storage_path
-        store = await SqliteStore.open(folder, user_id, options, limiter=parts.limiter, clock=parts.clock)
+        store = await SqliteStore.open(folder, user_id, options, threads=parts.threads, clock=parts.clock)
         engine = cls(user_id, settings, parts, store)
         for loop in engine._loops.values():
             loop.start()

@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio.to_thread
-from anyio import CapacityLimiter
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
@@ -91,8 +90,10 @@ class MemoryService:
             self._is_closed = True
             engines, self._engines = list(self._engines.values()), OrderedDict()
             await asyncio.gather(*(engine.close() for engine in engines))
-            if self._parts is not None and self._parts.embedder is not None:
-                await self._parts.embedder.aclose()
+            if self._parts is not None:
+                self._parts.threads.close()
+                if self._parts.embedder is not None:
+                    await self._parts.embedder.aclose()
 
     async def _borrow(self, user_id: str) -> "MemoryEngine":
         async with self._lock:
@@ -125,6 +126,7 @@ class MemoryService:
         from memoryos_mcp.embedding.bundled import BundledEmbedder
         from memoryos_mcp.engine import Parts
         from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+        from memoryos_mcp.storage.threads import StoreThreads
         from memoryos_mcp.vectors.flat import FlatIndex
 
         embedder = self._embedder
@@ -142,6 +144,6 @@ class MemoryService:
             embedder=embedder,
             make_index=lambda: FlatIndex(dimension),
             analyst=self._analyst or ExtractiveAnalyst(topic_threshold=self.settings.mid_term_similarity_threshold),
-            limiter=CapacityLimiter(STORE_THREADS),
+            threads=StoreThreads(STORE_THREADS),
             clock=self._clock,
         )

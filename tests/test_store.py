@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
 import pytest
-from anyio import CapacityLimiter
 
 from memoryos_mcp.embedding import Window
 from memoryos_mcp.errors import LeaseLostError, StorageError
@@ -20,19 +19,10 @@ from memoryos_mcp.pages import Turn
 from memoryos_mcp.profile import Level, TraitChange
 from memoryos_mcp.storage import ChainPlan, Lease, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.threads import StoreThreads
+from tests.fakes import START, Clock
 
-START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 SPACE = "test:3:1"
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 @asynccontextmanager
@@ -46,13 +36,15 @@ async def opened(
         "knowledge_capacity": 100,
         "space": SPACE,
     }
+    threads = StoreThreads(8)
     store = await SqliteStore.open(
-        folder, "ada", StoreOptions(**{**settings, **options}), limiter=CapacityLimiter(8), clock=clock or Clock()
+        folder, "ada", StoreOptions(**{**settings, **options}), threads=threads, clock=clock or Clock()
     )
     try:
         yield store
     finally:
         await store.close()
+        threads.close()
 
 
 def turn(number: int, *, minutes: float = 0, key: str | None = None) -> Turn:

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-import anyio.to_thread
 import apsw
-from anyio import CapacityLimiter
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage import schema
+from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +37,9 @@ _HEADER_BYTES = 100
 class Database:
     """A user's file with one writing and a few reading connections. Safe to share between tasks."""
 
-    def __init__(self, path: Path, limiter: CapacityLimiter) -> None:
+    def __init__(self, path: Path, threads: StoreThreads) -> None:
         self._path = path
-        self._limiter = limiter
+        self._threads = threads
         self._write_lock = asyncio.Lock()
         self._reading = asyncio.Semaphore(READERS)
         self._writer: apsw.Connection | None = None
@@ -53,21 +52,21 @@ class Database:
         return self._path
 
     @classmethod
-    async def open(cls, path: Path, user_id: str, limiter: CapacityLimiter) -> "Database":
+    async def open(cls, path: Path, user_id: str, threads: StoreThreads) -> "Database":
         """Return the file opened, made or brought to the current version.
 
         Args:
             path: The file; its folder is made if need be.
             user_id: Whose memory it is; a file of another user is refused.
-            limiter: How many threads may work on stores at once.
+            threads: Where blocking work is done.
 
         Raises:
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             NewerStoreError: A newer version wrote it; it was left untouched.
             StorageError: It could not be opened, made or brought to the current version.
         """
-        database = cls(path, limiter)
-        await anyio.to_thread.run_sync(database._open, user_id, limiter=limiter)
+        database = cls(path, threads)
+        await threads.run(lambda: database._open(user_id))
         return database
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
@@ -75,14 +74,14 @@ class Database:
         async with self._reading:
             reader = self._readers.pop()
             try:
-                return await anyio.to_thread.run_sync(self._run_read, reader, query, limiter=self._limiter)
+                return await self._threads.run(lambda: self._run_read(reader, query))
             finally:
                 self._readers.append(reader)
 
     async def write(self, change: Callable[[apsw.Connection], T]) -> T:
         """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
         async with self._write_lock:
-            return await anyio.to_thread.run_sync(self._run_write, change, limiter=self._limiter)
+            return await self._threads.run(lambda: self._run_write(change))
 
     async def verify(self) -> None:
         """Read the whole file once; if it is damaged, refuse every later use of it.
@@ -97,7 +96,7 @@ class Database:
         async with self._write_lock:
             for _ in range(READERS):
                 await self._reading.acquire()
-            await anyio.to_thread.run_sync(self._close, limiter=self._limiter)
+            await self._threads.run(self._close)
 
     def _open(self, user_id: str) -> None:
         if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import apsw
 import numpy as np
-from anyio import CapacityLimiter
 
 from memoryos_mcp.embedding import Window
 from memoryos_mcp.knowledge import About, Fact
@@ -45,6 +44,7 @@ from memoryos_mcp.storage.rows import (
     to_segment,
     to_us,
 )
+from memoryos_mcp.storage.threads import StoreThreads
 
 NO_SPACE = 0
 
@@ -87,7 +87,7 @@ class SqliteStore:
         user_id: str,
         options: StoreOptions,
         *,
-        limiter: CapacityLimiter,
+        threads: StoreThreads,
         clock: Callable[[], datetime],
     ) -> "SqliteStore":
         """Return a user's store, opened or made.
@@ -98,7 +98,7 @@ class SqliteStore:
             NewerStoreError: A newer version wrote it; it was left untouched.
             StorageError: It could not be opened.
         """
-        database = await Database.open(database_file(data_folder, user_id), user_id, limiter)
+        database = await Database.open(database_file(data_folder, user_id), user_id, threads)
         try:
             space = await _space_number(database, options.space)
             store = cls(database, options, space, clock)

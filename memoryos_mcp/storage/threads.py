@@ -1,0 +1,48 @@
+"""Threads for blocking work on stores: shared by all users of a process, and never left behind."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+
+class StoreThreads:
+    """A bounded pool of threads. What is begun is waited for, even by a caller that is cancelled meanwhile.
+
+    So a connection is never used by a thread that nobody knows of, and a transaction ends before its lock is given up.
+
+    Args:
+        count: How many calls may run at once.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="memoryos-store")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended."""
+        call = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        with anyio.CancelScope(shield=True):
+            cancellation = await _ended(call)
+        if cancellation is not None:
+            call.exception()  # seen here, or asyncio would complain that nobody looked
+            raise cancellation
+        return call.result()
+
+    def close(self) -> None:
+        """Let the threads end; call it when every store is closed."""
+        self._pool.shutdown(wait=False)
+
+
+async def _ended(call: asyncio.Future[T]) -> asyncio.CancelledError | None:
+    """Wait until a call has ended, and return the last cancellation that came meanwhile."""
+    cancellation = None
+    while not call.done():
+        try:
+            await asyncio.wait([call])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    return cancellation

@@ -1,0 +1,104 @@
+"""Stand-ins for what must be forced: time, faults and latency. Each implements the protocol of what it stands for."""
+
+import asyncio
+import zlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import TextKind, Window
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.knowledge import Fact
+from memoryos_mcp.llm import Digest, Lessons, Organised, PageView
+from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.terms import stems
+
+START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
+DIMENSION = 512
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+class WordEmbedder:
+    """Texts with common words are near one another. Can be told to fail."""
+
+    def __init__(self) -> None:
+        self.failure: ModelError | None = None
+        self.identity = f"words:{DIMENSION}:1"
+        self.dimension = DIMENSION
+        self.is_loaded = False
+
+    async def load(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.is_loaded = True
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> NDArray[np.float32]:
+        await self.load()
+        return np.stack([self._vector(text) for text in texts])
+
+    async def embed_whole(self, texts: Sequence[str]) -> list[list[Window]]:
+        await self.load()
+        return [[Window(0, len(text), self._vector(text))] for text in texts]
+
+    async def aclose(self) -> None:
+        self.is_loaded = False
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        vector = np.full(DIMENSION, 1e-3, dtype=np.float32)
+        for stem in stems(text):
+            vector[zlib.crc32(stem.encode()) % DIMENSION] += 1
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+class ScriptedAnalyst:
+    """The extractive analyst, unless it is told to fail, to answer nonsense or to wait."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.failure: Exception | None = None
+        self.gate: asyncio.Event | None = None
+        self.organised: list[list[int]] = []
+        self.learned: list[list[int]] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._real = ExtractiveAnalyst()
+
+    async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+        self.organised.append([view.page.seq for view in batch])
+        await self._pass()
+        return await self._real.organise(batch, before)
+
+    async def digest(self, pages: Sequence[PageView]) -> Digest:
+        return await self._real.digest(pages)
+
+    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+        self.learned.append([view.page.seq for view in pages])
+        await self._pass()
+        return await self._real.learn(pages, traits, facts)
+
+    async def _pass(self) -> None:
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.failure is not None:
+                raise self.failure
+        finally:
+            self._at_once -= 1

@@ -1,0 +1,49 @@
+"""Texts are fitted to a token budget without losing what was asked for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.retrieval.budget import ELLIPSIS, quote, roots
+
+FILLER = "Nothing of note was said in this long and winding passage about the weather. " * 30
+
+
+def test_a_page_that_fits_comes_whole() -> None:
+    text = quote("hello", "hi there", 100, frozenset())
+    assert text is not None
+    assert (text.user_input, text.agent_response, text.is_excerpt) == ("hello", "hi there", False)
+
+
+def test_a_long_page_comes_as_the_passage_that_answers() -> None:
+    text = quote("Tell me.", f"{FILLER} The bakery opens at seven. {FILLER}", 150, roots("when does the bakery open"))
+    assert text is not None
+    assert text.is_excerpt
+    assert "bakery opens at seven" in text.agent_response
+    assert ELLIPSIS in text.agent_response
+
+
+def test_without_common_words_the_nearest_window_is_kept() -> None:
+    answer = f"{FILLER}Zebras are striped. {FILLER}"
+    start = answer.index("Zebras")
+    text = quote("", answer, 150, frozenset(), (start, start + 20))
+    assert text is not None
+    assert "Zebras are striped" in text.agent_response
+
+
+def test_what_would_be_a_stump_is_left_out() -> None:
+    assert quote(FILLER, FILLER, 10, frozenset()) is None
+
+
+@given(st.text(max_size=3000), st.text(max_size=3000), st.integers(0, 800), st.text(max_size=30))
+def test_a_quote_keeps_to_its_budget_and_invents_nothing(
+    user_input: str, agent_response: str, max_tokens: int, query: str
+) -> None:
+    text = quote(user_input, agent_response, max_tokens, roots(query))
+    if text is None:
+        return
+    slack = 0 if not text.is_excerpt else 8  # the ellipses and the rounding of each side
+    assert text.tokens <= max_tokens + slack
+    assert text.tokens <= estimate_tokens(user_input) + estimate_tokens(agent_response) + slack
+    for whole, part in ((user_input, text.user_input), (agent_response, text.agent_response)):
+        assert all(piece in whole for piece in part.split(ELLIPSIS)) or ELLIPSIS in whole

@@ -1,0 +1,354 @@
+"""The engine as a whole, with a real store: pages become memory in the background, and no fault loses one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryos_mcp import background
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
+from memoryos_mcp.service import MemoryService
+from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
+
+LIMIT_S = 30
+
+
+@asynccontextmanager
+async def memory(
+    folder: Path,
+    *,
+    user_id: str = "ada",
+    clock: Clock | None = None,
+    analyst: ScriptedAnalyst | None = None,
+    embedder: WordEmbedder | None = None,
+    **settings: Any,
+) -> AsyncIterator[MemoryEngine]:
+    chosen: dict[str, Any] = {"short_term_capacity": 3, "consolidation_batch_pages": 4, "consolidation_idle_s": 0.0}
+    async with (
+        asyncio.timeout(LIMIT_S),
+        MemoryService(
+            Settings(data_storage_path=folder, **{**chosen, **settings}),
+            clock=clock or Clock(),
+            analyst=analyst or ScriptedAnalyst(),
+            embedder=embedder or WordEmbedder(),
+        ) as service,
+        service.user(user_id) as engine,
+    ):
+        yield engine
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a condition on the engine's public state holds; the caller's time limit ends a vain wait."""
+    while not await condition():  # noqa: ASYNC110 - the state is another task's, it has no event to wait for
+        await asyncio.sleep(0.01)
+
+
+async def settled(engine: MemoryEngine) -> Stats:
+    """Wait until nothing is left to derive."""
+
+    async def is_settled() -> bool:
+        stats = await engine.stats()
+        return stats.counts.backlog == 0 and stats.counts.unembedded == 0 and stats.is_semantic
+
+    await until(is_settled)
+    return await engine.stats()
+
+
+async def add_all(engine: MemoryEngine, *said: str) -> list[str]:
+    return [(await engine.add(text, "I see.")).page_id for text in said]
+
+
+POTTERY = [f"My pottery class glazed bowl number {number} in the kiln." for number in range(6)]
+CHESS = [f"The chess club played opening number {number} at the tournament." for number in range(6)]
+
+
+async def test_pages_become_segments_in_the_background(tmp_path: Path) -> None:
+    async with memory(tmp_path) as engine:
+        await add_all(engine, *POTTERY, *CHESS)
+        counts = (await settled(engine)).counts
+        assert (counts.pages, counts.short_term, counts.mid_term) == (12, 3, 9)
+        assert counts.segments >= 2
+        recall = await engine.retrieve("kiln")
+        assert recall.is_semantic
+        assert recall.pages[0].segment is not None
+        assert "pottery" in recall.pages[0].segment.keywords
+        assert recall.pages[0].chain_summary
+
+
+async def test_no_page_is_returned_twice(tmp_path: Path) -> None:
+    async with memory(tmp_path) as engine:
+        await add_all(engine, *POTTERY)
+        await settled(engine)
+        recall = await engine.retrieve("pottery class bowl", max_results=100)
+        found = [page.page.page_id for page in [*recall.short_term, *recall.pages]]
+        assert len(found) == len(set(found)) == 6
+
+
+async def test_words_answer_while_the_model_is_not_there(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    embedder.failure = ModelError("no model")
+    async with memory(tmp_path, embedder=embedder) as engine:
+        await add_all(engine, *POTTERY, *CHESS)
+        recall = await engine.retrieve("kiln")
+        assert not recall.is_semantic
+        assert "kiln" in recall.pages[0].page.text
+
+
+async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_words(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    embedder.failure = ModelError("no model")
+    async with memory(tmp_path, embedder=embedder) as engine:
+        await add_all(engine, *POTTERY)
+
+        async def is_filed() -> bool:
+            return (await engine.stats()).counts.backlog == 0
+
+        await until(is_filed)
+        stats = await engine.stats()
+        assert stats.counts.pages == 6
+        assert stats.health["embedding"].last_error == "no model"
+
+
+async def test_when_the_model_comes_back_everything_is_embedded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.01)
+    embedder = WordEmbedder()
+    embedder.failure = ModelError("no model")
+    async with memory(tmp_path, embedder=embedder) as engine:
+        await add_all(engine, *POTTERY)
+
+        async def has_failed() -> bool:
+            return (await engine.stats()).health["embedding"].failed_attempts > 0
+
+        await until(has_failed)
+        embedder.failure = None
+        stats = await settled(engine)
+        assert stats.health["embedding"].failed_attempts == 0
+
+
+@pytest.mark.parametrize("failure", [ModelError("the LLM is down"), RuntimeError("a bug")])
+async def test_an_analyst_outage_keeps_every_page_and_the_profile(
+    tmp_path: Path, failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.01)
+    analyst = ScriptedAnalyst()
+    async with memory(tmp_path, analyst=analyst) as engine:
+        analyst.failure = failure
+        pages = await add_all(engine, *POTTERY)
+
+        async def has_failed_twice() -> bool:
+            return (await engine.stats()).health["consolidation"].failed_attempts >= 2
+
+        await until(has_failed_twice)
+        stats = await engine.stats()
+        assert (stats.counts.pages, stats.counts.backlog) == (len(pages), 3)
+        assert (await engine.profile()).traits == []
+        assert "down" not in str(stats.health["consolidation"].last_error) or isinstance(failure, ModelError)
+        analyst.failure = None
+        await settled(engine)
+        assert (await engine.stats()).counts.mid_term == 3
+
+
+async def test_adding_and_retrieving_never_wait_for_the_analyst(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    analyst.gate = asyncio.Event()
+    async with memory(tmp_path, analyst=analyst) as engine:
+        await add_all(engine, *POTTERY)
+
+        async def is_asked() -> bool:
+            return bool(analyst.organised)
+
+        await until(is_asked)
+        await add_all(engine, *CHESS)
+        assert (await engine.retrieve("chess")).pages
+        analyst.gate.set()
+        await settled(engine)
+
+
+async def test_batches_are_read_in_parallel_and_filed_in_order(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    analyst.gate = asyncio.Event()
+    async with memory(tmp_path, analyst=analyst, short_term_capacity=0) as engine:
+        await asyncio.gather(*(engine.add(text, "I see.") for text in POTTERY + CHESS))
+
+        async def are_several_asked() -> bool:
+            return analyst.most_at_once >= 2
+
+        await until(are_several_asked)
+        analyst.gate.set()
+        await settled(engine)
+        assert (await engine.stats()).counts.mid_term == 12
+
+
+async def test_a_hot_segment_is_promoted_and_cools(tmp_path: Path) -> None:
+    async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=6) as engine:
+        said = [f"I am allergic to peanuts. {text}" for text in POTTERY]
+        page_ids = await add_all(engine, *said)
+        await settled(engine)
+
+        async def is_promoted() -> bool:
+            return bool((await engine.profile()).user_facts)
+
+        await until(is_promoted)
+        (fact,) = (await engine.profile()).user_facts
+        assert fact.text.rstrip(".") == "I am allergic to peanuts"
+        assert set(fact.evidence) <= set(page_ids)
+        segment, heat = (await engine.stats()).hottest[0]
+        assert (segment.l_interaction, segment.unanalysed_count) == (0, 0)
+        assert heat < 5
+        recall = await engine.retrieve("food allergy peanuts")
+        assert recall.user_facts[0].fact.text == fact.text
+
+
+async def test_visits_heat_a_segment_until_it_is_promoted(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    async with memory(tmp_path, analyst=analyst, short_term_capacity=0) as engine:
+        await add_all(engine, *CHESS[:2])
+        await settled(engine)
+        assert analyst.learned == []
+        for _ in range(3):
+            await engine.retrieve("chess club")
+
+        async def is_read() -> bool:
+            return bool(analyst.learned)
+
+        await until(is_read)
+
+
+async def test_a_hot_segment_without_new_pages_does_not_block_another(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    async with memory(tmp_path, analyst=analyst, short_term_capacity=0, consolidation_batch_pages=6) as engine:
+        await add_all(engine, *POTTERY)
+        await settled(engine)
+        for _ in range(8):
+            await engine.retrieve("pottery kiln")
+        await add_all(engine, *CHESS)
+        await settled(engine)
+
+        async def are_both_read() -> bool:
+            return {seq for seqs in analyst.learned for seq in seqs} == set(range(1, 13))
+
+        await until(are_both_read)
+
+
+async def test_heat_decays_with_the_clock_alone(tmp_path: Path) -> None:
+    clock = Clock()
+    async with memory(tmp_path, clock=clock, short_term_capacity=0) as engine:
+        await add_all(engine, *CHESS[:2])
+        await settled(engine)
+        before = (await engine.stats()).hottest[0][1]
+        clock.move(days=365)
+        assert (await engine.stats()).hottest[0][1] < before
+
+
+async def test_the_coldest_segments_are_analysed_then_archived(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    topics = ["red pottery kiln", "green chess opening", "blue sailing harbour", "pink violin sonata"]
+    async with memory(
+        tmp_path, analyst=analyst, short_term_capacity=0, consolidation_batch_pages=1, mid_term_capacity=2
+    ) as engine:
+        for topic in topics:
+            await add_all(engine, topic)
+            await settled(engine)
+
+        async def is_within() -> bool:
+            return (await engine.stats()).counts.segments == 2
+
+        await until(is_within)
+        assert (await engine.stats()).counts.archived_segments == 2
+        assert [1] in analyst.learned
+        recall = await engine.retrieve("red pottery")
+        assert "pottery" in recall.pages[0].page.text
+        assert recall.pages[0].segment is None
+
+
+async def test_chains_go_on_across_batches_and_restarts(tmp_path: Path) -> None:
+    for text in POTTERY:
+        async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=1) as engine:
+            await add_all(engine, text)
+            await settled(engine)
+    async with memory(tmp_path) as engine:
+        assert (await engine.stats()).counts.chains == 1
+
+
+async def test_what_was_not_derived_before_closing_is_derived_after_opening(tmp_path: Path) -> None:
+    analyst = ScriptedAnalyst()
+    analyst.gate = asyncio.Event()
+    async with memory(tmp_path, analyst=analyst) as engine:
+        await add_all(engine, *POTTERY)
+    async with memory(tmp_path) as engine:
+        counts = (await settled(engine)).counts
+        assert (counts.pages, counts.mid_term) == (6, 3)
+
+
+async def test_visits_are_kept_on_closing(tmp_path: Path) -> None:
+    async with memory(tmp_path, short_term_capacity=0) as engine:
+        await add_all(engine, *CHESS[:1])
+        await settled(engine)
+        await engine.retrieve("chess club")
+    async with memory(tmp_path) as engine:
+        assert (await engine.stats()).hottest[0][0].n_visit == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"query": " "}, "query"),
+        ({"query": "x" * 20_001}, "query"),
+        ({"query": "x", "max_results": 0}, "max_results"),
+        ({"query": "x", "max_results": 1_000_000}, "max_results"),
+        ({"query": "x", "max_tokens": 1}, "max_tokens"),
+    ],
+)
+async def test_a_bad_question_names_the_argument(tmp_path: Path, arguments: dict[str, Any], named: str) -> None:
+    async with memory(tmp_path) as engine:
+        with pytest.raises(ArgumentError, match=f"^{named}: "):
+            await engine.retrieve(**arguments)
+
+
+async def test_the_budget_holds(tmp_path: Path) -> None:
+    async with memory(tmp_path) as engine:
+        await add_all(engine, *(f"{text} " * 40 for text in POTTERY + CHESS))
+        await settled(engine)
+        for budget in (100, 400, 2000):
+            recall = await engine.retrieve("pottery kiln", max_tokens=budget)
+            assert recall.tokens <= budget
+            assert any(page.quote.is_excerpt for page in recall.short_term)
+
+
+async def test_users_never_meet(tmp_path: Path) -> None:
+    async with (
+        MemoryService(
+            Settings(data_storage_path=tmp_path), clock=Clock(), embedder=WordEmbedder(), analyst=ScriptedAnalyst()
+        ) as service,
+        service.user("ada") as ada,
+        service.user("Ada") as other,
+    ):
+        await ada.add("my secret is pottery", "noted")
+        recall = await other.retrieve("pottery secret")
+        assert not recall.pages
+        assert not recall.short_term
+
+
+async def test_the_longest_unused_user_is_closed_and_opened_again_unseen(tmp_path: Path) -> None:
+    settings = Settings(data_storage_path=tmp_path, max_open_users=2)
+    async with MemoryService(settings, clock=Clock(), embedder=WordEmbedder(), analyst=ScriptedAnalyst()) as service:
+        for name in ("a", "b", "c", "d", "a"):
+            async with service.user(name) as engine:
+                await engine.add(f"I am {name}", "hello")
+        async with service.user("a") as engine:
+            assert (await engine.stats()).counts.pages == 2
+
+
+async def test_a_closed_service_refuses_politely(tmp_path: Path) -> None:
+    service = MemoryService(Settings(data_storage_path=tmp_path), embedder=WordEmbedder(), analyst=ScriptedAnalyst())
+    await service.close()
+    with pytest.raises(StorageError, match="shutting down"):
+        async with service.user("ada"):
+            pass

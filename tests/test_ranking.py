@@ -1,0 +1,56 @@
+"""Ranking is plain arithmetic on signals."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.retrieval import ranking
+
+numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
+
+
+@given(numbers)
+def test_z_scores_have_mean_0_and_are_never_nan(values: list[float]) -> None:
+    scores = ranking.z_scores(np.array(values))
+    assert np.isfinite(scores).all()
+    assert abs(float(scores.mean())) < 1e-6
+
+
+def test_neighbours_stand_near_in_the_same_session() -> None:
+    seqs, sessions = np.array([1, 2, 3, 9]), np.array([1, 1, 2, 2])
+    assert ranking.within(seqs, sessions, 1).tolist() == [
+        [False, True, False, False],
+        [True, False, False, False],
+        [False, False, False, False],
+        [False, False, False, False],
+    ]
+    assert ranking.within(seqs, sessions, 6)[2, 3]
+
+
+def test_neighbours_lend_their_values() -> None:
+    near = np.array([[False, True], [True, False]])
+    values = np.array([0.0, 4.0])
+    assert ranking.around(values, near).tolist() == [4.0, 0.0]
+    assert ranking.best_near(values, near).tolist() == [4.0, 4.0]
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 30), st.data())
+def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: int, data: st.DataObject) -> None:
+    count = len(values)
+    eligible = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    ranked = ranking.rank(np.arange(count), {"words": np.array(values)}, eligible, limit)
+    scores = [entry.score for entry in ranked]
+    assert scores == sorted(scores, reverse=True)
+    assert len(ranked) == min(limit, int(eligible.sum()))
+    assert all(eligible[entry.seq] for entry in ranked)
+
+
+def test_equal_pages_come_newest_first() -> None:
+    ranked = ranking.rank(np.array([4, 9, 2]), {"words": np.ones(3)}, np.ones(3, dtype=bool), 3)
+    assert [entry.seq for entry in ranked] == [9, 4, 2]
+
+
+def test_the_shares_of_the_signals_add_up_to_the_score() -> None:
+    signals = {"words": np.array([1.0, 2.0, 4.0]), "meaning": np.array([0.3, 0.1, 0.2])}
+    for entry in ranking.rank(np.array([1, 2, 3]), signals, np.ones(3, dtype=bool), 3):
+        assert abs(entry.score - sum(entry.signals.values())) < 1e-3
