@@ -119,7 +119,7 @@ CONVERSATION: Sequence[Exchange] = (
     Exchange(16, "There was a thunderstorm last night and Biscuit hid in the bathtub, shaking.",
              "Close the curtains, put the radio on and sit with him. Dogs borrow our calm."),
     Exchange(13, "There was walnut cake at the pottery class and I had to pass. I'm allergic to walnuts.",
-             "I'll keep walnuts out of everything I suggest. Carrot cake is usually a safer bet."),
+             "I'll keep walnuts out of everything I suggest. Has the celadon bowl left the kiln by now?"),
     Exchange(10, "The vet says Biscuit must lose two kilos. No more cheese for my dog.",
              "Carrot sticks are a good treat for a beagle on a diet."),
     Exchange(7, "We signed the lease: a flat with a garden near the river, from the first of next month.",
@@ -221,9 +221,9 @@ class _Demo:
 
     async def _converse(self, client: Client) -> None:
         """Add the conversation, page by page, and show it."""
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(style="dim", width=len("2000-01-01"))
-        table.add_column(no_wrap=True, overflow="ellipsis")
+        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        table.add_column(style="dim", width=len("2000-01-01"), no_wrap=True)
+        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
         took_ms: list[float] = []
         for exchange, said_at in _dated(CONVERSATION):
             started = time.perf_counter()
@@ -250,7 +250,8 @@ class _Demo:
         batch_pages = (await _config(client))["consolidation_batch_pages"]
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
-            is_hot = any(segment.heat >= stats.heat_threshold for segment in stats.hottest_segments)
+            # Nothing was visited yet, and recency is under 1: a topic is hot if it has this many unread pages.
+            is_hot = any(segment.l_interaction >= stats.heat_threshold for segment in stats.hottest_segments)
             return not stats.unembedded_pages and stats.backlog_pages < batch_pages and not is_hot
 
         started = time.perf_counter()

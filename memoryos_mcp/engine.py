@@ -122,6 +122,7 @@ class MemoryEngine:
         )
         self._embedding = Embedding(store, parts.embedder) if parts.embedder else None
         self._visits: dict[int, int] = {}
+        self._is_warm = asyncio.Event()
         poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._loops = {
             name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock)
@@ -259,11 +260,13 @@ class MemoryEngine:
     async def _embed(self) -> bool:
         """Load the model and the index once there is something to find, then embed what has no vector."""
         embedding, embedder = self._embedding, self._parts.embedder
-        if embedding is None or embedder is None:
-            return False
-        if not self._mirror.index.is_loaded:
+        try:
+            if embedding is None or embedder is None:
+                return False
             await self._mirror.load_index()
-        await embedder.load()
+            await embedder.load()
+        finally:
+            self._is_warm.set()
         if not await embedding.has_work():
             return False
         async with self._lease.hold() as lease:
@@ -299,6 +302,8 @@ class MemoryEngine:
         return False
 
     async def _verify(self) -> bool:
+        """Read the whole file once a day for damage, after what the first queries wait for."""
+        await self._is_warm.wait()
         await self._store.verify()
         return False
 

@@ -100,7 +100,7 @@ class Organising:
         return True
 
     async def _is_idle(self) -> bool:
-        newest = (await self._store.counts()).newest_page_added_at
+        newest = await self._store.last_added_at()
         return newest is None or self._clock() - newest >= self._rule.idle
 
     async def _page_before(self, view: PageView) -> PageView | None:

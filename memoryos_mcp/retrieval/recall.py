@@ -43,8 +43,8 @@ class Recall:
     """The answer of all three tiers to one query.
 
     Attributes:
-        short_term: The newest pages, oldest first.
-        pages: Pages of the mid-term memory and the backlog, best first; none that is in ``short_term``.
+        short_term: The newest pages as far as the budget holds them, oldest first.
+        pages: Pages of any tier, best first; none that is in ``short_term``.
         user_facts: Facts about the user, best first.
         assistant_facts: Facts about the assistant, best first.
         traits: The profile as far as the budget holds it.

@@ -88,11 +88,12 @@ class Retrieving:
             self._store.search_words(query_words(query), CANDIDATES_BY_WORDS),
             self._query_vector(query),
         )
-        candidates = await self._rank(query, hits, vector, max_results)
         traits, left = _fit_traits(self._mirror.traits, max_tokens)
         user_facts, assistant_facts, left = self._fit_facts(query, vector, max_tokens, left)
         query_roots = roots(query)
         recent, left = _fit_short_term(short_term, min(left, int(max_tokens * SHORT_TERM_SHARE)), left, query_roots)
+        shown = [recalled.page.seq for recalled in recent]
+        candidates = await self._rank(query, hits, vector, shown, max_results)
         pages, left = await self._fit_pages(candidates, left, query_roots)
         return Recall(
             query=query,
@@ -126,7 +127,7 @@ class Retrieving:
         if not len(outlines.seqs):
             return _Candidates([], {})
         signals = self._signals(query, vector, outlines, words, meaning)
-        ranked = ranking.rank(outlines.seqs, signals, ~outlines.is_short_term, max_results)
+        ranked = ranking.rank(outlines.seqs, signals, ~np.isin(outlines.seqs, shown), max_results)
         return _Candidates(ranked, {seq: part for seq, (part, _) in meaning.items()})
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, tuple[int, float]]:

@@ -41,7 +41,7 @@ class RetrievedPage(ShortTermPage):
 
     meta_info: str = Field(description="Summary of the run of pages it belongs to; empty if not yet consolidated.")
     meta_data: dict[str, Any] | None = Field(description="The caller's own notes.")
-    tier: Literal["backlog", "mid_term"]
+    tier: Literal["short_term", "backlog", "mid_term"]
     segment_id: str | None
     score: float = Field(description="Comparable within this result only.")
     signals: dict[str, float] = Field(description="Each signal's share of the score.")

@@ -316,7 +316,7 @@ def _retrieved_page(recalled: "RecalledPage") -> RetrievedPage:
         excerpt=recalled.quote.is_excerpt,
         meta_info=recalled.chain_summary or "",
         meta_data=json.loads(page.meta_data) if page.meta_data else None,
-        tier="backlog" if page.tier == "backlog" else "mid_term",
+        tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
         score=recalled.score or 0.0,
         signals=dict(recalled.signals),

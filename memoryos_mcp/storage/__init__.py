@@ -45,13 +45,11 @@ class Outlines:
         seqs: The pages, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
         segments: Their segments, 0 without one, shape ``(n,)``.
-        is_short_term: Whether they are returned anyway, shape ``(n,)``.
     """
 
     seqs: NDArray[np.int64]
     sessions: NDArray[np.int64]
     segments: NDArray[np.int64]
-    is_short_term: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,6 @@ class Counts:
     assistant_facts: int
     superseded_facts: int
     oldest_backlog_at: datetime | None
-    newest_page_added_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +285,10 @@ class Store(Protocol):
 
     async def page_before(self, seq: int) -> Page | None:
         """Return the page that arrived just before ``seq``."""
+        ...
+
+    async def last_added_at(self) -> datetime | None:
+        """Return when the newest page was stored; None without pages."""
         ...
 
     async def chain_pages(self, chain: int, limit: int) -> list[Page]:

@@ -135,14 +135,9 @@ class SqliteStore:
         return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        sql = (
-            "SELECT seq, session, coalesce(segment, 0), tier = 'short_term' FROM pages "
-            "WHERE seq IN (SELECT value FROM json_each(?))"
-        )
-        columns = np.array(await self._rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 4)
-        return Outlines(
-            seqs=columns[:, 0], sessions=columns[:, 1], segments=columns[:, 2], is_short_term=columns[:, 3] == 1
-        )
+        sql = "SELECT seq, session, coalesce(segment, 0) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
+        columns = np.array(await self._rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 3)
+        return Outlines(seqs=columns[:, 0], sessions=columns[:, 1], segments=columns[:, 2])
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
         def query(connection: apsw.Connection) -> dict[int, FoundPage]:
@@ -160,6 +155,10 @@ class SqliteStore:
     async def page_before(self, seq: int) -> Page | None:
         found = await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
         return found[0] if found else None
+
+    async def last_added_at(self) -> datetime | None:
+        rows = await self._rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
+        return from_us(rows[0][0]) if rows else None
 
     async def chain_pages(self, chain: int, limit: int) -> list[Page]:
         return (await self._pages("WHERE chain = ? ORDER BY seq DESC LIMIT ?", chain, limit))[::-1]
@@ -402,7 +401,6 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> C
     short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
     backlog = number("SELECT count(*) FROM pages WHERE tier = 'backlog'")
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
-    newest = connection.execute("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1").get
     return Counts(
         pages=pages,
         short_term=short_term,
@@ -417,7 +415,6 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> C
         assistant_facts=number(in_force + " AND assistant_id = ?", About.ASSISTANT, options.assistant_id),
         superseded_facts=number("SELECT count(*) FROM facts WHERE valid_until_us IS NOT NULL"),
         oldest_backlog_at=None if oldest is None else from_us(oldest),
-        newest_page_added_at=None if newest is None else from_us(newest),
     )
 
 
