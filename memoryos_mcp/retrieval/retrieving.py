@@ -118,7 +118,10 @@ class Retrieving:
             logger.warning("the query could not be embedded, words answer alone: %s", error)
             return None
 
-    async def _rank(self, query: str, hits: Sequence[WordHit], vector: Vector | None, max_results: int) -> _Candidates:
+    async def _rank(
+        self, query: str, hits: Sequence[WordHit], vector: Vector | None, shown: Sequence[int], max_results: int
+    ) -> _Candidates:
+        """Return the best pages for a query but those that are shown already."""
         words = {hit.seq: hit.score for hit in hits}
         meaning: dict[int, tuple[int, float]] = {}
         if vector is not None:
