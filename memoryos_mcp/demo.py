@@ -46,6 +46,7 @@ from memoryos_mcp.server.results import (
     ShortTermPage,
 )
 
+SERVER_COMMAND = (sys.executable, "-m", "memoryos_mcp", "serve")
 WIDTH_COLUMNS = 80
 CALL_TIMEOUT_S = 60.0
 SETTLE_TIMEOUT_S = 60.0
@@ -149,8 +150,11 @@ QUESTIONS: Sequence[Question] = (
 )
 
 
-async def run_demo() -> None:
+async def run_demo(server_command: Sequence[str] | None = None) -> None:
     """Show the demo on stdout; takes about ten seconds.
+
+    Args:
+        server_command: Starts the server, but for the flag that names its folder; None means this package's.
 
     Raises:
         MemoryOSError: The server did not start, refused a call or did not answer; its last words are in the text.
@@ -164,7 +168,7 @@ async def run_demo() -> None:
         log_file = Path(folder) / "server.log"
         with log_file.open("w", encoding="utf-8") as log:
             try:
-                await _Demo(console, Path(folder) / "memory", log).run()
+                await _Demo(console, server_command or SERVER_COMMAND, Path(folder) / "memory", log).run()
             except* (MemoryOSError, MCPError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError) as group:
                 failures = list(_leaves(group))
         if failures:
@@ -179,12 +183,14 @@ class _Demo:
 
     Args:
         console: Where it is shown.
+        server_command: Starts the server, but for the flag that names its folder.
         data_folder: Where the server keeps the memory; empty at first.
         log: What the server says on stderr.
     """
 
-    def __init__(self, console: Console, data_folder: Path, log: TextIO) -> None:
+    def __init__(self, console: Console, server_command: Sequence[str], data_folder: Path, log: TextIO) -> None:
         self._console = console
+        self._server_command = server_command
         self._data_folder = data_folder
         self._log = log
         self._visits: Counter[str] = Counter()
@@ -212,8 +218,8 @@ class _Demo:
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
         """Yield a client of a fresh server on the folder, and the seconds from process start to the first reply."""
-        arguments = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(self._data_folder)]
-        parameters = StdioServerParameters(command=sys.executable, args=arguments)
+        command, *arguments = [*self._server_command, "--data-storage-path", str(self._data_folder)]
+        parameters = StdioServerParameters(command=command, args=arguments)
         started = time.perf_counter()
         transport = stdio_client(parameters, errlog=self._log)
         async with Client(transport, read_timeout_seconds=CALL_TIMEOUT_S) as client:
@@ -314,7 +320,7 @@ class _Demo:
                 found,
                 title=Text(question.text, style="bold"),
                 title_align="left",
-                subtitle=Text(f"{question.look.value}, {took_ms:.0f} ms", style=colour),
+                subtitle=Text(f"{question.look.value}{_reason(result, question.look)}, {took_ms:.0f} ms", style=colour),
                 subtitle_align="right",
                 border_style=colour,
             )
@@ -451,6 +457,14 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment], heats: 
         return f"; waiting in the {page.tier}; {score}"
     heat = f", heat {heats[page.segment_id]:.1f}" if page.segment_id in heats else ""
     return f"; topic {_keywords(topics[page.segment_id])}{heat}; {score}"
+
+
+def _reason(result: RetrieveMemoryResult, look: Look) -> str:
+    """Return by which of its signals the best page was found."""
+    if look is not Look.MID_TERM or not result.retrieved_pages:
+        return ""
+    signals = result.retrieved_pages[0].signals
+    return f", found by its {max(('words', 'meaning'), key=lambda name: signals.get(name, 0.0))}"
 
 
 def _keywords(segment: RetrievedSegment | SegmentStats) -> str:

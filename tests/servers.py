@@ -200,6 +200,10 @@ class PipeServer:
         wait_until(is_settled, f"the background work is done; last state {settled}", limit_s)
         return settled
 
+    def wait_until_embedded(self, limit_s: float = 60.0) -> None:
+        """Wait until every page has its vectors."""
+        wait_until(lambda: bool(self.stats()["unembedded_pages"] == 0), "every page is embedded", limit_s)
+
     def close_stdin(self) -> None:
         """Tell the server that its client is gone."""
         if self.process.stdin is not None and not self.process.stdin.closed:

@@ -1,0 +1,93 @@
+"""Floors: what the server's work costs bare, without a server, a protocol or a guarantee beyond the disk's."""
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import apsw
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import TextKind
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
+from memoryos_mcp.storage import lexical
+from memoryos_mcp.terms import query_words
+
+READ_BYTES = 1 << 20
+
+
+class BareStore:
+    """A SQLite file with a page table and its word index: an fsynced commit per page, nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = apsw.Connection(str(path))
+        self._connection.pragma("journal_mode", "wal")
+        self._connection.pragma("synchronous", "full")
+        self._connection.execute(
+            "CREATE TABLE pages (seq INTEGER PRIMARY KEY, user_input TEXT, agent_response TEXT);"
+            "CREATE VIRTUAL TABLE page_words USING fts5 (user_input, agent_response, content = '', "
+            "contentless_delete = 1, tokenize = 'porter unicode61')"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def add(self, user_input: str, agent_response: str) -> None:
+        """Commit one page with its lexical row."""
+        connection, sides = self._connection, (user_input, agent_response)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO pages (user_input, agent_response) VALUES (?, ?)", sides)
+        seq = connection.last_insert_rowid()
+        connection.execute("INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)", (seq, *sides))
+        connection.execute("COMMIT")
+
+
+def bare_query(
+    database: Path, vectors: NDArray[np.float32], embedder: BundledEmbedder
+) -> Callable[[str], Awaitable[float]]:
+    """Return a function that asks a question bare and returns the seconds it took.
+
+    One query pass of the model, one exact FAISS search of the same vectors, one FTS5 query as the server chooses it
+    (the choosing is not counted).
+
+    Args:
+        database: The user's file.
+        vectors: Of all its pages, shape ``(pages, dimension)``.
+        embedder: The same model as the server's.
+    """
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+
+    async def ask(question: str) -> float:
+        expression = lexical.match_expression(connection, query_words(question))
+        began = time.perf_counter()
+        query = await embedder.embed([question], kind=TextKind.QUERY)
+        index.search(query, CANDIDATES_BY_MEANING)
+        connection.execute(
+            "SELECT rowid, bm25(page_words, 1.0, 1.0) AS badness FROM page_words WHERE page_words MATCH ? "
+            "ORDER BY badness LIMIT ?",
+            (expression, CANDIDATES_BY_WORDS),
+        ).fetchall()
+        return time.perf_counter() - began
+
+    return ask
+
+
+def read_once(path: Path) -> float:
+    """Return the seconds that reading a file from its first byte to its last takes."""
+    began = time.perf_counter()
+    with path.open("rb", buffering=0) as file:
+        while file.read(READ_BYTES):
+            pass
+    return time.perf_counter() - began

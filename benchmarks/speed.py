@@ -1,0 +1,296 @@
+"""How fast and how large the server is, each figure beside its floor, measured in the same run.
+
+Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at a
+client of the real command over stdio. A floor is what the same work costs bare; calls of floor and server alternate, so
+that whatever else the machine does weighs on both.
+"""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+import click
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress, TaskID
+from rich.table import Table
+
+from benchmarks.client import bare_server, running_server
+from benchmarks.floors import BareStore, bare_query, read_once
+from benchmarks.synthetic import USER_ID, Grammar, write_memory
+from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.pages import utc_now
+from memoryos_mcp.service import MemoryService
+from memoryos_mcp.storage.paths import database_file
+
+STARTS = 11
+ADDS = 300
+QUERIES = 150
+WRITERS, PAGES_PER_WRITER = 4, 150
+SIZES = (1_000, 10_000, 100_000)
+MB = 1e6
+
+_INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "speed", "version": "1"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A line of the table.
+
+    Attributes:
+        floor: What the same work costs bare; None where there is nothing to compare with.
+        target: What is to be reached, in words.
+        is_reached: Whether it was.
+    """
+
+    what: str
+    floor: str
+    ours: str
+    ratio: float | None
+    target: str
+    is_reached: bool
+
+
+def percentile_ms(samples_s: list[float], percent: float) -> float:
+    """Return a percentile of seconds as milliseconds."""
+    return float(np.percentile(samples_s, percent)) * 1e3
+
+
+def _versus(what: str, floor: float, ours: float, unit: str, at_most: float) -> Figure:
+    return Figure(
+        what=what,
+        floor=f"{floor:.2f} {unit}",
+        ours=f"{ours:.2f} {unit}",
+        ratio=ours / floor,
+        target=f"at most {at_most:g} x",
+        is_reached=ours <= at_most * floor,
+    )
+
+
+def measure_start(folder: Path, advance: Callable[[], None]) -> list[Figure]:
+    """Time from starting the process to the first reply."""
+
+    def first_reply_s(*command: str) -> float:
+        began = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            if process.stdin is None or process.stdout is None:
+                message = "the pipes of a process were not opened"
+                raise RuntimeError(message)
+            process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            took_s = time.perf_counter() - began
+            process.stdin.close()
+            process.wait()
+        return took_s
+
+    floor, ours = [], []
+    for _ in range(STARTS):
+        floor.append(first_reply_s("-m", "benchmarks.bare_server"))
+        ours.append(first_reply_s("-m", "memoryos_mcp", "serve", "--data-storage-path", str(folder)))
+        advance()
+    return [_versus("process start to the first reply, median", median(floor), median(ours), "s", 1.3)]
+
+
+async def measure_adds(folder: Path, advance: Callable[[], None]) -> list[Figure]:
+    """Acknowledged adds while embedding and consolidation run, against a bare commit plus a bare tool call."""
+    grammar = Grammar(random.Random(1))  # noqa: S311 - made-up data
+    floor, ours = [], []
+    with BareStore(folder / "bare.db") as bare_store:
+        async with bare_server() as bare, running_server(folder, USER_ID) as server:
+            for _ in range(ADDS):
+                turn = grammar.turn(utc_now())
+                sides = {"user_input": turn.user_input, "agent_response": turn.agent_response}
+                began = time.perf_counter()
+                bare_store.add(**sides)
+                commit_s = time.perf_counter() - began
+                floor.append(commit_s + (await bare.call("echo", **sides)).took_s)
+                ours.append((await server.call("add_memory", **sides)).took_s)
+                advance()
+            waiting = (await server.call("get_memory_stats")).content
+            note = f"{ADDS - waiting['unembedded_pages']} pages embedded, {waiting['mid_term_pages']} filed meanwhile"
+    return [
+        _versus(f"add_memory acknowledged, p50 ({note})", percentile_ms(floor, 50), percentile_ms(ours, 50), "ms", 2),
+        _versus("add_memory acknowledged, p99", percentile_ms(floor, 99), percentile_ms(ours, 99), "ms", 8),
+    ]
+
+
+async def measure_queries(
+    folder: Path, vectors: NDArray[np.float32], embedder: BundledEmbedder, advance: Callable[[], None]
+) -> tuple[Figure, float, int]:
+    """Return the p50 of retrieval with its floor, the p50 in ms, and the server's resident bytes."""
+    grammar = Grammar(random.Random(2))  # noqa: S311 - made-up data
+    floor, ours, in_server = [], [], []
+    search = bare_query(database_file(folder, USER_ID), vectors, embedder)
+    async with running_server(folder, USER_ID) as server:
+        while (await server.call("retrieve_memory", query="warm up")).content["search_mode"] != "hybrid":
+            await asyncio.sleep(0.05)
+        for _ in range(QUERIES):
+            question = grammar.question()
+            floor.append(await search(question))
+            reply = await server.call("retrieve_memory", query=question)
+            ours.append(reply.took_s)
+            in_server.append(reply.content["search_mode"] == "hybrid")
+            advance()
+        resident = _server_process().memory_info().rss
+    name = f"retrieve_memory p50, {len(vectors):,} pages"
+    p50 = percentile_ms(ours, 50)
+    return _versus(name, percentile_ms(floor, 50), p50, "ms", 2), p50, resident
+
+
+def _server_process() -> psutil.Process:
+    """Return the one server that runs now."""
+    for child in psutil.Process().children(recursive=True):
+        if "memoryos_mcp" in " ".join(child.cmdline()):
+            return child
+    message = "the server has ended"
+    raise RuntimeError(message)
+
+
+async def measure_opening(folder: Path, pages: int) -> list[Figure]:
+    """Time to open a large user in a process whose models are loaded already."""
+    async with MemoryService(Settings(data_storage_path=folder)) as service:
+        async with service.user("somebody else") as other:
+            while not (await other.stats()).is_semantic:
+                await asyncio.sleep(0.05)
+        read_s = read_once(database_file(folder, USER_ID))
+        began = time.perf_counter()
+        async with service.user(USER_ID) as engine:
+            await engine.retrieve("the violin by the river")
+            lexical_s = time.perf_counter() - began
+            while not (await engine.retrieve("the violin by the river")).is_semantic:
+                await asyncio.sleep(0.01)
+            full_s = time.perf_counter() - began
+    floor = f"{read_s * 1e3:.0f} ms (file read once)"
+    what = f"opening a user with {pages:,} pages"
+    return [
+        Figure(f"{what}, to lexical search", floor, f"{lexical_s * 1e3:.0f} ms", None, "under 100 ms", lexical_s < 0.1),
+        Figure(f"{what}, to full search", floor, f"{full_s:.2f} s", None, "under 2 s", full_s < 2),
+    ]
+
+
+async def measure_writers(folder: Path) -> Figure:
+    """Several server processes write to one user at once; every page must be there once."""
+
+    async def write(writer: int) -> list[str]:
+        async with running_server(folder, USER_ID) as server:
+            said = [f"Writer {writer} says number {number}." for number in range(PAGES_PER_WRITER)]
+            replies = [await server.call("add_memory", user_input=text, agent_response="Noted.") for text in said]
+            return [reply.content["page_id"] for reply in replies]
+
+    began = time.perf_counter()
+    receipts = [page_id for ids in await asyncio.gather(*map(write, range(WRITERS))) for page_id in ids]
+    took_s = time.perf_counter() - began
+    async with running_server(folder, USER_ID) as server:
+        kept = (await server.call("get_memory_stats")).content["total_pages"]
+    sent = WRITERS * PAGES_PER_WRITER
+    return Figure(
+        what=f"{sent} pages by {WRITERS} processes on one folder",
+        floor="-",
+        ours=f"{kept} kept, {len(set(receipts))} receipts, {took_s:.1f} s with the starts",
+        ratio=None,
+        target="none lost, doubled, refused",
+        is_reached=kept == len(set(receipts)) == sent,
+    )
+
+
+async def measure(sizes: tuple[int, ...], progress: Progress) -> list[Figure]:
+    """Return every line of the table."""
+
+    def step(title: str, total: int) -> Callable[[], None]:
+        task: TaskID = progress.add_task(title, total=total)
+        return lambda: progress.advance(task)
+
+    with tempfile.TemporaryDirectory(prefix="memoryos-speed-") as name:
+        base = Path(name)
+        figures = await asyncio.to_thread(measure_start, base / "start", step("starts", STARTS))
+        figures += await measure_adds(base / "adds", step("adds", ADDS))
+        embedder = BundledEmbedder()
+        p50s: list[float] = []
+        for size in sizes:
+            folder = base / str(size)
+            written = progress.add_task(f"writing {size:,} pages", total=size)
+            vectors = await write_memory(
+                folder, size, embedder, lambda count, task=written: progress.advance(task, count)
+            )
+            figure, p50, resident = await measure_queries(folder, vectors, embedder, step(f"{size:,} pages", QUERIES))
+            figures.append(figure)
+            p50s.append(p50)
+        figures += _of_the_largest(sizes, p50s, vectors.nbytes, resident)
+        del vectors
+        figures += await measure_opening(base / str(sizes[-1]), sizes[-1])
+        figures.append(await measure_writers(base / "writers"))
+        await embedder.aclose()
+    return figures
+
+
+def _of_the_largest(sizes: tuple[int, ...], p50s: list[float], vector_bytes: int, resident: int) -> list[Figure]:
+    growth = p50s[-1] / p50s[-2]
+    allowed = 2.5 * vector_bytes + 250 * MB
+    return [
+        Figure(
+            what=f"retrieve_memory p50, growth from {sizes[-2]:,} to {sizes[-1]:,} pages",
+            floor="-",
+            ours=f"{growth:.1f} x",
+            ratio=None,
+            target="under 6 x",
+            is_reached=growth < 6,
+        ),
+        Figure(
+            what=f"resident memory at {sizes[-1]:,} pages",
+            floor=f"{vector_bytes / MB:.0f} MB (the vectors)",
+            ours=f"{resident / MB:.0f} MB",
+            ratio=resident / vector_bytes,
+            target=f"at most 2.5 x + 250 MB = {allowed / MB:.0f} MB",
+            is_reached=resident <= allowed,
+        ),
+    ]
+
+
+def print_figures(console: Console, figures: list[Figure]) -> None:
+    """Print the table."""
+    table = Table(title="Speed and memory, each beside its floor of the same run")
+    for column in ("what", "floor", "ours", "ratio", "to reach", "reached"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for figure in figures:
+        ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} x"
+        verdict = "yes" if figure.is_reached else "[bold red]no[/bold red]"
+        table.add_row(figure.what, figure.floor, figure.ours, ratio, figure.target, verdict)
+    console.print(table)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Leave out the largest memory.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to a file as well.")
+def main(quick: bool, json_file: Path | None) -> None:
+    """Measure the server's speed and memory beside their floors."""
+    with Progress(console=Console(stderr=True)) as progress:
+        figures = asyncio.run(measure(SIZES[:2] if quick else SIZES, progress))
+    print_figures(Console(width=None if sys.stdout.isatty() else 150), figures)
+    if json_file is not None:
+        json_file.write_text(json.dumps([asdict(figure) for figure in figures], indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

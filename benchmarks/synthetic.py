@@ -1,0 +1,112 @@
+"""Made-up memories of any size: sentences from a small grammar, real vectors for some of them, noise for the rest."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import TextKind, Window
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.llm import Digest
+from memoryos_mcp.pages import Turn, utc_now
+from memoryos_mcp.storage import ChainPlan, SegmentPlan
+from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.threads import StoreThreads
+
+USER_ID = "default_user"
+PAGES_PER_WRITE = 2_000
+BASE_TEXTS = 400
+SEGMENTS = 100
+# With this deviation per coordinate a vector keeps a cosine of about 0.8 to the real one it was made from.
+NOISE = 0.04
+
+_PEOPLE = "my sister|my neighbour|our teacher|a friend from work|my cousin|the doctor|an old colleague|my flatmate"
+_ACTS = "repaired|painted|sold|bought|planted|cooked|cleaned|lost|found|built|photographed|borrowed|carried|measured"
+_THINGS = (
+    "the bicycle|a wooden boat|the kitchen shelf|three tomato plants|a violin|the garden fence|an old radio|a blue kettle|"
+    "the winter coat|a chess set|the camera|a clay bowl|the tent|a pair of skis|the lamp|a map of the coast|the piano"
+)
+_PLACES = (
+    "in Lisbon|by the river|at the market|near the station|in the mountains|at home|on the island|behind the school"
+)
+_TIMES = "yesterday|last week|in spring|on Monday|before breakfast|after the concert|in October|two years ago|tonight"
+_VIEWS = "It took hours|It was great fun|It cost too much|Nobody noticed|It rained all day|We laughed a lot|I was tired"
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """Makes texts; the same seed gives the same texts."""
+
+    random: random.Random
+
+    def sentence(self) -> str:
+        """Return a sentence of about fifteen words, one of them rare."""
+        pick = self.random.choice
+        person, act, thing = pick(_PEOPLE.split("|")), pick(_ACTS.split("|")), pick(_THINGS.split("|"))
+        place, when, view = pick(_PLACES.split("|")), pick(_TIMES.split("|")), pick(_VIEWS.split("|"))
+        rare = "".join(pick("bdfgklmnprstvz") + pick("aeiou") for _ in range(3))
+        return f"{person.capitalize()} {act} {thing} {place} {when} with {rare}. {view}."
+
+    def turn(self, at: datetime) -> Turn:
+        """Return an exchange as people have them: two short sentences, then three."""
+        user = " ".join(self.sentence() for _ in range(2))
+        return Turn(user, " ".join(self.sentence() for _ in range(3)), at)
+
+    def question(self) -> str:
+        """Return a question of about eight words."""
+        pick = self.random.choice
+        return f"When did {pick(_PEOPLE.split('|'))} have {pick(_THINGS.split('|'))} {pick(_PLACES.split('|'))}?"
+
+
+async def write_memory(
+    folder: Path, pages: int, embedder: BundledEmbedder, on_written: Callable[[int], None]
+) -> NDArray[np.float32]:
+    """Write a memory of so many pages through the store, and return the vectors, shape ``(pages, dimension)``.
+
+    Args:
+        folder: The data folder.
+        pages: How many, at least one.
+        embedder: Makes the real vectors.
+        on_written: Is told how many pages each transaction has added.
+    """
+    grammar, noise = Grammar(random.Random(pages)), np.random.default_rng(pages)  # noqa: S311 - made-up data
+    options = StoreOptions("default_assistant_profile", 7, 1800, 100, embedder.identity)
+    threads = StoreThreads(2)
+    store = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
+    base = await embedder.embed([grammar.turn(utc_now()).user_input for _ in range(BASE_TEXTS)], kind=TextKind.PASSAGE)
+    vectors = base[noise.integers(0, BASE_TEXTS, pages)]
+    vectors += noise.normal(0, NOISE, vectors.shape).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    start = datetime.now(UTC) - timedelta(minutes=10 * pages)
+    for first in range(0, pages, PAGES_PER_WRITE):
+        count = min(PAGES_PER_WRITE, pages - first)
+        await store.add_pages([grammar.turn(start + timedelta(minutes=10 * (first + n))) for n in range(count)])
+        lease = await store.take_lease(60)
+        if lease is None:
+            message = "another process works on the benchmark's own store"
+            raise RuntimeError(message)
+        windows = {first + n + 1: [Window(0, 100, vectors[first + n])] for n in range(count)}
+        await store.set_page_vectors(lease, windows)
+        waiting = [page.seq for page in await store.backlog(PAGES_PER_WRITE + 10)]
+        known = len(await store.segments())
+        segments = [
+            SegmentPlan(
+                segment=place + 1 if place < known else None,
+                pages=tuple(waiting[place::SEGMENTS]),
+                digest=Digest((f"topic{place}", "made", "up"), "Made up."),
+                vector=vectors[waiting[place] - 1],
+                summariser="benchmark",
+            )
+            for place in range(min(SEGMENTS, len(waiting)))
+        ]
+        chains = [ChainPlan(None, tuple(waiting[n : n + 5]), "Made up.") for n in range(0, len(waiting), 5)]
+        await store.commit_consolidation(lease, chains, segments)
+        await store.release_lease(lease)
+        on_written(count)
+    await store.close()
+    threads.close()
+    return vectors

@@ -1,0 +1,115 @@
+"""The demo, run as a person runs it: in a process of its own, its output read back."""
+
+import os
+import re
+import subprocess
+import sys
+
+import anyio
+import pytest
+
+from memoryos_mcp import demo
+from memoryos_mcp.errors import MemoryOSError
+
+LIMIT_S = 120
+FRAME = "─╭╮╰╯│ "
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the demo shows when its output goes to a file; settings of the environment do not reach it."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryos_mcp", "demo"],
+        env=os.environ | {"PYTHONIOENCODING": "utf-8", "TMPDIR": str(folder), "MEMORYOS_SHORT_TERM_CAPACITY": "0"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(folder.iterdir()) == [], "the demo left files behind"
+    return done.stdout
+
+
+def panels(shown: str, look: demo.Look) -> list[str]:
+    """Return the panels that show a tier, each as one line of text without its frame."""
+    found = re.findall(r"╭─.*?─╯", shown, re.DOTALL)
+    texts = [" ".join(" ".join(line.strip(FRAME) for line in one.splitlines()).split()) for one in found]
+    return [text for text in texts if re.search(rf"{look.value}(?:, found by its \w+)?, \d+ ms$", text)]
+
+
+def test_the_output_is_plain_text_of_eighty_columns_but_for_what_is_to_be_copied(shown: str) -> None:
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    body = shown[: shown.index("Your turn")]
+    assert max(len(line) for line in body.splitlines()) <= demo.WIDTH_COLUMNS
+
+
+def test_part_one_shows_the_pages_their_cost_and_where_they_went(shown: str) -> None:
+    part = " ".join(shown[: shown.index("Part 2")].split())
+    for exchange in demo.CONVERSATION:
+        assert exchange.user_input[:40] in part
+    assert re.search(rf"{len(demo.CONVERSATION)} pages added, .*p50 \d+\.\d ms", part)
+    assert re.search(r"short-term the last 7 pages", part)
+    assert re.search(r"mid-term 10 pages in 2 topics: \w+/\w+/\w+ \(5\)", part)
+    assert re.search(r"long-term [1-9]\d* traits and [1-9]\d* facts", part)
+
+
+def test_the_restart_is_shown_and_loses_nothing(shown: str) -> None:
+    assert re.search(r"^Part 2: the server was stopped and started again", shown, re.MULTILINE)
+    assert f"All {len(demo.CONVERSATION)} pages are there" in shown
+    assert len(re.findall(r"First reply \d+\.\d\d s", shown)) == 2
+
+
+@pytest.mark.parametrize("question", demo.QUESTIONS, ids=lambda question: question.text)
+def test_every_question_is_answered_from_its_tier_with_its_time(shown: str, question: demo.Question) -> None:
+    assert [text for text in panels(shown, question.look) if text.startswith(question.text)]
+
+
+def test_the_newest_page_comes_from_short_term_memory(shown: str) -> None:
+    (text,) = panels(shown, demo.Look.SHORT_TERM)
+    assert demo.CONVERSATION[-1].user_input in text
+
+
+def test_pages_come_from_mid_term_memory_by_their_words_and_by_their_meaning(shown: str) -> None:
+    by_words, by_meaning = panels(shown, demo.Look.MID_TERM)
+    assert "painting a heron" in by_words
+    assert "found by its words" in by_words
+    assert "thunderstorm" in by_meaning
+    assert "found by its meaning" in by_meaning
+    for text in (by_words, by_meaning):
+        assert re.search(r"topic \S+, heat \d\.\d; score \d+\.\d\d \(words [+-]\d+\.\d, meaning [+-]\d+\.\d\)", text)
+
+
+def test_a_fact_and_traits_come_from_long_term_memory(shown: str) -> None:
+    (fact,) = panels(shown, demo.Look.KNOWLEDGE)
+    assert re.search(r"I'm allergic to walnuts\. said \d{4}-\d\d-\d\d; score \d\.\d\d", fact)
+    (profile,) = panels(shown, demo.Look.PROFILE)
+    assert re.search(r"trait Animal: \w+ - .* trait Art: \w+ - ", profile)
+
+
+def test_topics_that_were_asked_about_are_hotter(shown: str) -> None:
+    changes = re.findall(r"(\d\.\d) →\s+(\d\.\d)", shown)
+    assert len(changes) == 2
+    assert all(float(now) > float(before) for before, now in changes)
+
+
+def test_the_end_says_how_to_go_on_in_two_lines(shown: str) -> None:
+    first, second = shown[shown.index("Your turn") :].splitlines()[1:]
+    assert '{"mcpServers": {"memoryos": {"command": "' in first
+    assert second.endswith("serve")
+
+
+async def test_the_last_words_of_a_server_that_dies_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match="failed: .*\n.*no room here"):
+        await demo.run_demo([sys.executable, "-c", "raise SystemExit('no room here')"])
+    assert "Part 1" not in capsys.readouterr().out
+
+
+async def test_a_server_that_refuses_a_call_ends_the_demo_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [sys.executable, "-m", "memoryos_mcp", "serve", "--max-page-chars", "10"]
+    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match="add_memory was refused: .*max_page_chars"):
+        await demo.run_demo(command)
+    assert "Part 2" not in capsys.readouterr().out

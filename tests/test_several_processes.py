@@ -1,0 +1,179 @@
+import asyncio
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from anyio import CapacityLimiter
+
+from memoryos_mcp.embedding import Window
+from memoryos_mcp.engine import LEASE_TTL_S
+from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.pages import Turn
+from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages, wait_until
+
+LIMIT_S = 30
+PROCESSES = 4
+PAGES = 600
+SPACE = "test:4:1"
+
+
+def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refused(data: Path) -> None:
+    settings = {**BUSY_BACKGROUND, "consolidation_batch_pages": 20}
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(PipeServer(data, settings, log=data.parent / f"{number}.log"))
+            for number in range(PROCESSES)
+        ]
+        for server in servers:
+            server.stats()
+        sent: list[tuple[PipeServer, int, str]] = []
+        for number in range(PAGES):
+            server = servers[number % PROCESSES]
+            text = f"Word{number} of writer {number % PROCESSES}."
+            sent.append((server, server.send_call("add_memory", {"user_input": text, "agent_response": "Ok."}), text))
+        told = {page_id_of(server.reply(request, limit_s=60)): text for server, request, text in sent}
+        assert None not in told
+        assert len(told) == PAGES
+
+        for server in servers:
+            assert server.stats()["total_pages"] == PAGES
+            for number in (0, 1, 2, 3, 297, PAGES - 1):
+                found = server.call("retrieve_memory", query=f"word{number}", max_results=3)
+                texts = [page["user_input"] for page in found["retrieved_pages"] + found["short_term_memory"]]
+                assert f"Word{number} of writer {number % PROCESSES}." in texts
+        servers[0].wait_until_settled(limit_s=120)
+        for server in servers[1:]:
+            wait_until(lambda one=server: one.stats()["search_mode"] == "hybrid", "every process searches by meaning")
+            assert server.stats()["backlog_pages"] == server.stats()["unembedded_pages"] == 0
+        for server in servers:
+            assert server.close() == 0
+            assert "Traceback" not in server.stderr
+            assert "WARNING" not in server.stderr
+
+    pages = stored_pages(data)
+    assert {page.page_id: page.user_input for page in pages} == told
+    assert len(pages) == PAGES
+    connection = open_store(data)
+    try:
+        # Work that was done by two processes would stand in these counts twice.
+        filed = sum(page.segment is not None for page in pages)
+        assert filed == PAGES - BUSY_BACKGROUND["short_term_capacity"]
+        assert connection.execute("SELECT sum(page_count) FROM segments").get == filed
+        assert connection.execute("SELECT count(*) FROM page_vectors").get == PAGES
+        assert connection.execute("SELECT holder FROM lease").get == ""
+    finally:
+        connection.close()
+
+
+def test_a_page_of_one_process_is_found_by_the_others_at_once_and_by_meaning_soon(data: Path) -> None:
+    with PipeServer(data, log=data.parent / "1.log") as one, PipeServer(data, log=data.parent / "2.log") as other:
+        other.add("The weather is grey today.")
+        wait_until(lambda: other.stats()["search_mode"] == "hybrid", "the model is loaded")
+        page = one.add("I adopted a puppy.")
+        for number in range(8):
+            one.add(f"Unrelated remark {number}.")
+        assert page in [found["page_id"] for found in other.call("retrieve_memory", query="puppy")["retrieved_pages"]]
+        one.wait_until_embedded()
+        found = other.call("retrieve_memory", query="young dog", max_results=1)["retrieved_pages"]
+        assert [hit["page_id"] for hit in found] == [page]
+
+
+# The lease, with a clock of its own --------------------------------------------------------------------------------
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 5, 8, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+async def open_one(data: Path, clock: Clock) -> SqliteStore:
+    options = StoreOptions(
+        assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100, space=SPACE
+    )
+    return await SqliteStore.open(data, "ana", options, limiter=CapacityLimiter(4), clock=clock)
+
+
+def windows() -> list[Window]:
+    return [Window(0, 5, np.array([1, 0, 0, 0], dtype=np.float32))]
+
+
+async def test_only_one_process_holds_the_lease_until_it_gives_it_back(data: Path, clock: Clock) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        one, other = await open_one(data, clock), await open_one(data, clock)
+        lease = await one.take_lease(LEASE_TTL_S)
+        assert lease is not None
+        assert await other.take_lease(LEASE_TTL_S) is None
+        clock.advance(LEASE_TTL_S - 1)
+        assert await other.take_lease(LEASE_TTL_S) is None
+        assert await one.take_lease(LEASE_TTL_S) == lease
+        await one.release_lease(lease)
+        successor = await other.take_lease(LEASE_TTL_S)
+        assert successor is not None
+        assert successor.epoch > lease.epoch
+        await one.close()
+        await other.close()
+
+
+async def test_another_process_takes_over_from_one_that_died_and_the_late_write_of_the_first_is_refused(
+    data: Path, clock: Clock
+) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        one, other = await open_one(data, clock), await open_one(data, clock)
+        await one.add_page(Turn("Hello", "", clock.now))
+        [page] = await one.unembedded(10)
+        lease = await one.take_lease(LEASE_TTL_S)
+        assert lease is not None
+        clock.advance(LEASE_TTL_S + 1)
+        successor = await other.take_lease(LEASE_TTL_S)
+        assert successor is not None
+        with pytest.raises(LeaseLostError):
+            await one.set_page_vectors(lease, {page.seq: windows()})
+        assert len(await one.unembedded(10)) == 1
+        await other.set_page_vectors(successor, {page.seq: windows()})
+        await one.release_lease(lease)  # a lease that is lost gives nothing back
+        assert await one.take_lease(LEASE_TTL_S) is None
+        assert await other.unembedded(10) == []
+        await one.close()
+        await other.close()
+
+
+async def test_whoever_commits_keeps_the_lease(data: Path, clock: Clock) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        one, other = await open_one(data, clock), await open_one(data, clock)
+        await one.add_page(Turn("Hello", "", clock.now))
+        [page] = await one.unembedded(10)
+        lease = await one.take_lease(LEASE_TTL_S)
+        assert lease is not None
+        clock.advance(LEASE_TTL_S - 1)
+        await one.set_page_vectors(lease, {page.seq: windows()})
+        clock.advance(10)
+        assert await other.take_lease(LEASE_TTL_S) is None
+        await one.close()
+        await other.close()
+
+
+async def test_adding_needs_no_lease(data: Path, clock: Clock) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        one, other = await open_one(data, clock), await open_one(data, clock)
+        assert await one.take_lease(LEASE_TTL_S) is not None
+        receipts = await asyncio.gather(
+            *(store.add_page(Turn(f"{number}", "", clock.now)) for number in range(40) for store in (one, other))
+        )
+        assert len({receipt.page_id for receipt in receipts}) == 80
+        assert (await one.counts()).pages == (await other.counts()).pages == 80
+        await one.close()
+        await other.close()
