@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind, Window
+from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.llm import Digest
-from memoryos_mcp.pages import Turn, utc_now
+from memoryos_mcp.pages import Turn, Window, utc_now
+from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import ChainPlan, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads

@@ -218,8 +218,8 @@ class _Demo:
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
         """Yield a client of a fresh server on the folder, and the seconds from process start to the first reply."""
-        command, *arguments = [*self._server_command, "--data-storage-path", str(self._data_folder)]
-        parameters = StdioServerParameters(command=command, args=arguments)
+        arguments = [*self._server_command[1:], "--data-storage-path", str(self._data_folder)]
+        parameters = StdioServerParameters(command=self._server_command[0], args=arguments)
         started = time.perf_counter()
         transport = stdio_client(parameters, errlog=self._log)
         async with Client(transport, read_timeout_seconds=CALL_TIMEOUT_S) as client:

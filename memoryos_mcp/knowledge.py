@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from memoryos_mcp.profile import TraitChange
 from memoryos_mcp.segments import Vector
 
 
@@ -70,3 +71,11 @@ class ConfirmFact:
 
 
 KnowledgeChange = AddFact | ConfirmFact
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What pages teach about the user and the assistant: changes only, never a whole profile."""
+
+    traits: tuple[TraitChange, ...]
+    knowledge: tuple[KnowledgeChange, ...]

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memoryos_mcp.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 META_DATA_MAX_CHARS = 65_536
 IDEMPOTENCY_KEY_MAX_CHARS = 256
@@ -75,6 +79,21 @@ class Page:
     def text(self) -> str:
         """Both sides, the user's first; what is embedded and quoted from."""
         return page_text(self.user_input, self.agent_response)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of a page's text that fits the embedding model, with its vector.
+
+    Attributes:
+        start: Index of its first character in the text.
+        end: Index after its last character.
+        vector: Unit length, shape ``(dimension,)``, float32.
+    """
+
+    start: int
+    end: int
+    vector: "NDArray[np.float32]"
 
 
 def page_text(user_input: str, agent_response: str) -> str:

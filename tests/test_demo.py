@@ -103,13 +103,13 @@ def test_the_end_says_how_to_go_on_in_two_lines(shown: str) -> None:
 
 
 async def test_the_last_words_of_a_server_that_dies_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match="failed: .*\n.*no room here"):
+    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match=r"failed: .*\n.*no room here"):
         await demo.run_demo([sys.executable, "-c", "raise SystemExit('no room here')"])
     assert "Part 1" not in capsys.readouterr().out
 
 
 async def test_a_server_that_refuses_a_call_ends_the_demo_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     command = [sys.executable, "-m", "memoryos_mcp", "serve", "--max-page-chars", "10"]
-    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match="add_memory was refused: .*max_page_chars"):
+    with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match=r"add_memory was refused: .*max_page_chars"):
         await demo.run_demo(command)
     assert "Part 2" not in capsys.readouterr().out

@@ -23,7 +23,6 @@ from memoryos_mcp.server.results import (
 from tests.servers import (
     BUSY_BACKGROUND,
     ERAS,
-    POLL_S,
     Era,
     PipeServer,
     page_id_of,

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from anyio import CapacityLimiter
 
-from memoryos_mcp.embedding import Window
 from memoryos_mcp.engine import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.pages import Turn
+from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages, wait_until
 

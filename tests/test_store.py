@@ -11,12 +11,11 @@ import apsw
 import numpy as np
 import pytest
 
-from memoryos_mcp.embedding import Window
 from memoryos_mcp.errors import LeaseLostError, StorageError
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact
-from memoryos_mcp.llm import Digest, Lessons
-from memoryos_mcp.pages import Turn
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
+from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, TraitChange
+from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import ChainPlan, Lease, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads

@@ -1,12 +1,13 @@
 """Embedders: text in, vectors out. The protocol, and the way from a setting to one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memoryos_mcp.pages import Window
 
 
 class TextKind(Enum):
@@ -14,21 +15,6 @@ class TextKind(Enum):
 
     QUERY = auto()
     PASSAGE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of a text that fits the model, with its vector.
-
-    Attributes:
-        start: Index of its first character in the text.
-        end: Index after its last character.
-        vector: Unit length, shape ``(dimension,)``, float32.
-    """
-
-    start: int
-    end: int
-    vector: NDArray[np.float32]
 
 
 class Embedder(Protocol):

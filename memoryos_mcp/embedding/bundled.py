@@ -23,9 +23,9 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind, Window
+from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import storable
+from memoryos_mcp.pages import Window, storable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

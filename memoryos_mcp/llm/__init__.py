@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from memoryos_mcp.knowledge import Fact, KnowledgeChange
+from memoryos_mcp.knowledge import Fact, Lessons
 from memoryos_mcp.pages import Page
-from memoryos_mcp.profile import Trait, TraitChange
-from memoryos_mcp.segments import Vector
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Digest, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,6 @@ class PageView:
 
     page: Page
     vector: Vector | None
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """Words for a set of pages.
-
-    Attributes:
-        keywords: Lower-case, most telling first, without repeats.
-        summary: A few readable sentences.
-    """
-
-    keywords: tuple[str, ...]
-    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +51,6 @@ class Organised:
 
     continues: frozenset[int]
     topics: tuple[Topic, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Lessons:
-    """What pages teach about the user and the assistant: changes only, never a whole profile."""
-
-    traits: tuple[TraitChange, ...]
-    knowledge: tuple[KnowledgeChange, ...]
 
 
 class Analyst(Protocol):

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memoryos_mcp.llm import Digest
 from memoryos_mcp.llm.prose import plain, sentences, shorten
 from memoryos_mcp.pages import Page
+from memoryos_mcp.segments import Digest
 from memoryos_mcp.terms import content_words, is_unspaced, stem
 
 KEYWORDS_MAX = 8

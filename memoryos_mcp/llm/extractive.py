@@ -11,14 +11,14 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from memoryos_mcp.knowledge import Fact
-from memoryos_mcp.llm import Digest, Lessons, Organised, PageView, Topic
+from memoryos_mcp.knowledge import Fact, Lessons
+from memoryos_mcp.llm import Organised, PageView, Topic
 from memoryos_mcp.llm.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.statements import learn_knowledge
 from memoryos_mcp.llm.tastes import learn_traits
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Vector, mean_vector, segment_match
+from memoryos_mcp.segments import Digest, Vector, mean_vector, segment_match
 from memoryos_mcp.terms import stems, words
 
 TOPIC_THRESHOLD = 0.6

@@ -12,12 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import Window
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.llm import Digest, Lessons
-from memoryos_mcp.pages import Page, Turn
+from memoryos_mcp.knowledge import About, Fact, Lessons
+from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.segments import Digest, Segment, Vector
 
 
 @dataclass(frozen=True, slots=True)

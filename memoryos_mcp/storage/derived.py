@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import apsw
 
-from memoryos_mcp.embedding import Window
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange
-from memoryos_mcp.llm import Lessons
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange, Lessons
+from memoryos_mcp.pages import Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Vector
 from memoryos_mcp.storage import ChainPlan, Lease, SegmentPlan

@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.embedding import Window
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.llm import Lessons
-from memoryos_mcp.pages import Page, Turn, new_page_id
+from memoryos_mcp.knowledge import About, Fact, Lessons
+from memoryos_mcp.pages import Page, Turn, Window, new_page_id
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
