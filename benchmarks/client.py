@@ -93,21 +93,10 @@ async def running_server(data_folder: Path, user_id: str, *flags: str) -> AsyncI
         flags: Further arguments of ``memoryos-mcp serve``.
     """
     serve = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(data_folder), "--user-id", user_id]
-    async with _started([*serve, "--log-level", "WARNING", *flags]) as server:
-        yield server
-
-
-@asynccontextmanager
-async def bare_server() -> AsyncIterator[MemoryServer]:
-    """Start a server with one tool that does nothing, and yield it."""
-    async with _started(["-m", "benchmarks.bare_server"]) as server:
-        yield server
-
-
-@asynccontextmanager
-async def _started(arguments: list[str]) -> AsyncIterator[MemoryServer]:
     # The SDK hands on only what a process needs to run, so no MEMORYOS_* setting of the caller's is measured with.
-    parameters = StdioServerParameters(command=sys.executable, args=arguments, encoding_error_handler="replace")
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[*serve, "--log-level", "WARNING", *flags], encoding_error_handler="replace"
+    )
     try:
         async with Client(stdio_client(parameters)) as client:
             # The client looks at the tools' result types once; that is no part of the first measured call.

@@ -65,6 +65,7 @@ def bare_query(
         vectors: Of all its pages, shape ``(pages, dimension)``.
         embedder: The same model as the server's.
     """
+    faiss.omp_set_num_threads(1)  # for a single query FAISS is slower with several
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)

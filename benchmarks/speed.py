@@ -1,7 +1,7 @@
 """How fast and how large the server is, each figure beside its floor, measured in the same run.
 
-Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at a
-client of the real command over stdio. A floor is what the same work costs bare; calls of floor and server alternate, so
+Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at the
+pipes of the real command, as a client over stdio sees it. A floor is what the same work costs bare; calls of floor and server alternate, so
 that whatever else the machine does weighs on both.
 """
 
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -25,8 +26,8 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from benchmarks.client import bare_server, running_server
 from benchmarks.floors import BareStore, bare_query, read_once
+from benchmarks.pipe import BARE_SERVER, initialize_params, memory_server, opened
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
@@ -40,13 +41,9 @@ QUERIES = 150
 WRITERS, PAGES_PER_WRITER = 4, 150
 SIZES = (1_000, 10_000, 100_000)
 MB = 1e6
+POLL_S = 0.02
 
-_INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "speed", "version": "1"}},
-}
+_INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +104,8 @@ def measure_start(folder: Path, advance: Callable[[], None]) -> list[Figure]:
 
     floor, ours = [], []
     for _ in range(STARTS):
-        floor.append(first_reply_s("-m", "benchmarks.bare_server"))
-        ours.append(first_reply_s("-m", "memoryos_mcp", "serve", "--data-storage-path", str(folder)))
+        floor.append(first_reply_s(*BARE_SERVER))
+        ours.append(first_reply_s(*memory_server(folder, USER_ID)))
         advance()
     return [_versus("process start to the first reply, median", median(floor), median(ours), "s", 1.3)]
 
@@ -118,7 +115,7 @@ async def measure_adds(folder: Path, advance: Callable[[], None]) -> list[Figure
     grammar = Grammar(random.Random(1))  # noqa: S311 - made-up data
     floor, ours = [], []
     with BareStore(folder / "bare.db") as bare_store:
-        async with bare_server() as bare, running_server(folder, USER_ID) as server:
+        async with opened(*BARE_SERVER) as bare, opened(*memory_server(folder, USER_ID)) as server:
             for _ in range(ADDS):
                 turn = grammar.turn(utc_now())
                 sides = {"user_input": turn.user_input, "agent_response": turn.agent_response}
@@ -141,31 +138,21 @@ async def measure_queries(
 ) -> tuple[Figure, float, int]:
     """Return the p50 of retrieval with its floor, the p50 in ms, and the server's resident bytes."""
     grammar = Grammar(random.Random(2))  # noqa: S311 - made-up data
-    floor, ours, in_server = [], [], []
+    floor, ours = [], []
     search = bare_query(database_file(folder, USER_ID), vectors, embedder)
-    async with running_server(folder, USER_ID) as server:
+    async with opened(*memory_server(folder, USER_ID)) as server:
         while (await server.call("retrieve_memory", query="warm up")).content["search_mode"] != "hybrid":
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(POLL_S)
         for _ in range(QUERIES):
             question = grammar.question()
             floor.append(await search(question))
             reply = await server.call("retrieve_memory", query=question)
             ours.append(reply.took_s)
-            in_server.append(reply.content["search_mode"] == "hybrid")
             advance()
-        resident = _server_process().memory_info().rss
+        resident = psutil.Process(server.pid).memory_info().rss
     name = f"retrieve_memory p50, {len(vectors):,} pages"
     p50 = percentile_ms(ours, 50)
     return _versus(name, percentile_ms(floor, 50), p50, "ms", 2), p50, resident
-
-
-def _server_process() -> psutil.Process:
-    """Return the one server that runs now."""
-    for child in psutil.Process().children(recursive=True):
-        if "memoryos_mcp" in " ".join(child.cmdline()):
-            return child
-    message = "the server has ended"
-    raise RuntimeError(message)
 
 
 async def measure_opening(folder: Path, pages: int) -> list[Figure]:
@@ -173,14 +160,14 @@ async def measure_opening(folder: Path, pages: int) -> list[Figure]:
     async with MemoryService(Settings(data_storage_path=folder)) as service:
         async with service.user("somebody else") as other:
             while not (await other.stats()).is_semantic:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(POLL_S)
         read_s = read_once(database_file(folder, USER_ID))
         began = time.perf_counter()
         async with service.user(USER_ID) as engine:
             await engine.retrieve("the violin by the river")
             lexical_s = time.perf_counter() - began
             while not (await engine.retrieve("the violin by the river")).is_semantic:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(POLL_S)
             full_s = time.perf_counter() - began
     floor = f"{read_s * 1e3:.0f} ms (file read once)"
     what = f"opening a user with {pages:,} pages"
@@ -194,7 +181,7 @@ async def measure_writers(folder: Path) -> Figure:
     """Several server processes write to one user at once; every page must be there once."""
 
     async def write(writer: int) -> list[str]:
-        async with running_server(folder, USER_ID) as server:
+        async with opened(*memory_server(folder, USER_ID)) as server:
             said = [f"Writer {writer} says number {number}." for number in range(PAGES_PER_WRITER)]
             replies = [await server.call("add_memory", user_input=text, agent_response="Noted.") for text in said]
             return [reply.content["page_id"] for reply in replies]
@@ -202,7 +189,7 @@ async def measure_writers(folder: Path) -> Figure:
     began = time.perf_counter()
     receipts = [page_id for ids in await asyncio.gather(*map(write, range(WRITERS))) for page_id in ids]
     took_s = time.perf_counter() - began
-    async with running_server(folder, USER_ID) as server:
+    async with opened(*memory_server(folder, USER_ID)) as server:
         kept = (await server.call("get_memory_stats")).content["total_pages"]
     sent = WRITERS * PAGES_PER_WRITER
     return Figure(
@@ -231,13 +218,12 @@ async def measure(sizes: tuple[int, ...], progress: Progress) -> list[Figure]:
         for size in sizes:
             folder = base / str(size)
             written = progress.add_task(f"writing {size:,} pages", total=size)
-            vectors = await write_memory(
-                folder, size, embedder, lambda count, task=written: progress.advance(task, count)
-            )
+            vectors = await write_memory(folder, size, embedder, partial(progress.advance, written))
             figure, p50, resident = await measure_queries(folder, vectors, embedder, step(f"{size:,} pages", QUERIES))
             figures.append(figure)
             p50s.append(p50)
-        figures += _of_the_largest(sizes, p50s, vectors.nbytes, resident)
+        if sizes == SIZES:
+            figures += _of_the_largest(p50s, vectors.nbytes, resident)
         del vectors
         figures += await measure_opening(base / str(sizes[-1]), sizes[-1])
         figures.append(await measure_writers(base / "writers"))
@@ -245,12 +231,12 @@ async def measure(sizes: tuple[int, ...], progress: Progress) -> list[Figure]:
     return figures
 
 
-def _of_the_largest(sizes: tuple[int, ...], p50s: list[float], vector_bytes: int, resident: int) -> list[Figure]:
+def _of_the_largest(p50s: list[float], vector_bytes: int, resident: int) -> list[Figure]:
     growth = p50s[-1] / p50s[-2]
     allowed = 2.5 * vector_bytes + 250 * MB
     return [
         Figure(
-            what=f"retrieve_memory p50, growth from {sizes[-2]:,} to {sizes[-1]:,} pages",
+            what=f"retrieve_memory p50, growth from {SIZES[-2]:,} to {SIZES[-1]:,} pages",
             floor="-",
             ours=f"{growth:.1f} x",
             ratio=None,
@@ -258,7 +244,7 @@ def _of_the_largest(sizes: tuple[int, ...], p50s: list[float], vector_bytes: int
             is_reached=growth < 6,
         ),
         Figure(
-            what=f"resident memory at {sizes[-1]:,} pages",
+            what=f"resident memory at {SIZES[-1]:,} pages",
             floor=f"{vector_bytes / MB:.0f} MB (the vectors)",
             ours=f"{resident / MB:.0f} MB",
             ratio=resident / vector_bytes,
