@@ -67,7 +67,7 @@ def initialize_params() -> dict[str, Any]:
 
 @asynccontextmanager
 async def opened(*arguments: str) -> AsyncIterator[Pipe]:
-    """Start ``python ARGUMENTS`` as an MCP server, greet it and yield it; on exit its stdin is closed, which ends it."""
+    """Start ``python ARGUMENTS`` as an MCP server, greet it and yield it; closing its stdin ends it."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdin=PIPE, stdout=PIPE, limit=LINE_MAX_BYTES
     )

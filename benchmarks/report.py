@@ -87,7 +87,7 @@ def write_questions(file: Path, runs: Sequence[Run]) -> None:
 
 
 def _figures_table(run: Run) -> Table:
-    table = Table(title=f"{run.dataset.name}: percent, scored with {run.dataset.key}", title_justify="left")
+    table = Table(title=f"{run.dataset.name}, percent", title_justify="left")
     table.add_column("questions", no_wrap=True)
     table.add_column("n", justify="right")
     table.add_column("system", no_wrap=True)
@@ -130,6 +130,7 @@ def _facts(run: Run) -> list[str]:
     modes = ", ".join(f"{mode} {100 * count / asked:.1f} %" for mode, count in sorted(run.modes.items()))
     share = 100 * headline(run).short_term_share()
     return [
+        f"scored with {run.dataset.key}",
         f"sizes: {sizes['conversations']} conversations, {sizes['pages']:,} pages of {sizes['chars_per_page']:,} "
         f"characters, {sizes['questions']:,} questions; {sizes['questions_left_out']} questions without valid evidence "
         f"left out, {sizes['bad_citations']} citations that name nothing; {sizes['bytes_per_page']:,} bytes per page "

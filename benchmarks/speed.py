@@ -1,8 +1,8 @@
 """How fast and how large the server is, each figure beside its floor, measured in the same run.
 
-Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at the
-pipes of the real command, as a client over stdio sees it. A floor is what the same work costs bare; calls of floor and server alternate, so
-that whatever else the machine does weighs on both.
+Run ``python -m benchmarks.speed``; ``--quick`` leaves out the largest memory. Every figure of the server is taken at
+the pipes of the real command, as a client over stdio sees it. A floor is what the same work costs bare; calls of floor
+and server alternate, so that whatever else the machine does weighs on both.
 """
 
 import asyncio

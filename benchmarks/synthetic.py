@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Turn, Window, utc_now
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import ChainPlan, SegmentPlan
@@ -30,9 +31,7 @@ _THINGS = (
     "the bicycle|a wooden boat|the kitchen shelf|three tomato plants|a violin|the garden fence|an old radio|a blue kettle|"
     "the winter coat|a chess set|the camera|a clay bowl|the tent|a pair of skis|the lamp|a map of the coast|the piano"
 )
-_PLACES = (
-    "in Lisbon|by the river|at the market|near the station|in the mountains|at home|on the island|behind the school"
-)
+_PLACES = "in Lisbon|by the river|at the market|near the station|in the mountains|at home|on the island|at school"
 _TIMES = "yesterday|last week|in spring|on Monday|before breakfast|after the concert|in October|two years ago|tonight"
 _VIEWS = "It took hours|It was great fun|It cost too much|Nobody noticed|It rained all day|We laughed a lot|I was tired"
 
@@ -105,6 +104,10 @@ async def write_memory(
         ]
         chains = [ChainPlan(None, tuple(waiting[n : n + 5]), "Made up.") for n in range(0, len(waiting), 5)]
         await store.commit_consolidation(lease, chains, segments)
+        # Nothing is left for the server's background to do: what is measured is retrieval.
+        for segment in await store.segments():
+            read = await store.segment_pages(segment.segment, only_unanalysed=True, limit=PAGES_PER_WRITE)
+            await store.commit_lessons(lease, segment.segment, [page.seq for page in read], Lessons((), ()), [])
         await store.release_lease(lease)
         on_written(count)
     await store.close()

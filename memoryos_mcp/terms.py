@@ -6,8 +6,9 @@ character of a run stands alone as well, so that a single character is found, as
 """
 
 import re
+import threading
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ STOP_WORDS = frozenset(
     he's she's we're we've they're what's couldn't wouldn't shouldn't haven't hasn't aren't weren't
     """.split()
 )
+_per_thread = threading.local()
 
 
 def words(text: str) -> list[str]:
@@ -82,11 +84,14 @@ def stems(text: str) -> list[str]:
     return [stem(word) for word in content_words(text)]
 
 
-@cache
 def _stemmer() -> "BaseStemmer":
-    import snowballstemmer
+    """Return this thread's stemmer: it keeps the word it works on in itself, so two threads must not share one."""
+    stemmer = getattr(_per_thread, "stemmer", None)
+    if stemmer is None:
+        import snowballstemmer
 
-    return snowballstemmer.stemmer("english")
+        stemmer = _per_thread.stemmer = snowballstemmer.stemmer("english")
+    return stemmer
 
 
 def _normal(text: str) -> str:

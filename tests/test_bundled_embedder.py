@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import subprocess
 import sys
 import threading
@@ -70,11 +69,6 @@ async def cosine(embedder: Embedder, one: str, other: str) -> float:
 async def whole(embedder: Embedder, *texts: str) -> list[list[Window]]:
     async with asyncio.timeout(300):
         return await embedder.embed_whole(texts)
-
-
-def niceness(thread: threading.Thread) -> int:
-    assert thread.native_id is not None
-    return os.getpriority(os.PRIO_PROCESS, thread.native_id)
 
 
 def uncovered(text: str, windows: list[Window]) -> list[int]:
@@ -238,18 +232,6 @@ async def test_a_query_is_answered_while_a_long_text_is_being_embedded(embedder:
     assert bulk.cancelled()
     assert np.isfinite(row).all()
     assert len(await whole(embedder, "tea")) == 1
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="niceness is a thread's own on Linux only")
-async def test_passages_are_embedded_by_one_thread_that_gives_way_to_all_others() -> None:
-    before = set(threading.enumerate())
-    embedder = BundledEmbedder()
-    await asyncio.gather(whole(embedder, "tea"), whole(embedder, "coffee"))
-    started = set(threading.enumerate()) - before
-    [passages] = [thread for thread in started if thread.name.startswith("memoryos-embed")]
-    nice = niceness(passages)
-    await embedder.aclose()
-    assert nice >= bundled.PASSAGE_NICENESS > niceness(threading.current_thread())
 
 
 async def test_closing_ends_its_threads_and_may_be_repeated() -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from anyio import CapacityLimiter
 
 from memoryos_mcp.engine import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.threads import StoreThreads
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages, wait_until
 
 LIMIT_S = 30
@@ -103,7 +103,7 @@ async def open_one(data: Path, clock: Clock) -> SqliteStore:
     options = StoreOptions(
         assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100, space=SPACE
     )
-    return await SqliteStore.open(data, "ana", options, limiter=CapacityLimiter(4), clock=clock)
+    return await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
 
 
 def windows() -> list[Window]:

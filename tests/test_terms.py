@@ -1,5 +1,8 @@
 """Words of any script, as search sees them."""
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +51,10 @@ def test_any_text_has_words_without_failing(text: str) -> None:
     assert all(word == word.lower() for word in terms.words(text) if word.isascii())
     terms.index_text(text)
     terms.stems(text)
+
+
+def test_threads_stem_at_once_without_disturbing_one_another() -> None:
+    made_up = ["".join(parts) for parts in product("bcdfglmnprst", "aeiou") for suffix in ("nding", "kies", "tly")]
+    with ThreadPoolExecutor(8) as threads:
+        rounds = list(threads.map(lambda _: [terms.stem.__wrapped__(word) for word in made_up], range(40)))
+    assert all(stems == rounds[0] for stems in rounds)

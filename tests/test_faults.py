@@ -1,0 +1,486 @@
+import ctypes
+import hashlib
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.schema import CURRENT_VERSION
+from tests.servers import (
+    BUSY_BACKGROUND,
+    USER,
+    PipeServer,
+    clean_environment,
+    page_id_of,
+    serve_command,
+    stored_pages,
+    wait_until,
+)
+
+SECRET = "zzmarkerzz"
+RUN_LIMIT_S = 30
+USAGE = 2
+PAGE_CHARS = 50_000
+ATTEMPTS = 200
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits and mounts of Linux")
+
+
+# Disk full ---------------------------------------------------------------------------------------------------------
+
+
+def fill_up(server: PipeServer) -> tuple[set[str], str]:
+    """Add pages until one is refused; return the acknowledged ids and the refusal."""
+    told = set()
+    for number in range(ATTEMPTS):
+        text = f"{SECRET} {number} " + "word " * (PAGE_CHARS // 5)
+        result = server.result(server.send_call("add_memory", {"user_input": text, "agent_response": "Ok."}))
+        if result.get("isError"):
+            return told, result["content"][0]["text"]
+        told.add(result["structuredContent"]["page_id"])
+    pytest.fail("the disk never got full")
+
+
+def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str) -> None:
+    """Check what holds while no byte can be written."""
+    assert "no space" in refusal
+    assert "nothing was stored" in refusal
+    assert str(server.folder) in refusal
+    assert SECRET not in refusal
+    found = server.call("retrieve_memory", query="pottery", max_results=5)
+    assert first in [page["page_id"] for page in found["retrieved_pages"]]
+    assert server.stats()["total_pages"] == len(told) + 1
+
+
+@linux_only
+def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(data: Path) -> None:
+    with PipeServer(data, {"short_term_capacity": 0}) as server:
+        first = server.add("I started a pottery class.")
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (2_000_000, limits[1]))
+        told, refusal = fill_up(server)
+        check_full_disk(server, first, told, refusal)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+        after = server.add("There is space again.")
+        assert server.close() == 0
+        assert SECRET not in server.stderr
+    kept = [page.page_id for page in stored_pages(data)]
+    assert len(kept) == len(told) + 2
+    assert set(kept) == told | {first, after}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB, as far as this account may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this account may not mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@linux_only
+def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_space(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    data = small_disk / "data"
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(1_000_000))
+    with PipeServer(data, {"short_term_capacity": 0}, log=tmp_path / "stderr.log") as server:
+        first = server.add("I started a pottery class.")
+        told, refusal = fill_up(server)
+        check_full_disk(server, first, told, refusal)
+        ballast.unlink()
+        after = server.add("There is space again.")
+        assert server.close() == 0
+    kept = [page.page_id for page in stored_pages(data)]
+    assert len(kept) == len(told) + 2
+    assert set(kept) == told | {first, after}
+
+
+@linux_only
+def test_a_server_killed_on_a_full_disk_keeps_what_it_acknowledged(small_disk: Path, tmp_path: Path) -> None:
+    data = small_disk / "data"
+    with PipeServer(data, BUSY_BACKGROUND, log=tmp_path / "stderr.log") as server:
+        told, _ = fill_up(server)
+        server.kill()
+    subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
+    with PipeServer(data, BUSY_BACKGROUND, log=tmp_path / "stderr.log") as server:
+        assert server.stats()["total_pages"] == len(told)
+    assert {page.page_id for page in stored_pages(data)} == told
+
+
+# Folders that cannot be written ------------------------------------------------------------------------------------
+
+DROP_OVERRIDE = """
+import ctypes, os, sys
+PR_CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH = 24, 1, 2
+for capability in (DAC_OVERRIDE, DAC_READ_SEARCH):
+    if ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+        sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+CANNOT_DROP = 77
+
+
+def run_unprivileged(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end as one for whom file modes hold; stdin is at its end."""
+    if os.geteuid() == 0:  # the interpreter may lie in root's home, so the account stays and its privilege goes
+        command = [sys.executable, "-c", DROP_OVERRIDE, *command]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=RUN_LIMIT_S,
+        env=clean_environment(),
+        check=False,
+    )
+    if done.returncode == CANNOT_DROP:
+        pytest.skip("root's privilege over file modes cannot be dropped here")
+    return done
+
+
+def check_one_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Check that a run ended with exit code 2, one clear line on stderr and nothing on stdout."""
+    assert done.returncode == USAGE, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("memoryos-mcp: ")
+    for word in words:
+        assert word in done.stderr
+
+
+@linux_only
+def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(data: Path) -> None:
+    data.mkdir(mode=0o500)
+    done = run_unprivileged(serve_command(data))
+    check_one_line(done, "data_storage_path", str(data), "writable")
+    assert list(data.iterdir()) == []
+
+
+@linux_only
+def test_a_folder_under_one_that_cannot_be_written_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    check_one_line(run_unprivileged(serve_command(closed / "data")), "data_storage_path", str(closed / "data"))
+
+
+def test_a_data_folder_that_is_a_file_is_one_line_and_exit_code_2(data: Path) -> None:
+    data.write_text("mine")
+    check_one_line(run_unprivileged(serve_command(data)), "data_storage_path", str(data))
+    assert data.read_text() == "mine"
+
+
+@linux_only
+def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> None:
+    make_memory(data)
+    file = database_file(data, USER)
+    file.chmod(0o400)
+    file.parent.chmod(0o500)
+    command = serve_command(data)
+    call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
+    with PipeServer(data, python=unprivileged_python()) as server:
+        server.write_line(call + f'{{"user_input":"{SECRET}","agent_response":""}}}}}}')
+        refusal = server.reply(2)["result"]
+        assert refusal["isError"] is True
+        text = refusal["content"][0]["text"]
+        assert "writable" in text
+        assert str(file.parent) in text
+        assert SECRET not in text
+    file.parent.chmod(0o700)
+    assert command
+    assert len(stored_pages(data)) == PAGES_MADE
+
+
+def unprivileged_python() -> list[str]:
+    """Return the interpreter's options that take root's privilege over file modes away before the server runs."""
+    if os.geteuid() != 0:
+        return []
+    if ctypes.CDLL(None).prctl(23, 1, 0, 0, 0) != 1:
+        pytest.skip("root's privilege over file modes cannot be dropped here")
+    return ["-c", DROP_OVERRIDE, sys.executable]
+
+
+# Damaged files -----------------------------------------------------------------------------------------------------
+
+PAGES_MADE = 30
+
+
+def make_memory(data: Path) -> Path:
+    """Make a memory of a few hundred kilobytes and return its file."""
+    with PipeServer(data, {**BUSY_BACKGROUND, "embedding_model_name": "none"}) as server:
+        for number in range(PAGES_MADE):
+            server.add(f"Page {number}: " + " ".join(f"word{number * word}" for word in range(600)))
+        assert server.close() == 0
+    return database_file(data, USER)
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory to copy and damage."""
+    return make_memory(tmp_path_factory.mktemp("healthy") / "data")
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def truncate_to_a_few_bytes(file: Path) -> None:
+    os.truncate(file, 50)
+
+
+def overwrite_middle(file: Path, filler: bytes) -> None:
+    with file.open("r+b") as stream:
+        stream.seek(file.stat().st_size // 3 // 4096 * 4096)
+        stream.write(filler)
+
+
+def zero_the_middle(file: Path) -> None:
+    overwrite_middle(file, bytes(10 * 4096))
+
+
+def scramble_the_middle(file: Path) -> None:
+    overwrite_middle(file, hashlib.shake_128(b"noise").digest(10 * 4096))
+
+
+def scramble_all(file: Path) -> None:
+    file.write_bytes(hashlib.shake_128(b"noise").digest(file.stat().st_size))
+
+
+def zero_the_head(file: Path) -> None:
+    with file.open("r+b") as stream:
+        stream.write(bytes(4096))
+
+
+def write_text(file: Path) -> None:
+    file.write_text("These are my notes.\n" * 500)
+
+
+def empty_beside_its_journal(file: Path) -> None:
+    os.truncate(file, 0)
+    file.with_name(file.name + "-wal").write_bytes(hashlib.shake_128(b"pages").digest(8192))
+
+
+def put_a_strangers_database(file: Path) -> None:
+    file.unlink()
+    connection = apsw.Connection(str(file))
+    connection.execute("CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
+    connection.close()
+
+
+def put_a_strangers_database_that_is_in_use(file: Path) -> None:
+    """Leave a stranger's database with a journal that is not yet taken over, as a killed program does."""
+    file.unlink()
+    code = (
+        "import apsw, os, sys; c = apsw.Connection(sys.argv[1]); c.pragma('journal_mode', 'wal'); "
+        "c.execute(\"CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')\"); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=RUN_LIMIT_S)
+    assert file.with_name(file.name + "-wal").stat().st_size > 0
+
+
+def put_another_users_memory(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute("UPDATE meta SET value = 'eve' WHERE key = 'user_id'")
+    connection.close()
+
+
+def drop_the_tables(file: Path) -> None:
+    """Leave a file that says it is ours and holds nothing."""
+    connection = apsw.Connection(str(file))
+    application_id = connection.pragma("application_id")
+    connection.close()
+    file.unlink()
+    connection = apsw.Connection(str(file))
+    connection.pragma("application_id", application_id)
+    connection.pragma("user_version", CURRENT_VERSION)
+    connection.close()
+
+
+DAMAGES = [
+    truncate,
+    truncate_to_a_few_bytes,
+    zero_the_middle,
+    scramble_the_middle,
+    scramble_all,
+    zero_the_head,
+    write_text,
+    empty_beside_its_journal,
+    put_a_strangers_database,
+    put_another_users_memory,
+    drop_the_tables,
+]
+
+
+def content(folder: Path) -> dict[str, str]:
+    """Return the hash of each file of a folder, the index of SQLite's journal left out: it holds no data."""
+    files = [path for path in folder.iterdir() if not path.name.endswith("-shm")]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def copied(healthy: Path, data: Path) -> Path:
+    file = database_file(data, USER)
+    file.parent.mkdir(parents=True)
+    shutil.copyfile(healthy, file)
+    return file
+
+
+def check_refused_untouched(data: Path, file: Path, *words: str) -> None:
+    """Check that every way to a memory is refused by a clear text, and that no byte of it changes."""
+    before = content(file.parent)
+    with PipeServer(data) as server:
+        refusals = [
+            server.refusal("add_memory", user_input=SECRET, agent_response=""),
+            server.refusal("retrieve_memory", query=SECRET),
+            server.refusal("get_user_profile"),
+            server.refusal("get_memory_stats"),
+            server.reply(server.send("resources/read", {"uri": "memoryos://status"}))["error"]["message"],
+        ]
+        assert server.close() == 0
+        assert SECRET not in server.stderr
+        assert "Traceback" not in server.stderr
+    for refusal in refusals:
+        for word in ("untouched", str(file), *words):
+            assert word in refusal
+        assert SECRET not in refusal
+    left = content(file.parent)
+    assert {name: left[name] for name in left if name in before or not name.endswith("-wal")} == before
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(healthy: Path, data: Path, damage: object) -> None:
+    file = copied(healthy, data)
+    assert callable(damage)
+    damage(file)
+    check_refused_untouched(data, file)
+
+
+def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    put_a_strangers_database_that_is_in_use(file)
+    check_refused_untouched(data, file, "another program")
+
+
+def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(data: Path) -> None:
+    with PipeServer(data, {"embedding_model_name": "none"}) as server:
+        for number in range(PAGES_MADE):
+            server.add(f"Page {number}: " + " ".join(f"word{number * word}" for word in range(600)))
+        server.kill()
+    file = database_file(data, USER)
+    journal = file.with_name(file.name + "-wal")
+    assert journal.stat().st_size > 0
+    if file.stat().st_size < 20 * 4096:
+        with file.open("r+b") as stream:
+            stream.write(hashlib.shake_128(b"noise").digest(file.stat().st_size))
+    else:
+        scramble_the_middle(file)
+    check_refused_untouched(data, file, "damaged")
+
+
+@pytest.mark.parametrize("is_in_journal", [False, True], ids=["in the file", "in the journal"])
+def test_a_file_of_a_newer_version_is_refused_and_left_untouched(
+    healthy: Path, data: Path, is_in_journal: bool
+) -> None:
+    file = copied(healthy, data)
+    end = "os._exit(0)" if is_in_journal else "c.close()"
+    code = f"import apsw, os, sys; c = apsw.Connection(sys.argv[1]); c.pragma('user_version', 999); {end}"
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=RUN_LIMIT_S)
+    check_refused_untouched(data, file, "999", "Upgrade")
+
+
+def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    write_text(file)
+    with PipeServer(data) as server:
+        assert "untouched" in server.refusal("get_memory_stats")
+        file.rename(file.with_name("old.db"))
+        server.add("A new beginning.")
+        wait_until(lambda: bool(server.stats()["total_pages"] == 1), "the new memory answers")
+
+
+def test_a_page_is_whole_after_a_journal_was_left_behind(data: Path) -> None:
+    with PipeServer(data) as server:
+        requests = [server.send_call("add_memory", {"user_input": f"{n}", "agent_response": ""}) for n in range(20)]
+        told = {page_id_of(server.reply(request)) for request in requests}
+        server.kill()
+    with PipeServer(data) as server:
+        assert server.stats()["total_pages"] == len(told) == 20
+
+
+# Settings that cannot be used --------------------------------------------------------------------------------------
+
+
+def run_serve(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "memoryos_mcp", "serve", *arguments]
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=RUN_LIMIT_S,
+        env=clean_environment(env),
+        check=False,
+    )
+
+
+def test_an_unknown_key_of_the_config_file_is_one_line_with_the_nearest_known(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"short_term_capacty": 7}')
+    check_one_line(run_serve("--config", str(config)), str(config), "short_term_capacty", "short_term_capacity?")
+
+
+def test_a_value_out_of_range_is_one_line_that_names_the_range(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(f'{{"mid_term_capacity": 0, "data_storage_path": "{tmp_path}/data"}}')
+    check_one_line(run_serve("--config", str(config)), "mid_term_capacity", "from 1")
+    done = run_serve("--retrieval-queue-capacity", "1000000")
+    check_one_line(done, "retrieval_queue_capacity", "1 to 100")
+    done = run_serve(env={"MEMORYOS_HEAT_MU_S": "-1"})
+    check_one_line(done, "MEMORYOS_HEAT_MU_S", "above 0")
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_unknown_flag_is_refused_with_nothing_on_stdout() -> None:
+    done = run_serve("--short-term-capacty", "7")
+    assert done.returncode == USAGE
+    assert done.stdout == ""
+    assert "--short-term-capacity" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_config_file_that_is_missing_or_no_json_is_one_line(tmp_path: Path) -> None:
+    check_one_line(run_serve("--config", str(tmp_path / "none.json")), "none.json")
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"user_id": "ana",')
+    check_one_line(run_serve("--config", str(broken)), "broken.json", "line 1")
+
+
+def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(
+        '{"user_id": "ana", "openai_api_key": "your-openai-api-key", "openai_base_url": "https://api.openai.com/v1", '
+        '"data_storage_path": "./memory", "assistant_id": "helper", "short_term_capacity": 10, '
+        '"mid_term_capacity": 2000, "long_term_knowledge_capacity": 100, "retrieval_queue_capacity": 7, '
+        '"mid_term_heat_threshold": 5.0, "mid_term_similarity_threshold": 0.6, "llm_model": "gpt-4o-mini", '
+        '"embedding_model_name": "BAAI/bge-m3", "embedding_model_kwargs": {"use_fp16": true}}'
+    )
+    folder = tmp_path / "memory"
+    with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config)}) as server:
+        server.add("I keep bees.")
+        stats = server.stats()
+        assert (stats["user_id"], stats["short_term_capacity"], stats["segment_capacity"]) == ("ana", 10, 2000)
+        assert (stats["search_mode"], stats["embedding_space"]) == ("lexical", None)
+        assert server.call("retrieve_memory", query="bees")["short_term_count"] == 1
+        assert server.close() == 0
+        assert "embedding_model_name" in server.stderr
+    assert database_file(folder, "ana").exists()
