@@ -31,14 +31,16 @@ class Mirror:
         self._lock = asyncio.Lock()
 
     async def load_index(self) -> None:
-        """Read all page vectors, once."""
+        """Read all page vectors, once; looks go on meanwhile without them."""
+        if self.index.is_loaded:
+            return
+        before = await self._store.position()
+        await self.index.load()
         async with self._lock:
-            if not self.index.is_loaded:
-                # Taken first: what changes during the load is applied with the next look, and twice does no harm.
-                self._position = await self._store.position()
-                await self.index.load()
-                await self._load_midterm()
-                await self._load_longterm()
+            # What changed during the load is told again with the next look; to be told twice does no harm.
+            self._position = before if self._position is None else min(before, self._position)
+            await self._load_midterm()
+            await self._load_longterm()
 
     async def refresh(self) -> None:
         """Take over what any process has changed since the last time."""
