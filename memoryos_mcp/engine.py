@@ -18,7 +18,7 @@ from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.pages import make_turn, storable
-from memoryos_mcp.profile import Trait
+from memoryos_mcp.profile import Trait, by_evidence
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
@@ -64,7 +64,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The long-term memory of a user."""
+    """The long-term memory of a user; traits that rest on most pages first, facts oldest first."""
 
     traits: Sequence[Trait]
     user_facts: Sequence[Fact]
@@ -79,6 +79,7 @@ class Stats:
         hottest: Segments with their heat, hottest first.
         health: Per background loop.
         is_semantic: Whether retrieval compares meaning now.
+        is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
         space: The embedder's identity, None without one.
         recipe: Name and version of the ranking.
     """
@@ -87,6 +88,7 @@ class Stats:
     hottest: Sequence[tuple[Segment, float]]
     health: Mapping[str, Health]
     is_semantic: bool
+    is_settled: bool
     space: str | None
     recipe: str
 
@@ -215,8 +217,8 @@ class MemoryEngine:
         _check_range("max_results", results, 1, RESULTS_AT_MOST)
         _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
         recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
-        for segment in {page.segment.segment for page in recall.pages if page.segment}:
-            self._visits[segment] = self._visits.get(segment, 0) + 1
+        for segment, _ in recall.segments:
+            self._visits[segment.segment] = self._visits.get(segment.segment, 0) + 1
         return recall
 
     async def profile(self) -> ProfileView:
@@ -228,7 +230,7 @@ class MemoryEngine:
         traits, user_facts, assistant_facts = await asyncio.gather(
             self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
         )
-        return ProfileView(traits=traits, user_facts=user_facts, assistant_facts=assistant_facts)
+        return ProfileView(traits=by_evidence(traits), user_facts=user_facts, assistant_facts=assistant_facts)
 
     async def stats(self) -> Stats:
         """Return how much there is, what is hot, and how the background work fares.
@@ -245,6 +247,7 @@ class MemoryEngine:
             hottest=sorted(heats, key=lambda pair: -pair[1]),
             health={name: loop.health for name, loop in self._loops.items()},
             is_semantic=embedder is not None and embedder.is_loaded and self._mirror.index.is_loaded,
+            is_settled=not await self._has_work(),
             space=embedder.identity if embedder else None,
             recipe=ranking.RECIPE,
         )
@@ -293,6 +296,11 @@ class MemoryEngine:
     def _is_embedding_well(self) -> bool:
         """Whether pages can be expected to get vectors; if not, they are organised by their words."""
         return self._embedding is not None and not self._loops["embedding"].health.failed_attempts
+
+    async def _has_work(self) -> bool:
+        if self._visits or await self._organising.due() or await self._promotion.has_work():
+            return True
+        return self._embedding is not None and await self._embedding.has_work()
 
     async def _count_visits(self) -> bool:
         visits, self._visits = self._visits, {}

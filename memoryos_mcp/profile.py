@@ -50,6 +50,11 @@ class TraitChange:
     evidence: tuple[int, ...]
 
 
+def by_evidence(traits: Iterable[Trait]) -> list[Trait]:
+    """Return the traits, those that rest on most pages first."""
+    return sorted(traits, key=lambda trait: (-len(trait.evidence), trait.dimension))
+
+
 def profile_text(traits: Iterable[Trait]) -> str:
     """Return the profile as lines ``dimension: level - reason``; "None" if nothing is known yet."""
     lines = [f"{trait.dimension}: {trait.level} - {trait.reason}" for trait in traits]

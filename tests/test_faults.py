@@ -187,7 +187,6 @@ def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> N
     file = database_file(data, USER)
     file.chmod(0o400)
     file.parent.chmod(0o500)
-    command = serve_command(data)
     call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
     with PipeServer(data, python=unprivileged_python()) as server:
         server.write_line(call + f'{{"user_input":"{SECRET}","agent_response":""}}}}}}')
@@ -198,7 +197,6 @@ def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> N
         assert str(file.parent) in text
         assert SECRET not in text
     file.parent.chmod(0o700)
-    assert command
     assert len(stored_pages(data)) == PAGES_MADE
 
 
@@ -278,14 +276,13 @@ def put_a_strangers_database(file: Path) -> None:
     connection.close()
 
 
-def put_a_strangers_database_that_is_in_use(file: Path) -> None:
-    """Leave a stranger's database with a journal that is not yet taken over, as a killed program does."""
-    file.unlink()
+def write_and_die(file: Path, sql: str) -> None:
+    """Change a database as a program does that is killed: what it wrote stays in the journal."""
     code = (
         "import apsw, os, sys; c = apsw.Connection(sys.argv[1]); c.pragma('journal_mode', 'wal'); "
-        "c.execute(\"CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')\"); os._exit(0)"
+        "c.execute(sys.argv[2]); os._exit(0)"
     )
-    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=RUN_LIMIT_S)
+    subprocess.run([sys.executable, "-c", code, str(file), sql], check=True, timeout=RUN_LIMIT_S)
     assert file.with_name(file.name + "-wal").stat().st_size > 0
 
 
@@ -365,36 +362,39 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(healthy: Path, 
     check_refused_untouched(data, file)
 
 
-def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
-    put_a_strangers_database_that_is_in_use(file)
+folds_the_journal_in = pytest.mark.xfail(
+    strict=True, reason="closing a file that was refused checkpoints its journal into it and deletes the journal"
+)
+
+
+@folds_the_journal_in
+def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(data: Path) -> None:
+    file = database_file(data, USER)
+    file.parent.mkdir(parents=True)
+    write_and_die(file, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
     check_refused_untouched(data, file, "another program")
 
 
-def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(data: Path) -> None:
-    with PipeServer(data, {"embedding_model_name": "none"}) as server:
-        for number in range(PAGES_MADE):
-            server.add(f"Page {number}: " + " ".join(f"word{number * word}" for word in range(600)))
-        server.kill()
-    file = database_file(data, USER)
-    journal = file.with_name(file.name + "-wal")
-    assert journal.stat().st_size > 0
-    if file.stat().st_size < 20 * 4096:
-        with file.open("r+b") as stream:
-            stream.write(hashlib.shake_128(b"noise").digest(file.stat().st_size))
-    else:
-        scramble_the_middle(file)
+@folds_the_journal_in
+def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
+    scramble_the_middle(file)
     check_refused_untouched(data, file, "damaged")
 
 
-@pytest.mark.parametrize("is_in_journal", [False, True], ids=["in the file", "in the journal"])
-def test_a_file_of_a_newer_version_is_refused_and_left_untouched(
-    healthy: Path, data: Path, is_in_journal: bool
-) -> None:
+def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
-    end = "os._exit(0)" if is_in_journal else "c.close()"
-    code = f"import apsw, os, sys; c = apsw.Connection(sys.argv[1]); c.pragma('user_version', 999); {end}"
-    subprocess.run([sys.executable, "-c", code, str(file)], check=True, timeout=RUN_LIMIT_S)
+    connection = apsw.Connection(str(file))
+    connection.pragma("user_version", 999)
+    connection.close()
+    check_refused_untouched(data, file, "999", "Upgrade")
+
+
+@folds_the_journal_in
+def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    write_and_die(file, "PRAGMA user_version = 999")
     check_refused_untouched(data, file, "999", "Upgrade")
 
 

@@ -45,9 +45,10 @@ class Recall:
     Attributes:
         short_term: The newest pages as far as the budget holds them, oldest first.
         pages: Pages of any tier, best first; none that is in ``short_term``.
+        segments: The topics of these pages with their heat, in the order of their best page.
         user_facts: Facts about the user, best first.
         assistant_facts: Facts about the assistant, best first.
-        traits: The profile as far as the budget holds it.
+        traits: The profile as far as the budget holds it, what rests on most pages first.
         is_semantic: Whether meaning was compared; False while only words were.
         recipe: Name and version of the ranking.
         tokens: About what all texts together cost.
@@ -56,6 +57,7 @@ class Recall:
     query: str
     short_term: Sequence[RecalledPage]
     pages: Sequence[RecalledPage]
+    segments: Sequence[tuple[Segment, float]]
     user_facts: Sequence[RecalledFact]
     assistant_facts: Sequence[RecalledFact]
     traits: Sequence[Trait]

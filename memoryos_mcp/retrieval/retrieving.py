@@ -15,13 +15,13 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, estimate_tokens
-from memoryos_mcp.profile import Trait
+from memoryos_mcp.profile import Trait, by_evidence
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import quote, roots
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
-from memoryos_mcp.segments import Vector, jaccard, segment_match
+from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
 from memoryos_mcp.storage import Outlines, Store, WordHit
 from memoryos_mcp.terms import query_words, stems
 
@@ -99,6 +99,7 @@ class Retrieving:
             query=query,
             short_term=recent,
             pages=pages,
+            segments=self._heats([recalled.segment for recalled in pages if recalled.segment]),
             user_facts=user_facts,
             assistant_facts=assistant_facts,
             traits=traits,
@@ -192,6 +193,11 @@ class Retrieving:
                     allowance, left = allowance - cost, left - cost
         return kept[About.USER], kept[About.ASSISTANT], left
 
+    def _heats(self, segments: Sequence[Segment]) -> list[tuple[Segment, float]]:
+        now = self._clock()
+        unique = {segment.segment: segment for segment in segments}
+        return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
+
     def _rank_facts(self, facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:
         """Return facts by closeness in words and meaning, best first; equal ones newest first."""
         scored = []
@@ -231,16 +237,16 @@ class Retrieving:
 
 
 def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:
-    """Return the traits with the most evidence that fit the profile's share, by dimension, and what is left."""
+    """Return the traits with the most evidence that fit the profile's share, and what is left."""
     allowance = int(max_tokens * PROFILE_SHARE)
     spent = 0
     kept = []
-    for trait in sorted(traits, key=lambda trait: (-len(trait.evidence), trait.dimension)):
+    for trait in by_evidence(traits):
         cost = estimate_tokens(f"{trait.dimension}: {trait.level} - {trait.reason}")
         if spent + cost <= allowance:
             kept.append(trait)
             spent += cost
-    return sorted(kept, key=lambda trait: trait.dimension), max_tokens - spent
+    return kept, max_tokens - spent
 
 
 def _fit_short_term(

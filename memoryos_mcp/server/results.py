@@ -54,6 +54,7 @@ class RetrievedSegment(BaseModel):
     summary: str
     keywords: list[str]
     page_count: int
+    heat: float = Field(description="How much it matters now: visits, new pages, recency.")
 
 
 class KnowledgeEntry(BaseModel):
@@ -164,4 +165,5 @@ class GetMemoryStatsResult(BaseModel):
     search_mode: Literal["hybrid", "lexical"]
     embedding_space: str | None
     ranking: str
+    is_settled: bool = Field(description="Whether the background has nothing to do now; pages may await their batch.")
     background: dict[str, LoopStats]

@@ -1,6 +1,7 @@
 """The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -132,7 +133,6 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
         recall = await engine.retrieve(
             arguments.query, max_results=arguments.max_results, max_tokens=arguments.max_tokens
         )
-    segments = {page.segment.segment: page.segment for page in recall.pages if page.segment}
     user_facts, assistant_facts = _recalled(recall.user_facts), _recalled(recall.assistant_facts)
     result = RetrieveMemoryResult(
         query=arguments.query,
@@ -150,12 +150,13 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
         total_assistant_knowledge_found=len(assistant_facts),
         segments=[
             RetrievedSegment(
-                segment_id=_segment_id(number),
+                segment_id=_segment_id(segment.segment),
                 summary=segment.summary,
                 keywords=list(segment.keywords),
                 page_count=segment.page_count,
+                heat=_shown_heat(heat),
             )
-            for number, segment in segments.items()
+            for segment, heat in recall.segments
         ],
         search_mode="hybrid" if recall.is_semantic else "lexical",
         ranking=recall.recipe,
@@ -216,7 +217,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         hottest_segments=[
             SegmentStats(
                 segment_id=_segment_id(segment.segment),
-                heat=round(heat, 3),
+                heat=_shown_heat(heat),
                 n_visit=segment.n_visit,
                 l_interaction=segment.l_interaction,
                 page_count=segment.page_count,
@@ -232,6 +233,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         search_mode="hybrid" if stats.is_semantic else "lexical",
         embedding_space=stats.space,
         ranking=stats.recipe,
+        is_settled=stats.is_settled,
         background={
             name: LoopStats(
                 failed_attempts=health.failed_attempts,
@@ -290,6 +292,11 @@ TOOLS: Sequence[ToolDefinition] = (
 
 def _text_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
+
+
+def _shown_heat(heat: float) -> float:
+    """Return heat rounded down: what is just under the threshold must not look as if it had reached it."""
+    return math.floor(heat * 1000) / 1000
 
 
 def _segment_id(number: int) -> str:
