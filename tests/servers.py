@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -200,6 +200,10 @@ class PipeServer:
         wait_until(is_settled, f"the background work is done; last state {settled}", limit_s)
         return settled
 
+    def wait_until_semantic(self) -> None:
+        """Wait until retrieval compares meaning: the model and the index are loaded."""
+        wait_until(lambda: bool(self.stats()["search_mode"] == "hybrid"), "the model and the index are loaded")
+
     def wait_until_embedded(self, limit_s: float = 60.0) -> None:
         """Wait until every page has its vectors."""
         wait_until(lambda: bool(self.stats()["unembedded_pages"] == 0), "every page is embedded", limit_s)
@@ -207,10 +211,8 @@ class PipeServer:
     def close_stdin(self) -> None:
         """Tell the server that its client is gone."""
         if self.process.stdin is not None and not self.process.stdin.closed:
-            try:
+            with suppress(BrokenPipeError):
                 self.process.stdin.close()
-            except BrokenPipeError:
-                pass
 
     def wait_for_exit(self, limit_s: float = EXIT_LIMIT_S) -> int:
         """Return the exit code once the process has ended by itself and all its output is read."""

@@ -3,7 +3,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages, wait_until
+from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
 ROUNDS = 50
 PAGES_PER_ROUND = (4, 16)
@@ -18,8 +18,9 @@ def crash_round(data: Path, number: int, dice: random.Random) -> tuple[dict[str,
     ]
     with PipeServer(data, BUSY_BACKGROUND) as server:
         if number % 2:  # every other kill falls into embedding and consolidation, the rest into starting and loading
-            wait_until(lambda: server.stats()["search_mode"] == "hybrid", "the model is loaded")
-        sent = {server.send_call("add_memory", {"user_input": text, "agent_response": "Noted."}): text for text in texts}
+            server.wait_until_semantic()
+        turns = {text: {"user_input": text, "agent_response": "Noted."} for text in texts}
+        sent = {server.send_call("add_memory", turn): text for text, turn in turns.items()}
         server.reply(min(sent))
         kill_at = time.monotonic() + dice.uniform(0, LONGEST_DELAY_S)
         try:

@@ -24,7 +24,7 @@ from tests.servers import (
     wait_until,
 )
 
-SECRET = "zzmarkerzz"
+MARKER = "zzmarkerzz"
 RUN_LIMIT_S = 30
 USAGE = 2
 PAGE_CHARS = 50_000
@@ -38,9 +38,9 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits and moun
 
 def fill_up(server: PipeServer) -> tuple[set[str], str]:
     """Add pages until one is refused; return the acknowledged ids and the refusal."""
-    told = set()
+    told: set[str] = set()
     for number in range(ATTEMPTS):
-        text = f"{SECRET} {number} " + "word " * (PAGE_CHARS // 5)
+        text = f"{MARKER} {number} " + "word " * (PAGE_CHARS // 5)
         result = server.result(server.send_call("add_memory", {"user_input": text, "agent_response": "Ok."}))
         if result.get("isError"):
             return told, result["content"][0]["text"]
@@ -53,7 +53,7 @@ def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str
     assert "no space" in refusal
     assert "nothing was stored" in refusal
     assert str(server.folder) in refusal
-    assert SECRET not in refusal
+    assert MARKER not in refusal
     found = server.call("retrieve_memory", query="pottery", max_results=5)
     assert first in [page["page_id"] for page in found["retrieved_pages"]]
     assert server.stats()["total_pages"] == len(told) + 1
@@ -70,7 +70,7 @@ def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(dat
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
         after = server.add("There is space again.")
         assert server.close() == 0
-        assert SECRET not in server.stderr
+        assert MARKER not in server.stderr
     kept = [page.page_id for page in stored_pages(data)]
     assert len(kept) == len(told) + 2
     assert set(kept) == told | {first, after}
@@ -189,13 +189,13 @@ def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> N
     file.parent.chmod(0o500)
     call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
     with PipeServer(data, python=unprivileged_python()) as server:
-        server.write_line(call + f'{{"user_input":"{SECRET}","agent_response":""}}}}}}')
+        server.write_line(call + f'{{"user_input":"{MARKER}","agent_response":""}}}}}}')
         refusal = server.reply(2)["result"]
         assert refusal["isError"] is True
         text = refusal["content"][0]["text"]
         assert "writable" in text
         assert str(file.parent) in text
-        assert SECRET not in text
+        assert MARKER not in text
     file.parent.chmod(0o700)
     assert len(stored_pages(data)) == PAGES_MADE
 
@@ -337,19 +337,19 @@ def check_refused_untouched(data: Path, file: Path, *words: str) -> None:
     before = content(file.parent)
     with PipeServer(data) as server:
         refusals = [
-            server.refusal("add_memory", user_input=SECRET, agent_response=""),
-            server.refusal("retrieve_memory", query=SECRET),
+            server.refusal("add_memory", user_input=MARKER, agent_response=""),
+            server.refusal("retrieve_memory", query=MARKER),
             server.refusal("get_user_profile"),
             server.refusal("get_memory_stats"),
             server.reply(server.send("resources/read", {"uri": "memoryos://status"}))["error"]["message"],
         ]
         assert server.close() == 0
-        assert SECRET not in server.stderr
+        assert MARKER not in server.stderr
         assert "Traceback" not in server.stderr
     for refusal in refusals:
         for word in ("untouched", str(file), *words):
             assert word in refusal
-        assert SECRET not in refusal
+        assert MARKER not in refusal
     left = content(file.parent)
     assert {name: left[name] for name in left if name in before or not name.endswith("-wal")} == before
 

@@ -11,7 +11,7 @@ from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
-from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages, wait_until
+from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
 LIMIT_S = 30
 PROCESSES = 4
@@ -45,7 +45,7 @@ def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refuse
                 assert f"Word{number} of writer {number % PROCESSES}." in texts
         servers[0].wait_until_settled(limit_s=120)
         for server in servers[1:]:
-            wait_until(lambda one=server: one.stats()["search_mode"] == "hybrid", "every process searches by meaning")
+            server.wait_until_semantic()
             assert server.stats()["backlog_pages"] == server.stats()["unembedded_pages"] == 0
         for server in servers:
             assert server.close() == 0
@@ -70,7 +70,7 @@ def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refuse
 def test_a_page_of_one_process_is_found_by_the_others_at_once_and_by_meaning_soon(data: Path) -> None:
     with PipeServer(data, log=data.parent / "1.log") as one, PipeServer(data, log=data.parent / "2.log") as other:
         other.add("The weather is grey today.")
-        wait_until(lambda: other.stats()["search_mode"] == "hybrid", "the model is loaded")
+        other.wait_until_semantic()
         page = one.add("I adopted a puppy.")
         for number in range(8):
             one.add(f"Unrelated remark {number}.")
@@ -132,7 +132,7 @@ async def test_another_process_takes_over_from_one_that_died_and_the_late_write_
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
-        await one.add_page(Turn("Hello", "", clock.now))
+        await one.add_pages([Turn("Hello", "", clock.now)])
         [page] = await one.unembedded(10)
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
@@ -153,7 +153,7 @@ async def test_another_process_takes_over_from_one_that_died_and_the_late_write_
 async def test_whoever_commits_keeps_the_lease(data: Path, clock: Clock) -> None:
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
-        await one.add_page(Turn("Hello", "", clock.now))
+        await one.add_pages([Turn("Hello", "", clock.now)])
         [page] = await one.unembedded(10)
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
@@ -170,9 +170,9 @@ async def test_adding_needs_no_lease(data: Path, clock: Clock) -> None:
         one, other = await open_one(data, clock), await open_one(data, clock)
         assert await one.take_lease(LEASE_TTL_S) is not None
         receipts = await asyncio.gather(
-            *(store.add_page(Turn(f"{number}", "", clock.now)) for number in range(40) for store in (one, other))
+            *(store.add_pages([Turn(f"{number}", "", clock.now)]) for number in range(40) for store in (one, other))
         )
-        assert len({receipt.page_id for receipt in receipts}) == 80
+        assert len({receipt.page_id for batch in receipts for receipt in batch}) == 80
         assert (await one.counts()).pages == (await other.counts()).pages == 80
         await one.close()
         await other.close()

