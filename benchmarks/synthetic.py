@@ -28,7 +28,8 @@ NOISE = 0.04
 _PEOPLE = "my sister|my neighbour|our teacher|a friend from work|my cousin|the doctor|an old colleague|my flatmate"
 _ACTS = "repaired|painted|sold|bought|planted|cooked|cleaned|lost|found|built|photographed|borrowed|carried|measured"
 _THINGS = (
-    "the bicycle|a wooden boat|the kitchen shelf|three tomato plants|a violin|the garden fence|an old radio|a blue kettle|"
+    "the bicycle|a wooden boat|the kitchen shelf|three tomato plants|a violin|the garden fence|an old radio|"
+    "a blue kettle|"
     "the winter coat|a chess set|the camera|a clay bowl|the tent|a pair of skis|the lamp|a map of the coast|the piano"
 )
 _PLACES = "in Lisbon|by the river|at the market|near the station|in the mountains|at home|on the island|at school"

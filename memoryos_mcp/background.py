@@ -68,8 +68,10 @@ class BackgroundLoop:
         while True:
             pause_s = await self._try_step()
             if pause_s > 0:
+                # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that meets the wake-up.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._awake.wait(), pause_s)
+                    async with asyncio.timeout(pause_s):
+                        await self._awake.wait()
 
     async def _try_step(self) -> float:
         """Do one step and return the pause until the next, seconds."""

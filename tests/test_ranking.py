@@ -38,7 +38,7 @@ def test_neighbours_lend_their_values() -> None:
 def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: int, data: st.DataObject) -> None:
     count = len(values)
     eligible = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    ranked = ranking.rank(np.arange(count), {"words": np.array(values)}, eligible, limit)
+    ranked = ranking.rank(np.arange(count), {"words": np.array(values)}, np.ones(count, dtype=int), eligible, limit)
     scores = [entry.score for entry in ranked]
     assert scores == sorted(scores, reverse=True)
     assert len(ranked) == min(limit, int(eligible.sum()))
@@ -46,11 +46,18 @@ def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: i
 
 
 def test_equal_pages_come_newest_first() -> None:
-    ranked = ranking.rank(np.array([4, 9, 2]), {"words": np.ones(3)}, np.ones(3, dtype=bool), 3)
+    ranked = ranking.rank(np.array([4, 9, 2]), {"words": np.ones(3)}, np.ones(3, dtype=int), np.ones(3, dtype=bool), 3)
     assert [entry.seq for entry in ranked] == [9, 4, 2]
 
 
 def test_the_shares_of_the_signals_add_up_to_the_score() -> None:
-    signals = {"words": np.array([1.0, 2.0, 4.0]), "meaning": np.array([0.3, 0.1, 0.2])}
-    for entry in ranking.rank(np.array([1, 2, 3]), signals, np.ones(3, dtype=bool), 3):
+    signals = {"words": np.array([1.0, 2.0, 4.0]), "words_nearby": np.array([0.3, 0.1, 0.2])}
+    for entry in ranking.rank(np.array([1, 2, 3]), signals, np.array([1, 2, 3]), np.ones(3, dtype=bool), 3):
         assert abs(entry.score - sum(entry.signals.values())) < 1e-3
+
+
+def test_a_long_page_is_ranked_by_itself_and_a_short_one_with_its_context() -> None:
+    context = {"words_nearby": np.array([0.0, 1.0, 1.0])}
+    ranked = ranking.rank(np.array([1, 2, 3]), context, np.array([1, 1, 10]), np.ones(3, dtype=bool), 3)
+    assert [entry.seq for entry in ranked] == [2, 3, 1]
+    assert ranked[0].score > 5 * ranked[1].score > 0

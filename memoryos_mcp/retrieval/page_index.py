@@ -1,6 +1,7 @@
 """The page index: one user's page vectors in RAM."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,23 @@ from memoryos_mcp.vectors import VectorIndex
 LOAD_WINDOWS = 10_000
 # A window's row is its page's ``seq`` and, in the low bits, its place in the page: no table from one to the other.
 PART_BITS = 16
-PART_MASK = (1 << PART_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMatch:
+    """How near a page's windows are to a query.
+
+    Attributes:
+        windows: How many it has.
+        first: Cosine of the first, which holds how the page begins, mostly the user's words.
+        best: Cosine of the nearest.
+        best_part: Which that is, from 0.
+    """
+
+    windows: int
+    first: float
+    best: float
+    best_part: int
 
 
 class PageIndex:
@@ -43,28 +60,32 @@ class PageIndex:
         if self._index is not None and pages:
             self._put(self._index, await self._store.page_vectors(pages))
 
-    def search(self, query: Vector, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-        """Return ``(seqs, parts, cosines)`` of the ``k`` nearest windows, best first; each of shape ``(found,)``."""
+    def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
+        """Return the pages of the ``k`` windows nearest to a query, best first, with repeats."""
         if self._index is None:
-            empty = np.empty(0, dtype=np.int64)
-            return empty, empty, np.empty(0, dtype=np.float32)
-        rows, cosines = self._index.search(query, k)
-        return rows >> PART_BITS, rows & PART_MASK, cosines
+            return np.empty(0, dtype=np.int64)
+        rows, _ = self._index.search(query, k)
+        return rows >> PART_BITS
 
-    def best_windows(self, query: Vector, seqs: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """Return ``(part, cosine)`` of the best window of each named page that has one."""
-        if self._index is None:
+    def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
+        """Return how near the windows of each named page are; pages without windows are left out."""
+        found = [(seq, self._parts[seq]) for seq in seqs if seq in self._parts]
+        if self._index is None or not found:
             return {}
-        counts = np.array([self._parts.get(seq, 0) for seq in seqs], dtype=np.int64)
-        owners = np.repeat(np.asarray(seqs, dtype=np.int64), counts)
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
-        parts = np.arange(len(owners), dtype=np.int64) - firsts
-        cosines = self._index.cosines(query, (owners << PART_BITS) | parts)
-        best: dict[int, tuple[int, float]] = {}
-        for seq, part, cosine in zip(owners.tolist(), parts.tolist(), cosines.tolist(), strict=True):
-            if cosine == cosine and (seq not in best or cosine > best[seq][1]):
-                best[seq] = (part, cosine)
-        return best
+        cosines = self._index.cosines(query, np.concatenate([_rows(seq, parts) for seq, parts in found]))
+        matches: dict[int, WindowMatch] = {}
+        start = 0
+        for seq, parts in found:
+            own = cosines[start : start + parts]
+            start += parts
+            best = int(own.argmax())
+            if np.isfinite(own[best]):  # a page that another task has just taken out of the index has none
+                matches[seq] = WindowMatch(parts, float(own[0]), float(own[best]), best)
+        return matches
+
+    def window_count(self, seq: int) -> int:
+        """Return how many windows a page has, 1 if that is not known."""
+        return self._parts.get(seq, 1)
 
     def _put(self, index: VectorIndex, entries: Sequence[PageVectors]) -> None:
         known = [entry.seq for entry in entries if entry.seq in self._parts]

@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-RECIPE = "words+windows/1"
+RECIPE = "words+windows/2"
 
-# How much each signal, as a z-score over the candidates, adds to a page's score.
+# How much each signal, as a z-score over the candidates, adds to a page's score. Learned on conversations of both
+# kinds: people chatting in short turns, and a person asking an assistant at length.
 WEIGHTS: Mapping[str, float] = {
     "words": 1.0,
-    "meaning": 1.0,
-    "words_around": 0.3,
-    "meaning_around": 0.2,
-    "words_nearby": 0.3,
-    "meaning_nearby": 0.2,
+    "first_window": 0.8,
+    "best_window": 0.7,
+    "words_around": 0.5,
+    "meaning_around": 0.3,
+    "words_nearby": 1.2,
     "segment": 0.1,
     "heat": 0.02,
 }
+# What a page's neighbours say counts in full for a page of one window and the less, the longer it is: a short turn
+# lives on its context, a long one stands alone.
+CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
 # A neighbourhood is what was said shortly before and after, not a whole day's work.
 NEIGHBOURHOOD_PAGES = 8
 
@@ -66,6 +70,7 @@ def best_near(values: Scores, neighbours: Mask) -> Scores:
 def rank(
     seqs: NDArray[np.int64],
     signals: Mapping[str, Scores],
+    windows: NDArray[np.int64],
     eligible: Mask,
     limit: int,
     weights: Mapping[str, float] = WEIGHTS,
@@ -75,11 +80,14 @@ def rank(
     Args:
         seqs: The candidates, shape ``(n,)``.
         signals: Per signal one raw value per candidate, shape ``(n,)``; a signal that is absent adds nothing.
+        windows: How many windows each candidate has, at least 1, shape ``(n,)``.
         eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
         limit: How many to return at most.
         weights: What each signal counts.
     """
     shares = {name: weights[name] * z_scores(values) for name, values in signals.items()}
+    for name in CONTEXT_SIGNALS & shares.keys():
+        shares[name] = shares[name] / windows
     totals = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(seqs))
     order = np.lexsort((-seqs, -totals))
     return [

@@ -19,6 +19,7 @@ from memoryos_mcp.profile import Trait, by_evidence
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import quote, roots
 from memoryos_mcp.retrieval.mirror import Mirror
+from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
@@ -124,23 +125,21 @@ class Retrieving:
     ) -> _Candidates:
         """Return the best pages for a query but those that are shown already."""
         words = {hit.seq: hit.score for hit in hits}
-        meaning: dict[int, tuple[int, float]] = {}
+        meaning: dict[int, WindowMatch] = {}
         if vector is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, vector, list(words))
         outlines = await self._store.outlines([*{*words, *meaning}])
         if not len(outlines.seqs):
             return _Candidates([], {})
         signals = self._signals(query, vector, outlines, words, meaning)
-        ranked = ranking.rank(outlines.seqs, signals, ~np.isin(outlines.seqs, shown), max_results)
-        return _Candidates(ranked, {seq: part for seq, (part, _) in meaning.items()})
+        windows = np.array([self._mirror.index.window_count(seq) for seq in outlines.seqs.tolist()])
+        ranked = ranking.rank(outlines.seqs, signals, windows, ~np.isin(outlines.seqs, shown), max_results)
+        return _Candidates(ranked, {seq: match.best_part for seq, match in meaning.items()})
 
-    def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, tuple[int, float]]:
-        """Return ``(part, cosine)`` of the best window of the nearest pages and of those found by words."""
-        seqs, parts, cosines = self._mirror.index.search(vector, CANDIDATES_BY_MEANING)
-        best = self._mirror.index.best_windows(vector, also)
-        for seq, part, cosine in zip(seqs.tolist(), parts.tolist(), cosines.tolist(), strict=True):
-            best.setdefault(seq, (part, cosine))
-        return best
+    def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
+        """Return how near the nearest pages are, and those found by words."""
+        nearest = self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()
+        return self._mirror.index.match(vector, [*{*nearest, *also}])
 
     def _signals(
         self,
@@ -148,24 +147,27 @@ class Retrieving:
         vector: Vector | None,
         outlines: Outlines,
         words: Mapping[int, float],
-        meaning: Mapping[int, tuple[int, float]],
+        meaning: Mapping[int, WindowMatch],
     ) -> dict[str, ranking.Scores]:
+        seqs = outlines.seqs.tolist()
         adjacent = ranking.within(outlines.seqs, outlines.sessions, 1)
         nearby = ranking.within(outlines.seqs, outlines.sessions, ranking.NEIGHBOURHOOD_PAGES)
-        by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
+        by_words = np.array([words.get(seq, 0.0) for seq in seqs])
         signals = {
             "words": by_words,
             "words_around": ranking.around(by_words, adjacent),
             "words_nearby": ranking.best_near(by_words, nearby),
         }
-        if vector is not None:
-            lowest = min((cosine for _, cosine in meaning.values()), default=0.0)
-            by_meaning = np.array([meaning.get(seq, (0, lowest))[1] for seq in outlines.seqs.tolist()])
-            signals["meaning"] = by_meaning
-            signals["meaning_around"] = ranking.around(by_meaning, adjacent)
-            signals["meaning_nearby"] = ranking.best_near(by_meaning, nearby)
-        signals |= self._segment_signals(query, vector, outlines)
-        return signals
+        if vector is not None and meaning:
+            # A page without a vector yet is taken to be as far away as the farthest candidate.
+            lowest = min(match.first for match in meaning.values())
+            absent = WindowMatch(1, lowest, lowest, NO_WINDOW)
+            matches = [meaning.get(seq, absent) for seq in seqs]
+            best = np.array([match.best for match in matches])
+            signals["first_window"] = np.array([match.first for match in matches])
+            signals["best_window"] = best
+            signals["meaning_around"] = ranking.around(best, adjacent)
+        return signals | self._segment_signals(query, vector, outlines)
 
     def _segment_signals(self, query: str, vector: Vector | None, outlines: Outlines) -> dict[str, ranking.Scores]:
         asked = frozenset(stems(query))
