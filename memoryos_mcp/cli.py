@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 failed, 2 a command line or setting that cannot be used.
 """
 
 import logging
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +49,9 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 
     Settings come from the config file, then MEMORYOS_* environment variables, then flags; later ones win.
     """
+    # Until the server runs there is nothing to close.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))
     settings = _settings(config_file, flags)
     _log_to_stderr(settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)

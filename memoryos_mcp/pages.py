@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 META_DATA_MAX_CHARS = 65_536
+# Clients' parsers give up at about 200; a page that no client can read would be no page.
+META_DATA_MAX_DEPTH = 32
 IDEMPOTENCY_KEY_MAX_CHARS = 256
 FUTURE_TOLERANCE = timedelta(days=1)
 EARLIEST_YEAR = 1900
@@ -192,7 +194,8 @@ def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, no
     if ahead > FUTURE_TOLERANCE:
         problem = f"lies in the future (now is {now.isoformat(timespec='seconds')}); give the time of the dialogue"
         raise ArgumentError(argument="timestamp", problem=problem)
-    return moment
+    offset = moment.utcoffset() or timedelta()
+    return moment.astimezone(UTC) if offset.microseconds else moment
 
 
 def _read_time(text: str) -> datetime:
@@ -206,6 +209,9 @@ def _read_time(text: str) -> datetime:
 def _meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
     if not meta_data:
         return None
+    if _depth(meta_data) > META_DATA_MAX_DEPTH:
+        problem = f"is nested deeper than {META_DATA_MAX_DEPTH} levels; flatten it"
+        raise ArgumentError(argument="meta_data", problem=problem)
     try:
         text = storable(json.dumps(dict(meta_data), ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -217,6 +223,17 @@ def _meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
             argument="meta_data", problem=f"is over {META_DATA_MAX_CHARS:,} characters as JSON; shorten it"
         )
     return text
+
+
+def _depth(value: object) -> int:
+    """Return how many levels of objects and lists are in one another, counting to just over the limit."""
+    level, depth = [value], 0
+    while level and depth <= META_DATA_MAX_DEPTH:
+        inner = [
+            item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
+        ]
+        level, depth = [item for items in inner for item in items], depth + bool(inner)
+    return depth
 
 
 def _idempotency_key(key: str | None) -> str | None:

@@ -1,14 +1,10 @@
-"""Serving over stdin and stdout: nothing but JSON-RPC reaches the wire, and every way to end is a clean one."""
+"""Serving over stdin and stdout: models are late, and every way to end is a clean one."""
 
-import io
 import logging
 import os
-import re
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, cast
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -18,50 +14,11 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.service import MemoryService
+from memoryos_mcp.wire import claimed_wire
 
 logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 20.0
-
-# One JSON escape: a whole surrogate pair, half of one (captured), or any other.
-_ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
-)
-
-
-@contextmanager
-def claimed_wire() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
-    """Yield stdin and stdout as UTF-8 texts of our own; whatever else writes to stdout goes to stderr meanwhile."""
-    wire_in, wire_out = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    try:
-        yield (
-            _RepairedLines(os.fdopen(wire_in, "rb", closefd=False), encoding="utf-8", errors="replace"),
-            io.TextIOWrapper(os.fdopen(wire_out, "wb", closefd=False), encoding="utf-8", newline="\n"),
-        )
-    finally:
-        os.dup2(wire_in, 0)
-        os.dup2(wire_out, 1)
-
-
-class _RepairedLines(io.TextIOWrapper):
-    """Lines of JSON in which half a surrogate pair, which no parser takes, stands as U+FFFD.
-
-    Without this, a request that holds one would be dropped unanswered and its caller would wait for ever.
-    """
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed names no default for text
-        return repair(super().readline(size))
-
-
-def repair(line: str) -> str:
-    """Return a line of JSON with every lone surrogate escape replaced by that of U+FFFD."""
-    if "\\ud" not in line and "\\uD" not in line:
-        return line
-    return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)
 
 
 async def serve_stdio(settings: Settings) -> None:
@@ -70,13 +27,14 @@ async def serve_stdio(settings: Settings) -> None:
     On SIGINT and SIGTERM this does not return: once everything is closed it ends the process, because the thread that
     waits for stdin can't be told to stop.
     """
-    with claimed_wire() as (wire_in, wire_out):
+    with claimed_wire() as (requests, replies):
         async with MemoryService(settings) as service, anyio.create_task_group() as group:
             if sys.platform != "win32":
                 group.start_soon(_stop_on_signal, service)
             server = make_server(service, settings.user_id)
             server.middleware.append(_Warmth(service, settings.user_id, group))
-            async with stdio_server(anyio.wrap_file(wire_in), anyio.wrap_file(wire_out)) as (incoming, outgoing):
+            files = anyio.wrap_file(requests), anyio.wrap_file(cast(IO[str], replies))
+            async with stdio_server(*files) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
             group.cancel_scope.cancel()
 

@@ -362,12 +362,6 @@ def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(healthy: Path, 
     check_refused_untouched(data, file)
 
 
-folds_the_journal_in = pytest.mark.xfail(
-    strict=True, reason="closing a file that was refused checkpoints its journal into it and deletes the journal"
-)
-
-
-@folds_the_journal_in
 def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(data: Path) -> None:
     file = database_file(data, USER)
     file.parent.mkdir(parents=True)
@@ -375,7 +369,6 @@ def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouc
     check_refused_untouched(data, file, "another program")
 
 
-@folds_the_journal_in
 def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
     write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
@@ -391,7 +384,6 @@ def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, 
     check_refused_untouched(data, file, "999", "Upgrade")
 
 
-@folds_the_journal_in
 def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
     write_and_die(file, "PRAGMA user_version = 999")

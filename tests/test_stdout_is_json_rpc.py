@@ -61,7 +61,7 @@ def test_every_byte_of_stdout_is_json_rpc_over_a_long_session(data: Path, python
         server.wait_until_settled()
         assert server.close() == 0
     messages = [check_line(line) for line in server.lines]
-    answered = [message["id"] for message in messages if "id" in message]
+    answered = [message["id"] for message in messages if message.get("id") is not None]
     assert len(requests) > 15 * rounds
     assert len(answered) == len(set(answered))
     assert set(requests) <= set(answered)

@@ -110,12 +110,16 @@ class Database:
                 self._writer = self._connect()
                 self._prepare(self._writer, user_id)
                 self._readers = [self._connect() for _ in range(READERS)]
+                for connection in (self._writer, *self._readers):
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             except BaseException:
                 self._close()
                 raise
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path))
+        # Until the file is known to be ours, closing it must not fold its journal into it.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", True)

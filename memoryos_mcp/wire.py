@@ -1,0 +1,144 @@
+"""The wire of stdio: lines of JSON-RPC and nothing else, each request answered, none dropped in silence.
+
+The SDK reads and writes through these two files. They see to what it leaves open: half a surrogate pair, which its
+parser refuses, a line that is no message, which it drops, requests still under way when the input ends, which it
+cancels, and a client that is gone, over which it fails.
+"""
+
+import io
+import json
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import mcp_types as types
+from pydantic import ValidationError
+
+logger = logging.getLogger(__name__)
+
+# How long the end of input waits for replies; a cancelled request may never get one.
+DRAIN_TIMEOUT_S = 10.0
+
+# One JSON escape: a whole surrogate pair, half of one (captured), or any other.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
+_ID = r'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d{1,18})(?=\s*[,}])'
+_FIRST_ID = re.compile(_ID)
+_REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
+
+
+class _Ledger:
+    """Which requests still wait for their reply. Used by the reading and the writing thread."""
+
+    def __init__(self) -> None:
+        self._waiting: set[int | str] = set()
+        self._changed = threading.Condition()
+
+    def asked(self, request: int | str) -> None:
+        with self._changed:
+            self._waiting.add(request)
+
+    def answered(self, request: int | str) -> None:
+        with self._changed:
+            self._waiting.discard(request)
+            self._changed.notify_all()
+
+    def wait_for_replies(self, timeout_s: float) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._waiting, timeout_s):
+                logger.warning("the input ended with %d requests unanswered", len(self._waiting))
+
+
+class Replies:
+    """Stdout as the SDK writes to it: whole lines, one at a time, from any thread."""
+
+    def __init__(self, descriptor: int, ledger: _Ledger) -> None:
+        self._descriptor = descriptor
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        self._is_gone = False
+
+    def write(self, text: str) -> int:
+        """Write a line; if the client is gone it is dropped, and the end of input will end the server."""
+        with self._lock:
+            try:
+                self._write(text.encode())
+            except OSError:
+                if not self._is_gone:
+                    logger.warning("the client no longer reads; what it asked for is done all the same")
+                self._is_gone = True
+        if found := _REPLY_ID.match(text):
+            self._ledger.answered(json.loads(found[1]))
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: a line is handed to the system as it is written."""
+
+    def _write(self, line: bytes) -> None:
+        left = memoryview(line)
+        while left and not self._is_gone:
+            left = left[os.write(self._descriptor, left) :]
+
+
+class Requests(io.TextIOWrapper):
+    """Stdin as the SDK reads it: only lines that are messages, and its end only when every request is answered."""
+
+    def __init__(self, buffer: io.BufferedReader, ledger: _Ledger, replies: Replies) -> None:
+        super().__init__(buffer, encoding="utf-8", errors="replace")
+        self._ledger = ledger
+        self._replies = replies
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
+        """Return the next message, or "" at the end."""
+        while line := super().readline(size):
+            line = repair(line)
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError:
+                self._refuse(line)
+                continue
+            if isinstance(message, types.JSONRPCRequest):
+                self._ledger.asked(message.id)
+            return line
+        self._ledger.wait_for_replies(DRAIN_TIMEOUT_S)
+        return ""
+
+    def _refuse(self, line: str) -> None:
+        """Answer a line that is no message, so that nobody waits for ever; with its id, if one can be made out."""
+        if not line.strip():
+            return
+        found = _FIRST_ID.search(line)
+        request = json.loads(found[1]) if found else None
+        text = "the line is no JSON-RPC message, or its JSON is nested too deep or has a number out of bounds"
+        error = {"code": types.PARSE_ERROR, "message": text}
+        self._replies.write(json.dumps({"jsonrpc": "2.0", "id": request, "error": error}) + "\n")
+
+
+def repair(line: str) -> str:
+    """Return a line of JSON with every lone surrogate escape replaced by that of U+FFFD."""
+    if "\\ud" not in line and "\\uD" not in line:
+        return line
+    return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)
+
+
+@contextmanager
+def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
+    """Yield stdin and stdout as ours alone; whatever else in this process writes to stdout goes to stderr."""
+    sys.stdout.flush()
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    ledger = _Ledger()
+    replies = Replies(wire_out, ledger)
+    try:
+        yield Requests(os.fdopen(wire_in, "rb", closefd=False), ledger, replies), replies
+    finally:
+        os.dup2(wire_in, 0)
+        os.dup2(wire_out, 1)
