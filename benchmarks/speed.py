@@ -29,6 +29,7 @@ from rich.table import Table
 from benchmarks.floors import BareStore, bare_query, read_once
 from benchmarks.pipe import BARE_SERVER, initialize_params, memory_server, opened
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
+from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.pages import utc_now
@@ -38,6 +39,7 @@ from memoryos_mcp.storage.paths import database_file
 STARTS = 11
 ADDS = 300
 QUERIES = 150
+OPENINGS = 5
 WRITERS, PAGES_PER_WRITER = 4, 150
 SIZES = (1_000, 10_000, 100_000)
 MB = 1e6
@@ -155,25 +157,31 @@ async def measure_queries(
     return _versus(name, percentile_ms(floor, 50), p50, "ms", 2), p50, resident
 
 
-async def measure_opening(folder: Path, pages: int) -> list[Figure]:
-    """Time to open a large user in a process whose models are loaded already."""
-    async with MemoryService(Settings(data_storage_path=folder)) as service:
-        async with service.user("somebody else") as other:
-            while not (await other.stats()).is_semantic:
-                await asyncio.sleep(POLL_S)
-        read_s = read_once(database_file(folder, USER_ID))
-        began = time.perf_counter()
-        async with service.user(USER_ID) as engine:
-            await engine.retrieve("the violin by the river")
-            lexical_s = time.perf_counter() - began
-            while not (await engine.retrieve("the violin by the river")).is_semantic:
-                await asyncio.sleep(POLL_S)
-            full_s = time.perf_counter() - began
-    floor = f"{read_s * 1e3:.0f} ms (file read once)"
+async def measure_opening(folder: Path, pages: int, advance: Callable[[], None]) -> list[Figure]:
+    """Time to open a large user in a process whose models are loaded already, median of a few openings."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the command does
+    read_s, lexical_s, full_s = [], [], []
+    for _ in range(OPENINGS):
+        async with MemoryService(Settings(data_storage_path=folder)) as service:
+            async with service.user("somebody else") as other:
+                while not (await other.stats()).is_semantic:
+                    await asyncio.sleep(POLL_S)
+            read_s.append(read_once(database_file(folder, USER_ID)))
+            began = time.perf_counter()
+            async with service.user(USER_ID) as engine:
+                await engine.retrieve("the violin by the river")
+                lexical_s.append(time.perf_counter() - began)
+                while not (await engine.stats()).is_semantic:
+                    await asyncio.sleep(POLL_S)
+                await engine.retrieve("the violin by the river")
+                full_s.append(time.perf_counter() - began)
+        advance()
+    floor, lexical, full = (median(samples) for samples in (read_s, lexical_s, full_s))
+    read = f"{floor * 1e3:.0f} ms (file read once)"
     what = f"opening a user with {pages:,} pages"
     return [
-        Figure(f"{what}, to lexical search", floor, f"{lexical_s * 1e3:.0f} ms", None, "under 100 ms", lexical_s < 0.1),
-        Figure(f"{what}, to full search", floor, f"{full_s:.2f} s", None, "under 2 s", full_s < 2),
+        Figure(f"{what}, to lexical search", read, f"{lexical * 1e3:.0f} ms", None, "under 100 ms", lexical < 0.1),
+        Figure(f"{what}, to full search", read, f"{full:.2f} s", None, "under 2 s", full < 2),
     ]
 
 
@@ -225,7 +233,7 @@ async def measure(sizes: tuple[int, ...], progress: Progress) -> list[Figure]:
         if sizes == SIZES:
             figures += _of_the_largest(p50s, vectors.nbytes, resident)
         del vectors
-        figures += await measure_opening(base / str(sizes[-1]), sizes[-1])
+        figures += await measure_opening(base / str(sizes[-1]), sizes[-1], step("openings", OPENINGS))
         figures.append(await measure_writers(base / "writers"))
         await embedder.aclose()
     return figures

@@ -216,7 +216,8 @@ class MemoryEngine:
         tokens = self._settings.retrieval_max_tokens if max_tokens is None else max_tokens
         _check_range("max_results", results, 1, RESULTS_AT_MOST)
         _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
-        recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
+        with self._mirror.querying():
+            recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
         for segment, _ in recall.segments:
             self._visits[segment.segment] = self._visits.get(segment.segment, 0) + 1
         return recall

@@ -1,5 +1,6 @@
 """Segments and chains: the mid-term memory's values, and the score that files a page under a segment."""
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -97,10 +98,10 @@ def segment_match(
     return cosine + jaccard(segment_keywords, keywords)
 
 
-def mean_vector(vectors: list[Vector]) -> Vector | None:
+def mean_vector(vectors: Sequence[Vector] | NDArray[np.float32]) -> Vector | None:
     """Return the unit-length mean, shape ``(dimension,)``, or None if there is nothing to average."""
-    if not vectors:
+    if not len(vectors):
         return None
-    mean = np.mean(np.stack(vectors), axis=0, dtype=np.float32)
+    mean = np.mean(np.asarray(vectors), axis=0, dtype=np.float32)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, dtype=np.float32) if length > 0 else None

@@ -1,6 +1,7 @@
 """The SQLite store keeps its promises: durable pages, first in first out, one lease, nothing half-written."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -193,12 +194,12 @@ async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: 
         windows = {1: [Window(0, 5, vector(1, 0, 0)), Window(4, 9, vector(0, 1, 0))]}
         await store.set_page_vectors(lease, windows)
         assert [page.seq for page in await store.unembedded(9)] == [2]
-        assert (await store.page_vectors([1]))[0].vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
+        assert (await store.page_vectors([1])).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
         assert (await store.found_pages({1: 1}))[1].span == (4, 9)
         assert (await store.changes(0, 9)).pages == (1,)
     async with opened(tmp_path, space="other:3:1") as store:
         assert len(await store.unembedded(9)) == 2
-        assert len((await store.page_vectors([1]))[0].vectors) == 0
+        assert len((await store.page_vectors([1])).vectors) == 0
     async with opened(tmp_path) as store:
         assert len(await store.unembedded(9)) == 1
 
@@ -211,9 +212,10 @@ async def test_all_vectors_come_in_whole_pages(tmp_path: Path, limit: int) -> No
         await store.set_page_vectors(await lease_of(store), windows)
         found: dict[int, int] = {}
         after = 0
-        while entries := await store.all_vectors(after, limit):
-            found |= {entry.seq: len(entry.vectors) for entry in entries}
-            after = entries[-1].seq
+        while len((block := await store.all_vectors(after, limit)).seqs):
+            found |= Counter(block.seqs.tolist())
+            assert [row[1] for row in block.vectors.tolist()] == [part for n in found if n > after for part in range(n)]
+            after = int(block.seqs[-1])
         assert found == {1: 1, 2: 2, 3: 3, 4: 4}
 
 

@@ -10,5 +10,5 @@ from memoryos_mcp.storage import Store
 
 async def page_views(store: Store, pages: Sequence[Page]) -> list[PageView]:
     """Return the pages with their vectors, in the same order."""
-    vectors = {entry.seq: entry.vectors for entry in await store.page_vectors([page.seq for page in pages])}
-    return [PageView(page=page, vector=mean_vector(list(vectors[page.seq]))) for page in pages]
+    block = await store.page_vectors([page.seq for page in pages])
+    return [PageView(page=page, vector=mean_vector(block.vectors[block.seqs == page.seq])) for page in pages]

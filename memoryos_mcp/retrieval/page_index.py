@@ -1,6 +1,6 @@
 """The page index: one user's page vectors in RAM."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,8 @@ from memoryos_mcp.segments import Vector
 from memoryos_mcp.storage import PageVectors, Store
 from memoryos_mcp.vectors import VectorIndex
 
-LOAD_WINDOWS = 10_000
+# One piece: short enough that a query does not notice it.
+LOAD_WINDOWS = 2_000
 # A window's row is its page's ``seq`` and, in the low bits, its place in the page: no table from one to the other.
 PART_BITS = 16
 
@@ -46,19 +47,29 @@ class PageIndex:
         """Whether every vector that was on disk at opening can be found."""
         return self._index is not None
 
-    async def load(self) -> None:
-        """Read all vectors from the store, in pieces; what changes meanwhile is applied afterwards by the caller."""
+    async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
+        """Read all vectors from the store, in pieces; what changes meanwhile is applied afterwards by the caller.
+
+        Args:
+            give_way: Is awaited before each piece.
+        """
         index = self._make_index()
         after = 0
-        while entries := await self._store.all_vectors(after, LOAD_WINDOWS):
-            self._put(index, entries)
-            after = entries[-1].seq
+        await give_way()
+        while len((block := await self._store.all_vectors(after, LOAD_WINDOWS)).seqs):
+            self._put(index, block)
+            after = int(block.seqs[-1])
+            await give_way()
         self._index = index
 
     async def apply(self, pages: Sequence[int]) -> None:
         """Take over the named pages' vectors as they now stand in the store; does nothing before `load`."""
         if self._index is not None and pages:
-            self._put(self._index, await self._store.page_vectors(pages))
+            block = await self._store.page_vectors(pages)
+            known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
+            if known:
+                self._index.remove(np.concatenate(known))
+            self._put(self._index, block)
 
     def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
         """Return the pages of the ``k`` windows nearest to a query, best first, with repeats."""
@@ -87,15 +98,14 @@ class PageIndex:
         """Return how many windows a page has, 1 if that is not known."""
         return self._parts.get(seq, 1)
 
-    def _put(self, index: VectorIndex, entries: Sequence[PageVectors]) -> None:
-        known = [entry.seq for entry in entries if entry.seq in self._parts]
-        if known:
-            index.remove(np.concatenate([_rows(seq, self._parts.pop(seq)) for seq in known]))
-        entries = [entry for entry in entries if len(entry.vectors)]
-        if entries:
-            rows = np.concatenate([_rows(entry.seq, len(entry.vectors)) for entry in entries])
-            index.add(rows, np.concatenate([entry.vectors for entry in entries]))
-            self._parts.update((entry.seq, len(entry.vectors)) for entry in entries)
+    def _put(self, index: VectorIndex, block: PageVectors) -> None:
+        """Add the windows of pages that the index does not hold."""
+        if not len(block.seqs):
+            return
+        pages, firsts, counts = np.unique(block.seqs, return_index=True, return_counts=True)
+        parts = np.arange(len(block.seqs), dtype=np.int64) - np.repeat(firsts, counts)
+        index.add((block.seqs << PART_BITS) | parts, block.vectors)
+        self._parts.update(zip(pages.tolist(), counts.tolist(), strict=True))
 
 
 def _rows(seq: int, parts: int) -> NDArray[np.int64]:

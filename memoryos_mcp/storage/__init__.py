@@ -97,13 +97,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class PageVectors:
-    """The windows' vectors of one page.
+    """The windows' vectors of some pages, all windows of a page in a row and in order.
 
     Attributes:
-        vectors: Unit length, shape ``(windows, dimension)``, float32; no row if the page has none in this space.
+        seqs: Whose window it is, ascending, shape ``(n,)``.
+        vectors: Unit length, shape ``(n, dimension)``, float32.
     """
 
-    seq: int
+    seqs: NDArray[np.int64]
     vectors: NDArray[np.float32]
 
 
@@ -233,12 +234,12 @@ class Store(Protocol):
         """Return the newest position of the change sequence."""
         ...
 
-    async def page_vectors(self, seqs: Sequence[int]) -> list[PageVectors]:
-        """Return the current space's vectors of the named pages, one entry per page."""
+    async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
+        """Return the current space's vectors of the named pages; pages without any are left out."""
         ...
 
-    async def all_vectors(self, after_seq: int, limit: int) -> list[PageVectors]:
-        """Return the current space's vectors of the next ``limit`` windows' pages after a page, in order."""
+    async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
+        """Return about ``limit`` of the current space's vectors, of whole pages after a page; empty at the end."""
         ...
 
     async def vector_count(self) -> int:

@@ -223,30 +223,22 @@ class SqliteStore:
         rows = await self._rows("SELECT count(*) FROM page_vectors WHERE space = ?", self._space)
         return int(rows[0][0])
 
-    async def page_vectors(self, seqs: Sequence[int]) -> list[PageVectors]:
-        def query(connection: apsw.Connection) -> list[PageVectors]:
-            sql = "SELECT vector FROM page_vectors WHERE space = ? AND seq = ? ORDER BY part"
-            return [
-                PageVectors(seq, _matrix([row[0] for row in connection.execute(sql, (self._space, seq))]))
-                for seq in seqs
-            ]
+    async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
+        sql = (
+            "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
+            "ORDER BY seq, part"
+        )
+        return _page_vectors(await self._rows(sql, self._space, json.dumps(list(seqs))))
 
-        return await self._database.read(query)
-
-    async def all_vectors(self, after_seq: int, limit: int) -> list[PageVectors]:
+    async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
         rows = await self._rows(sql, self._space, after_seq, limit)
-        if len(rows) == limit:  # the last page may have been cut: it comes whole with the next call
-            whole = [row for row in rows if row[0] != rows[-1][0]]
-            rows = whole or await self._rows(
-                "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq = ? ORDER BY part",
-                self._space,
-                rows[-1][0],
-            )
-        by_seq: dict[int, list[bytes]] = {}
-        for seq, blob in rows:
-            by_seq.setdefault(seq, []).append(blob)
-        return [PageVectors(seq, _matrix(blobs)) for seq, blobs in by_seq.items()]
+        if len(rows) < limit:
+            return _page_vectors(rows)
+        last = rows[-1][0]  # this page may have been cut: it comes with the next call, or alone if it fills this one
+        if rows[0][0] == last:
+            return await self.page_vectors([last])
+        return _page_vectors([row for row in rows if row[0] != last])
 
     # Background writes ---------------------------------------------------------------------------------------------
 
@@ -416,7 +408,9 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> C
     )
 
 
-def _matrix(blobs: list[bytes]) -> np.ndarray[Any, np.dtype[np.float32]]:
-    if not blobs:
-        return np.empty((0, 0), dtype=np.float32)
-    return np.frombuffer(b"".join(blobs), dtype=np.float16).reshape(len(blobs), -1).astype(np.float32)
+def _page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
+    halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
+    return PageVectors(
+        seqs=np.array([row[0] for row in rows], dtype=np.int64),
+        vectors=halves.reshape(len(rows), -1 if rows else 0).astype(np.float32),
+    )
