@@ -5,10 +5,8 @@ names and meaning, so that its config.json starts this server unchanged. What ca
 that says where it stands and what would be right, and that never repeats a text: a text may be a key.
 """
 
-import difflib
 import json
 import logging
-import math
 import os
 import re
 import tempfile
@@ -24,6 +22,8 @@ import platformdirs
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from memoryos_mcp.config_file import parse_json, read_config_file
+from memoryos_mcp.config_problems import CONTROL, config_error, kind_of, nearest_name, shown_key
 from memoryos_mcp.errors import ConfigError
 
 ENV_PREFIX = "MEMORYOS_"
@@ -32,22 +32,14 @@ OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "INSPECTOR"})  # names after
 APP_NAME = "memoryos-mcp"
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
 
-_CONFIG_FILE_MAX_BYTES = 1_048_576
-_NUMBER_MAX_DIGITS = 300  # more would not fit a float
 _COUNT_MAX = 1_000_000_000
-_SHOWN_NUMBER_MAX = 10**15
-_SHOWN_TEXT_MAX_CHARS = 100
 _YEAR_S = 365 * 86_400
-_PROBLEMS_SHOWN = 3
 _KWARGS_DEPTH_SHOWN = 8
 _HIDDEN = "***"
 _NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
 _UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# A key of ours is a plain word; anything else in its place may be a secret that slipped in front of the colon.
-_PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 _PLACEHOLDER_KEY = re.compile(
     r"""
     (?:sk-)?(?:proj-)?
@@ -87,7 +79,7 @@ def _folder(value: object) -> object:
     if not text.strip():
         msg = "is blank; name a folder or leave it out for the platform's"
         raise ValueError(msg)
-    if _CONTROL.search(text):
+    if CONTROL.search(text):
         msg = "holds a control character; in JSON write each backslash twice, or use /"
         raise ValueError(msg)
     try:
@@ -126,7 +118,7 @@ def _base_url(url: str | None) -> str | None:
         is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
         raise ValueError(msg) from error
-    if not is_usable or _CONTROL.search(url) or " " in url:
+    if not is_usable or CONTROL.search(url) or " " in url:
         raise ValueError(msg)
     return url
 
@@ -139,10 +131,10 @@ def _zone_name(name: str) -> str:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         known = zoneinfo.available_timezones()
-        nearest = _nearest(name, known)
+        close = nearest_name(name, known)
         msg = "is no IANA time zone; write it like Europe/Berlin, or leave it empty for this machine's"
-        if nearest:
-            msg = f"is no IANA time zone; did you mean {nearest}?"
+        if close:
+            msg = f"is no IANA time zone; did you mean {close}?"
         elif not known:
             msg = "cannot be looked up: this machine has no time zone database; pip install tzdata"
         raise ValueError(msg) from error
@@ -330,17 +322,17 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     if path is not None:
-        for name, value in _read_config(path).items():
+        for name, value in read_config_file(path).items():
             if value is not None or name not in Settings.model_fields:
                 values[name] = value
-                origins[name] = f"{path}: {_shown_key(name)}"
+                origins[name] = f"{path}: {shown_key(name)}"
     for name, text in EnvSettingsSource(Settings)().items():
         values[name] = _from_text(name, text)
         origins[name] = f"{ENV_PREFIX}{name.upper()}"
     for name, value in overrides.items():
         if value is not None:
             values[name] = _from_text(name, value)
-            origins[name] = _shown_key(name)
+            origins[name] = shown_key(name)
     if "data_storage_path" in values:
         values["data_storage_path"] = _against(path, values["data_storage_path"])
     _warn_of_unknown_variables(os.environ)
@@ -349,9 +341,9 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     try:
         settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
     except ValidationError as error:
-        raise _config_error([*unknown, *_problems(error, origins)]) from error
+        raise config_error([*unknown, *_problems(error, origins)]) from error
     if unknown:
-        raise _config_error(unknown)
+        raise config_error(unknown)
     return settings
 
 
@@ -369,14 +361,14 @@ def check_data_folder(settings: Settings) -> None:
             file.flush()
     except (FileExistsError, NotADirectoryError) as error:
         problem = f"data_storage_path: {folder} is a file or lies under one; name a folder"
-        raise _config_error([problem]) from error
+        raise config_error([problem]) from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
         problem = (
             f"data_storage_path: {folder} cannot be written ({reason}); "
             "make it writable for this account, or name another folder"
         )
-        raise _config_error([problem]) from error
+        raise config_error([problem]) from error
 
 
 def describe_values(name: str) -> str:
@@ -420,83 +412,7 @@ def _config_path(config_file: Path | None) -> Path | None:
         return Path(named).expanduser().absolute()
     except (RuntimeError, OSError) as error:
         problem = f"{named}: the config file's path cannot be made absolute; write the whole path"
-        raise _config_error([problem]) from error
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_CONFIG_FILE_MAX_BYTES + 1)
-    except FileNotFoundError as error:
-        raise _config_error([f"{path}: there is no such config file"]) from error
-    except (OSError, ValueError) as error:
-        is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()  # Windows says the latter
-        reason = "it is a folder" if is_folder else getattr(error, "strerror", None) or "unusable path"
-        raise _config_error([f"{path}: the config file cannot be read ({reason})"]) from error
-    if len(data) > _CONFIG_FILE_MAX_BYTES:
-        raise _config_error([f"{path}: over {_CONFIG_FILE_MAX_BYTES:,} bytes, this is no config file"])
-    try:
-        loaded = _parse_json(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise _config_error([f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8"]) from error
-    except ValueError as error:
-        raise _config_error([f"{path}: {error}"]) from error
-    if not isinstance(loaded, dict):
-        raise _config_error([f"{path}: holds {_kind(loaded)}; a config file is one JSON object of settings"])
-    return loaded
-
-
-def _parse_json(text: str) -> Any:
-    """Return the parsed JSON.
-
-    Raises:
-        ValueError: It is no JSON, names a key twice, or holds a number that no setting can; the message is for a user.
-    """
-    try:
-        return json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_json_int,
-            parse_float=_json_float,
-            parse_constant=_json_constant,
-        )
-    except json.JSONDecodeError as error:
-        hint = "; write a backslash twice" if "escape" in error.msg else ""
-        msg = f"not JSON at line {error.lineno}, column {error.colno} ({error.msg}{hint})"
-        raise ValueError(msg) from error
-    except RecursionError as error:
-        msg = "nested too deep"
-        raise ValueError(msg) from error
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            msg = f"{_shown_key(name)} stands there twice; keep one"
-            raise ValueError(msg)
-        found[name] = value
-    return found
-
-
-def _json_int(digits: str) -> int:
-    if len(digits) > _NUMBER_MAX_DIGITS:
-        msg = f"holds a number of over {_NUMBER_MAX_DIGITS} digits"
-        raise ValueError(msg)
-    return int(digits)
-
-
-def _json_float(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        msg = "holds a number beyond the range of numbers"
-        raise ValueError(msg)
-    return number
-
-
-def _json_constant(name: str) -> float:
-    msg = f"holds {name}, which is no JSON number"
-    raise ValueError(msg)
+        raise config_error([problem]) from error
 
 
 def _from_text(name: str, value: Any) -> Any:
@@ -509,7 +425,7 @@ def _from_text(name: str, value: Any) -> Any:
             return float(value)
         if field.annotation is int:
             return _whole_number(value)
-        return _parse_json(value) if name == "embedding_model_kwargs" else value
+        return parse_json(value) if name == "embedding_model_kwargs" else value
     except ValueError:
         return value
 
@@ -536,14 +452,14 @@ def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
     for variable in sorted(environment):
         prefix, name = variable[: len(ENV_PREFIX)].upper(), variable[len(ENV_PREFIX) :].upper()
         if prefix == ENV_PREFIX and name not in known:
-            nearest = _nearest(name, known)
-            hint = f"; did you mean {ENV_PREFIX}{nearest}?" if nearest else ""
-            logger.warning("environment variable %s is no setting and is ignored%s", _shown_key(variable), hint)
+            close = nearest_name(name, known)
+            hint = f"; did you mean {ENV_PREFIX}{close}?" if close else ""
+            logger.warning("environment variable %s is no setting and is ignored%s", shown_key(variable), hint)
 
 
 def _unknown_key(name: str, where: str) -> str:
-    nearest = _nearest(name, Settings.model_fields)
-    return f"{where} is no setting" + (f"; did you mean {nearest}?" if nearest else "")
+    close = nearest_name(name, Settings.model_fields)
+    return f"{where} is no setting" + (f"; did you mean {close}?" if close else "")
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
@@ -559,45 +475,9 @@ def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
         elif problem["type"] == "literal_error":
             phrase = f"{where} must be {describe_values(name)}"
         else:
-            phrase = f"{where} must be {describe_values(name)}, not {_kind(problem['input'])}"
+            phrase = f"{where} must be {describe_values(name)}, not {kind_of(problem['input'])}"
         found.setdefault(name, phrase)
     return list(found.values())
-
-
-def _config_error(problems: Sequence[str]) -> ConfigError:
-    line = "; ".join(problems[:_PROBLEMS_SHOWN])
-    if len(problems) > _PROBLEMS_SHOWN:
-        line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
-    return ConfigError(_CONTROL.sub("?", line))
-
-
-def _shown_key(name: str) -> str:
-    return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
-
-
-def _kind(value: object) -> str:
-    """Return a value's kind for a message: numbers and truth values as they are, texts and the rest only by kind."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value:,}" if abs(value) < _SHOWN_NUMBER_MAX else "a number of over 15 digits"
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, str):
-        shown = "a text" if value else "an empty text"
-        return shown if len(value) <= _SHOWN_TEXT_MAX_CHARS else f"a text of {len(value):,} characters"
-    kinds = {dict: "an object", list: "a list", NoneType: "null"}
-    return kinds.get(type(value), type(value).__name__)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    by_folded = {_folded(one): one for one in known}
-    close = difflib.get_close_matches(_folded(name[:100]), by_folded, n=1, cutoff=0.6)
-    return by_folded[close[0]] if close else None
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("-", "_").replace(" ", "_")
 
 
 def _without_credentials(url: str | None) -> str | None:

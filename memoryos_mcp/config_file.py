@@ -1,0 +1,92 @@
+"""The config file: read whole, as strict JSON, with a message that says where it is wrong."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from memoryos_mcp.config_problems import config_error, kind_of, shown_key
+
+_CONFIG_FILE_MAX_BYTES = 1_048_576
+_NUMBER_MAX_DIGITS = 300  # more would not fit a float
+
+
+def read_config_file(path: Path) -> dict[str, Any]:
+    """Return the settings that a config file holds, not yet checked.
+
+    Raises:
+        ConfigError: It cannot be read, or is not one JSON object of settings; one line.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_CONFIG_FILE_MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise config_error([f"{path}: there is no such config file"]) from error
+    except (OSError, ValueError) as error:
+        is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()  # Windows says the latter
+        reason = "it is a folder" if is_folder else getattr(error, "strerror", None) or "unusable path"
+        raise config_error([f"{path}: the config file cannot be read ({reason})"]) from error
+    if len(data) > _CONFIG_FILE_MAX_BYTES:
+        raise config_error([f"{path}: over {_CONFIG_FILE_MAX_BYTES:,} bytes, this is no config file"])
+    try:
+        loaded = parse_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise config_error([f"{path}: not UTF-8 at byte {error.start}; save the file as UTF-8"]) from error
+    except ValueError as error:
+        raise config_error([f"{path}: {error}"]) from error
+    if not isinstance(loaded, dict):
+        raise config_error([f"{path}: holds {kind_of(loaded)}; a config file is one JSON object of settings"])
+    return loaded
+
+
+def parse_json(text: str) -> Any:
+    """Return the parsed JSON.
+
+    Raises:
+        ValueError: It is no JSON, names a key twice, or holds a number that no setting can; the message is for a user.
+    """
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_json_int,
+            parse_float=_json_float,
+            parse_constant=_json_constant,
+        )
+    except json.JSONDecodeError as error:
+        hint = "; write a backslash twice" if "escape" in error.msg else ""
+        msg = f"not JSON at line {error.lineno}, column {error.colno} ({error.msg}{hint})"
+        raise ValueError(msg) from error
+    except RecursionError as error:
+        msg = "nested too deep"
+        raise ValueError(msg) from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            msg = f"{shown_key(name)} stands there twice; keep one"
+            raise ValueError(msg)
+        found[name] = value
+    return found
+
+
+def _json_int(digits: str) -> int:
+    if len(digits) > _NUMBER_MAX_DIGITS:
+        msg = f"holds a number of over {_NUMBER_MAX_DIGITS} digits"
+        raise ValueError(msg)
+    return int(digits)
+
+
+def _json_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        msg = "holds a number beyond the range of numbers"
+        raise ValueError(msg)
+    return number
+
+
+def _json_constant(name: str) -> float:
+    msg = f"holds {name}, which is no JSON number"
+    raise ValueError(msg)

@@ -1,0 +1,55 @@
+"""Problems with settings, said in one line that never repeats a text: a text may be a key."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from types import NoneType
+
+from memoryos_mcp.errors import ConfigError
+
+_SHOWN_NUMBER_MAX = 10**15
+_SHOWN_TEXT_MAX_CHARS = 100
+_PROBLEMS_SHOWN = 3
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# A key of ours is a plain word; anything else in its place may be a secret that slipped in front of the colon.
+_PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
+
+
+def config_error(problems: Sequence[str]) -> ConfigError:
+    """Return the problems as one line, the first few of them in full."""
+    line = "; ".join(problems[:_PROBLEMS_SHOWN])
+    if len(problems) > _PROBLEMS_SHOWN:
+        line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
+    return ConfigError(CONTROL.sub("?", line))
+
+
+def shown_key(name: str) -> str:
+    """Return a key as it may be shown."""
+    return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
+
+
+def kind_of(value: object) -> str:
+    """Return a value's kind for a message: numbers and truth values as they are, texts and the rest only by kind."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) < _SHOWN_NUMBER_MAX else "a number of over 15 digits"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, str):
+        shown = "a text" if value else "an empty text"
+        return shown if len(value) <= _SHOWN_TEXT_MAX_CHARS else f"a text of {len(value):,} characters"
+    kinds = {dict: "an object", list: "a list", NoneType: "null"}
+    return kinds.get(type(value), type(value).__name__)
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that was most likely meant, if any comes near."""
+    by_folded = {_folded(one): one for one in known}
+    close = difflib.get_close_matches(_folded(name[:100]), by_folded, n=1, cutoff=0.6)
+    return by_folded[close[0]] if close else None
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_").replace(" ", "_")
