@@ -32,7 +32,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from memoryos_mcp.demo_script import CONVERSATION, QUESTIONS, Exchange, Look
+from memoryos_mcp.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.server.results import (

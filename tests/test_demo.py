@@ -8,7 +8,7 @@ import sys
 import anyio
 import pytest
 
-from memoryos_mcp import demo
+from memoryos_mcp import demo, demo_script
 from memoryos_mcp.errors import MemoryOSError
 
 LIMIT_S = 120
@@ -33,7 +33,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
     return done.stdout
 
 
-def panels(shown: str, look: demo.Look) -> list[str]:
+def panels(shown: str, look: demo_script.Look) -> list[str]:
     """Return the panels that show a tier, each as one line of text without its frame."""
     found = re.findall(r"╭─.*?─╯", shown, re.DOTALL)
     texts = [" ".join(" ".join(line.strip(FRAME) for line in one.splitlines()).split()) for one in found]
@@ -49,9 +49,9 @@ def test_the_output_is_plain_text_of_eighty_columns_but_for_what_is_to_be_copied
 
 def test_part_one_shows_the_pages_their_cost_and_where_they_went(shown: str) -> None:
     part = " ".join(shown[: shown.index("Part 2")].split())
-    for exchange in demo.CONVERSATION:
+    for exchange in demo_script.CONVERSATION:
         assert exchange.user_input[:40] in part
-    assert re.search(rf"{len(demo.CONVERSATION)} pages added, .*p50 \d+\.\d ms", part)
+    assert re.search(rf"{len(demo_script.CONVERSATION)} pages added, .*p50 \d+\.\d ms", part)
     assert re.search(r"short-term the last 7 pages", part)
     assert re.search(r"mid-term 10 pages in 2 topics: \w+/\w+/\w+ \(5\)", part)
     assert re.search(r"long-term [1-9]\d* traits and [1-9]\d* facts", part)
@@ -59,22 +59,22 @@ def test_part_one_shows_the_pages_their_cost_and_where_they_went(shown: str) -> 
 
 def test_the_restart_is_shown_and_loses_nothing(shown: str) -> None:
     assert re.search(r"^Part 2: the server was stopped and started again", shown, re.MULTILINE)
-    assert f"All {len(demo.CONVERSATION)} pages are there" in shown
+    assert f"All {len(demo_script.CONVERSATION)} pages are there" in shown
     assert len(re.findall(r"First reply \d+\.\d\d s", shown)) == 2
 
 
-@pytest.mark.parametrize("question", demo.QUESTIONS, ids=lambda question: question.text)
+@pytest.mark.parametrize("question", demo_script.QUESTIONS, ids=lambda question: question.text)
 def test_every_question_is_answered_from_its_tier_with_its_time(shown: str, question: demo.Question) -> None:
     assert [text for text in panels(shown, question.look) if text.startswith(question.text)]
 
 
 def test_the_newest_page_comes_from_short_term_memory(shown: str) -> None:
-    (text,) = panels(shown, demo.Look.SHORT_TERM)
-    assert demo.CONVERSATION[-1].user_input in text
+    (text,) = panels(shown, demo_script.Look.SHORT_TERM)
+    assert demo_script.CONVERSATION[-1].user_input in text
 
 
 def test_pages_come_from_mid_term_memory_by_their_words_and_by_their_meaning(shown: str) -> None:
-    by_words, by_meaning = panels(shown, demo.Look.MID_TERM)
+    by_words, by_meaning = panels(shown, demo_script.Look.MID_TERM)
     assert "painting a heron" in by_words
     assert "found by its words" in by_words
     assert "thunderstorm" in by_meaning
@@ -84,9 +84,9 @@ def test_pages_come_from_mid_term_memory_by_their_words_and_by_their_meaning(sho
 
 
 def test_a_fact_and_traits_come_from_long_term_memory(shown: str) -> None:
-    (fact,) = panels(shown, demo.Look.KNOWLEDGE)
+    (fact,) = panels(shown, demo_script.Look.KNOWLEDGE)
     assert re.search(r"I'm allergic to walnuts\. said \d{4}-\d\d-\d\d; score \d\.\d\d", fact)
-    (profile,) = panels(shown, demo.Look.PROFILE)
+    (profile,) = panels(shown, demo_script.Look.PROFILE)
     assert re.search(r"trait Animal: \w+ - .* trait Art: \w+ - ", profile)
 
 
