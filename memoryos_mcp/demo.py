@@ -372,7 +372,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment], heats: Mapping[str, float]) -> str:
     """Return where a page was found and what made its score."""
-    parts = ", ".join(f"{name} {page.signals[name]:+.1f}" for name in ("words", "meaning") if name in page.signals)
+    parts = ", ".join(f"{name} {share:+.1f}" for name, share in _words_and_meaning(page).items())
     score = f"score {page.score:.2f} ({parts})"
     if page.segment_id is None:
         return f"; waiting in the {page.tier}; {score}"
@@ -384,8 +384,16 @@ def _reason(result: RetrieveMemoryResult, look: Look) -> str:
     """Return by which of its signals the best page was found."""
     if look is not Look.MID_TERM or not result.retrieved_pages:
         return ""
-    signals = result.retrieved_pages[0].signals
-    return f", found by its {max(('words', 'meaning'), key=lambda name: signals.get(name, 0.0))}"
+    shares = _words_and_meaning(result.retrieved_pages[0])
+    return f", found by its {max(shares, key=lambda name: shares[name])}"
+
+
+def _words_and_meaning(page: RetrievedPage) -> dict[str, float]:
+    """Return what the page's own words and its own meaning added to its score."""
+    shares = {"words": page.signals["words"]}
+    if "best_window" in page.signals:
+        shares["meaning"] = page.signals["first_window"] + page.signals["best_window"]
+    return shares
 
 
 def _keywords(segment: RetrievedSegment | SegmentStats) -> str:

@@ -18,7 +18,7 @@ from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.pages import make_turn, storable
-from memoryos_mcp.profile import Trait, by_evidence
+from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
@@ -64,7 +64,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The long-term memory of a user; traits that rest on most pages first, facts oldest first."""
+    """The long-term memory of a user; the most telling traits first, facts oldest first."""
 
     traits: Sequence[Trait]
     user_facts: Sequence[Fact]
@@ -231,7 +231,7 @@ class MemoryEngine:
         traits, user_facts, assistant_facts = await asyncio.gather(
             self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
         )
-        return ProfileView(traits=by_evidence(traits), user_facts=user_facts, assistant_facts=assistant_facts)
+        return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
 
     async def stats(self) -> Stats:
         """Return how much there is, what is hot, and how the background work fares.

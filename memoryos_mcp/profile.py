@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+# Dimensions of how a user writes: nearly every page speaks for them, and each says little.
+MANNER = frozenset(
+    {"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"}
+)
+
 
 class Level(StrEnum):
     """How strongly a trait shows."""
@@ -50,9 +55,9 @@ class TraitChange:
     evidence: tuple[int, ...]
 
 
-def by_evidence(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits, those that rest on most pages first."""
-    return sorted(traits, key=lambda trait: (-len(trait.evidence), trait.dimension))
+def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
+    """Return the traits, what a user cares for before how they write, and what rests on most pages first."""
+    return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
 def profile_text(traits: Iterable[Trait]) -> str:

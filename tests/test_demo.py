@@ -64,7 +64,7 @@ def test_the_restart_is_shown_and_loses_nothing(shown: str) -> None:
 
 
 @pytest.mark.parametrize("question", demo_script.QUESTIONS, ids=lambda question: question.text)
-def test_every_question_is_answered_from_its_tier_with_its_time(shown: str, question: demo.Question) -> None:
+def test_every_question_is_answered_from_its_tier_with_its_time(shown: str, question: demo_script.Question) -> None:
     assert [text for text in panels(shown, question.look) if text.startswith(question.text)]
 
 

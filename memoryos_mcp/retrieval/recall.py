@@ -48,7 +48,7 @@ class Recall:
         segments: The topics of these pages with their heat, in the order of their best page.
         user_facts: Facts about the user, best first.
         assistant_facts: Facts about the assistant, best first.
-        traits: The profile as far as the budget holds it, what rests on most pages first.
+        traits: The profile as far as the budget holds it, the most telling first.
         is_semantic: Whether meaning was compared; False while only words were.
         recipe: Name and version of the ranking.
         tokens: About what all texts together cost.

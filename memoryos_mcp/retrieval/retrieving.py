@@ -15,7 +15,7 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, estimate_tokens
-from memoryos_mcp.profile import Trait, by_evidence
+from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import quote, roots
 from memoryos_mcp.retrieval.mirror import Mirror
@@ -239,11 +239,11 @@ class Retrieving:
 
 
 def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:
-    """Return the traits with the most evidence that fit the profile's share, and what is left."""
+    """Return the most telling traits that fit the profile's share, and what is left."""
     allowance = int(max_tokens * PROFILE_SHARE)
     spent = 0
     kept = []
-    for trait in by_evidence(traits):
+    for trait in most_telling_first(traits):
         cost = estimate_tokens(f"{trait.dimension}: {trait.level} - {trait.reason}")
         if spent + cost <= allowance:
             kept.append(trait)
