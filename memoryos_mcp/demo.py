@@ -222,12 +222,11 @@ class _Demo:
         result = await _call(client, "retrieve_memory", RetrieveMemoryResult, arguments)
         took_ms = _ms_since(started)
         self._visits.update({page.segment_id for page in result.retrieved_pages if page.segment_id})
-        heats = {segment.segment_id: segment.heat for segment in (await _stats(client)).hottest_segments}
         colour = COLOURS[question.look]
         found = Table.grid(padding=(0, 1, 0, 0))
         found.add_column(style=colour, width=LABEL_COLUMNS)
         found.add_column()
-        for label, text in _shown(result, question.look, heats):
+        for label, text in _shown(result, question.look):
             found.add_row(label, text)
         beside = (
             f"The reply also holds {_count(result.short_term_count, 'recent page')}, "
@@ -344,7 +343,7 @@ async def _config(client: Client) -> Any:
     return json.loads(content.text) if isinstance(content, TextResourceContents) else {}
 
 
-def _shown(result: RetrieveMemoryResult, look: Look, heats: Mapping[str, float]) -> Iterator[tuple[str, Text]]:
+def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
     """Yield the best of what was remembered in one tier, as labels and texts."""
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
@@ -352,7 +351,7 @@ def _shown(result: RetrieveMemoryResult, look: Look, heats: Mapping[str, float])
     elif look is Look.MID_TERM:
         topics = {segment.segment_id: segment for segment in result.segments}
         for found in result.retrieved_pages[:PAGES_SHOWN]:
-            yield from _page(found, _origin(found, topics, heats))
+            yield from _page(found, _origin(found, topics))
     elif look is Look.KNOWLEDGE:
         for fact in result.retrieved_user_knowledge[:FACTS_SHOWN]:
             yield "fact", Text(fact.knowledge)
@@ -370,14 +369,14 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
     yield "", Text(f"said {page.timestamp[:10]}{origin}", style="dim")
 
 
-def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment], heats: Mapping[str, float]) -> str:
+def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
     """Return where a page was found and what made its score."""
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in _words_and_meaning(page).items())
     score = f"score {page.score:.2f} ({parts})"
     if page.segment_id is None:
         return f"; waiting in the {page.tier}; {score}"
-    heat = f", heat {heats[page.segment_id]:.1f}" if page.segment_id in heats else ""
-    return f"; topic {_keywords(topics[page.segment_id])}{heat}; {score}"
+    topic = topics[page.segment_id]
+    return f"; topic {_keywords(topic)}, heat {topic.heat:.1f}; {score}"
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
