@@ -6,9 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 # Dimensions of how a user writes: nearly every page speaks for them, and each says little.
-MANNER = frozenset(
-    {"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"}
-)
+MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
 
 class Level(StrEnum):

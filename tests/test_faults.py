@@ -176,9 +176,9 @@ def test_a_folder_under_one_that_cannot_be_written_is_one_line_and_exit_code_2(t
 
 
 def test_a_data_folder_that_is_a_file_is_one_line_and_exit_code_2(data: Path) -> None:
-    data.write_text("mine")
+    data.write_text("mine", encoding="utf-8")
     check_one_line(run_unprivileged(serve_command(data)), "data_storage_path", str(data))
-    assert data.read_text() == "mine"
+    assert data.read_text(encoding="utf-8") == "mine"
 
 
 @linux_only
@@ -261,7 +261,7 @@ def zero_the_head(file: Path) -> None:
 
 
 def write_text(file: Path) -> None:
-    file.write_text("These are my notes.\n" * 500)
+    file.write_text("These are my notes.\n" * 500, encoding="utf-8")
 
 
 def empty_beside_its_journal(file: Path) -> None:
@@ -427,13 +427,13 @@ def run_serve(*arguments: str, env: dict[str, str] | None = None) -> subprocess.
 
 def test_an_unknown_key_of_the_config_file_is_one_line_with_the_nearest_known(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
-    config.write_text('{"short_term_capacty": 7}')
+    config.write_text('{"short_term_capacty": 7}', encoding="utf-8")
     check_one_line(run_serve("--config", str(config)), str(config), "short_term_capacty", "short_term_capacity?")
 
 
 def test_a_value_out_of_range_is_one_line_that_names_the_range(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
-    config.write_text(f'{{"mid_term_capacity": 0, "data_storage_path": "{tmp_path}/data"}}')
+    config.write_text(f'{{"mid_term_capacity": 0, "data_storage_path": "{tmp_path}/data"}}', encoding="utf-8")
     check_one_line(run_serve("--config", str(config)), "mid_term_capacity", "from 1")
     done = run_serve("--retrieval-queue-capacity", "1000000")
     check_one_line(done, "retrieval_queue_capacity", "1 to 100")
@@ -453,7 +453,7 @@ def test_an_unknown_flag_is_refused_with_nothing_on_stdout() -> None:
 def test_a_config_file_that_is_missing_or_no_json_is_one_line(tmp_path: Path) -> None:
     check_one_line(run_serve("--config", str(tmp_path / "none.json")), "none.json")
     broken = tmp_path / "broken.json"
-    broken.write_text('{"user_id": "ana",')
+    broken.write_text('{"user_id": "ana",', encoding="utf-8")
     check_one_line(run_serve("--config", str(broken)), "broken.json", "line 1")
 
 
@@ -464,7 +464,8 @@ def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) 
         '"data_storage_path": "./memory", "assistant_id": "helper", "short_term_capacity": 10, '
         '"mid_term_capacity": 2000, "long_term_knowledge_capacity": 100, "retrieval_queue_capacity": 7, '
         '"mid_term_heat_threshold": 5.0, "mid_term_similarity_threshold": 0.6, "llm_model": "gpt-4o-mini", '
-        '"embedding_model_name": "BAAI/bge-m3", "embedding_model_kwargs": {"use_fp16": true}}'
+        '"embedding_model_name": "BAAI/bge-m3", "embedding_model_kwargs": {"use_fp16": true}}',
+        encoding="utf-8",
     )
     folder = tmp_path / "memory"
     with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config)}) as server:

@@ -247,5 +247,7 @@ def test_filling_it_in_steps_takes_little_more_than_the_vectors() -> None:
         "assert len(index) == 100_001\n"
         "print((peak() - before) / (100_000 * 384 * 4))"
     )
-    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, encoding="utf-8", timeout=120
+    )
     assert float(result.stdout) < 1.3

@@ -72,7 +72,7 @@ def test_every_byte_of_stdout_is_json_rpc_over_a_long_session(data: Path, python
 def test_a_server_that_cannot_open_its_memory_writes_nothing_but_json_rpc(data: Path) -> None:
     file = data / "users" / "default_user" / "memory.db"
     file.parent.mkdir(parents=True)
-    file.write_text("no database\n" * 100)
+    file.write_text("no database\n" * 100, encoding="utf-8")
     with PipeServer(data) as server:
         server.wait_for_replies(send_round(server, 0))
         assert server.close() == 0
