@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from memoryos_mcp.consolidation.embedding import Embedding
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.embedding import Embedder
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
@@ -123,7 +124,7 @@ class MemoryEngine:
             clock=parts.clock,
         )
         self._embedding = Embedding(store, parts.embedder) if parts.embedder else None
-        self._visits: dict[int, int] = {}
+        self._visits: Counter[int] = Counter()
         self._is_warm = asyncio.Event()
         poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._loops = {
@@ -218,8 +219,7 @@ class MemoryEngine:
         _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
         with self._mirror.querying():
             recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
-        for segment, _ in recall.segments:
-            self._visits[segment.segment] = self._visits.get(segment.segment, 0) + 1
+        self._visits.update(segment.segment for segment, _ in recall.segments)
         return recall
 
     async def profile(self) -> ProfileView:
@@ -304,9 +304,13 @@ class MemoryEngine:
         return self._embedding is not None and await self._embedding.has_work()
 
     async def _count_visits(self) -> bool:
-        visits, self._visits = self._visits, {}
+        visits, self._visits = self._visits, Counter()
         if visits:
-            await self._store.add_visits(visits, self._parts.clock())
+            try:
+                await self._store.add_visits(visits, self._parts.clock())
+            except StorageError:
+                self._visits += visits
+                raise
             self._loops["consolidation"].wake()
         return False
 

@@ -89,7 +89,9 @@ class MemoryService:
         async with self._lock:
             self._is_closed = True
             engines, self._engines = list(self._engines.values()), OrderedDict()
-            await asyncio.gather(*(engine.close() for engine in engines))
+            for failure in await asyncio.gather(*(engine.close() for engine in engines), return_exceptions=True):
+                if failure is not None:
+                    logger.warning("a memory could not be closed in order: %s", failure)
             if self._parts is not None:
                 self._parts.threads.close()
                 if self._parts.embedder is not None:
