@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoryos_mcp.errors import LeaseLostError, MemoryOSError
+from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.storage import Lease, Store
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,9 @@ class BackgroundLoop:
     async def _run(self) -> None:
         while True:
             pause_s = await self._try_step()
-            if pause_s > 0:
+            if self.health.failed_attempts:
+                await asyncio.sleep(pause_s)  # what wakes the loop is no reason to try again sooner
+            elif pause_s > 0:
                 # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that meets the wake-up.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause_s):
@@ -95,13 +97,14 @@ class BackgroundLoop:
         self.health = Health(attempts, text, self._clock())
         pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
         logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
-        # A wake-up that came during the failed step must not turn the pause into a busy loop.
-        self._awake.clear()
         return pause_s
 
 
 class LeaseKeeper:
-    """Shares one user's lease among this process's loops: taken with the first, given back with the last."""
+    """Shares one user's lease among this process's loops: taken with the first, given back with the last.
+
+    While it is held it is renewed, however long a model takes over one step.
+    """
 
     def __init__(self, store: Store, ttl_s: float) -> None:
         self._store = store
@@ -109,6 +112,7 @@ class LeaseKeeper:
         self._lock = asyncio.Lock()
         self._holders = 0
         self._lease: Lease | None = None
+        self._heartbeat: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def hold(self) -> AsyncIterator[Lease | None]:
@@ -116,6 +120,8 @@ class LeaseKeeper:
         async with self._lock:
             lease = self._lease = await self._store.take_lease(self._ttl_s)
             self._holders += 1
+            if lease is not None and self._heartbeat is None:
+                self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:
             yield lease
         finally:
@@ -124,7 +130,20 @@ class LeaseKeeper:
     async def _give_back(self) -> None:
         async with self._lock:
             self._holders -= 1
-            lease = self._lease
-            if self._holders == 0 and lease is not None:
-                self._lease = None
+            if self._holders:
+                return
+            heartbeat, self._heartbeat = self._heartbeat, None
+            if heartbeat is not None:
+                heartbeat.cancel()
+                await asyncio.wait([heartbeat])
+            lease, self._lease = self._lease, None
+            if lease is not None:
                 await self._store.release_lease(lease)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._ttl_s / 3)
+            try:
+                await self._store.take_lease(self._ttl_s)
+            except StorageError as error:
+                logger.warning("the lease could not be renewed: %s", type(error).__name__)

@@ -253,7 +253,7 @@ class Settings(BaseSettings):
         default=1_000_000,
         strict=True,
         ge=1,
-        le=100_000_000,
+        le=10_000_000,
         description="Upper limit of one page, both sides, characters.",
     )
     max_open_users: int = Field(

@@ -40,7 +40,6 @@ class Segment:
         last_visit: When it was last retrieved, or made.
         page_count: Pages filed under it.
         unanalysed_count: Of these, pages that profile and knowledge have not seen.
-        is_archived: No longer scored as a segment; its pages stay candidates.
         summariser: Who wrote summary and keywords.
     """
 
@@ -53,7 +52,6 @@ class Segment:
     last_visit: datetime
     page_count: int
     unanalysed_count: int
-    is_archived: bool
     summariser: str
 
     def heat(self, now: datetime, weights: HeatWeights) -> float:

@@ -14,6 +14,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import anyio
 import anyio.to_thread
 
 from memoryos_mcp.config import Settings
@@ -89,9 +90,7 @@ class MemoryService:
         async with self._lock:
             self._is_closed = True
             engines, self._engines = list(self._engines.values()), OrderedDict()
-            for failure in await asyncio.gather(*(engine.close() for engine in engines), return_exceptions=True):
-                if failure is not None:
-                    logger.warning("a memory could not be closed in order: %s", failure)
+            await asyncio.gather(*map(_close, engines))
             if self._parts is not None:
                 self._parts.threads.close()
                 if self._parts.embedder is not None:
@@ -117,7 +116,7 @@ class MemoryService:
         surplus = len(self._engines) + 1 - self.settings.max_open_users
         for user_id in idle[: max(0, surplus)]:
             self._uses.pop(user_id, None)
-            await self._engines.pop(user_id).close()
+            await _close(self._engines.pop(user_id))
 
     async def _load_parts(self) -> "Parts":
         if self._parts is None:
@@ -142,6 +141,7 @@ class MemoryService:
         if self.settings.has_llm:
             logger.warning("an LLM is configured, but this version organises memory without one; nothing is sent to it")
         dimension = embedder.dimension if embedder else 1
+        FlatIndex(dimension)  # imports its library here, in a thread, and not with the first user
         return Parts(
             embedder=embedder,
             make_index=lambda: FlatIndex(dimension),
@@ -149,3 +149,12 @@ class MemoryService:
             threads=StoreThreads(STORE_THREADS),
             clock=self._clock,
         )
+
+
+async def _close(engine: "MemoryEngine") -> None:
+    """Close one memory to the end; that it cannot be closed in order is no other user's business."""
+    with anyio.CancelScope(shield=True):
+        try:
+            await engine.close()
+        except StorageError as error:
+            logger.warning("a memory could not be closed in order: %s", type(error).__name__)

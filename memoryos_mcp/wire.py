@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import select
 import sys
 import threading
 from collections.abc import Iterator
@@ -82,7 +83,10 @@ class Replies:
     def _write(self, line: bytes) -> None:
         left = memoryview(line)
         while left and not self._is_gone:
-            left = left[os.write(self._descriptor, left) :]
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:  # the client has made the pipe non-blocking, and reads slowly
+                select.select([], [self._descriptor], [])
 
 
 class Requests(io.TextIOWrapper):

@@ -1,13 +1,18 @@
 """Embedding: every page, fact and segment gets a vector of the current embedder."""
 
+from collections.abc import Sequence
+
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import mean_vector
 from memoryos_mcp.storage import Lease, Store
 
 # One transaction's worth: small enough that a kill repeats little, large enough to batch well.
 PAGES_PER_STEP = 16
+CHARS_PER_STEP = 100_000
 FACTS_PER_STEP = 32
+SEGMENTS_PER_STEP = 32
 SEGMENT_SAMPLE_PAGES = 200
 
 
@@ -20,9 +25,8 @@ class Embedding:
 
     async def has_work(self) -> bool:
         """Whether anything waits for a vector."""
-        if await self._store.unembedded(1) or await self._store.unembedded_facts(1):
-            return True
-        return any(segment.vector is None for segment in await self._store.segments())
+        store = self._store
+        return bool(await store.unembedded(1) or await store.unembedded_facts(1) or await store.unembedded_segments(1))
 
     async def step(self, lease: Lease) -> bool:
         """Embed one batch.
@@ -33,7 +37,7 @@ class Embedding:
         Raises:
             ModelError: The model failed; nothing was written.
         """
-        pages = await self._store.unembedded(PAGES_PER_STEP)
+        pages = _bounded(await self._store.unembedded(PAGES_PER_STEP))
         if pages:
             windows = await self._embedder.embed_whole([page.text for page in pages])
             by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
@@ -47,13 +51,23 @@ class Embedding:
         return await self._embed_segment(lease)
 
     async def _embed_segment(self, lease: Lease) -> bool:
-        """Give one segment that was made without vectors the mean of its pages'."""
-        for segment in await self._store.segments():
-            if segment.vector is not None:
-                continue
+        """Give one segment that was made without vectors the mean of its pages'; the others come with the next step."""
+        for segment in await self._store.unembedded_segments(SEGMENTS_PER_STEP):
             pages = await self._store.segment_pages(segment.segment, only_unanalysed=False, limit=SEGMENT_SAMPLE_PAGES)
             vector = mean_vector([v.vector for v in await page_views(self._store, pages) if v.vector is not None])
             if vector is not None:
                 await self._store.set_segment_vectors(lease, {segment.segment: vector})
                 return True
         return False
+
+
+def _bounded(pages: Sequence[Page]) -> list[Page]:
+    """Return the first pages up to `CHARS_PER_STEP` characters, but at least one."""
+    kept: list[Page] = []
+    chars = 0
+    for page in pages:
+        chars += len(page.user_input) + len(page.agent_response)
+        if kept and chars > CHARS_PER_STEP:
+            break
+        kept.append(page)
+    return kept

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm import Analyst, Organised, PageView
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import Segment, Vector, mean_vector, segment_match
@@ -93,6 +94,7 @@ class Organising:
         for batch, answer in zip(batches, answers, strict=True):
             if isinstance(answer, BaseException):
                 raise answer
+            _check(batch, answer)
             chains = await self._plan_chains(batch, answer)
             segments = await self._plan_segments(batch, answer)
             if not await self._store.commit_consolidation(lease, chains, segments):
@@ -161,18 +163,32 @@ class Organising:
             segment=draft.known.segment if draft.known else None,
             pages=tuple(view.page.seq for view in new),
             digest=await self._analyst.digest([*earlier, *new][-DIGEST_PAGES:]),
-            vector=_joined_vector(draft.known, new),
+            vector=_joined_vector(draft.known, earlier, new),
             summariser=self._analyst.name,
         )
 
 
-def _joined_vector(known: Segment | None, new: Sequence[PageView]) -> Vector | None:
+def _joined_vector(known: Segment | None, earlier: Sequence[PageView], new: Sequence[PageView]) -> Vector | None:
     """Return the unit-length mean after pages have joined: the old mean counts once per page it stands for."""
     vectors = [view.vector for view in new if view.vector is not None]
+    if not vectors:
+        return None
     if known is None or known.vector is None or not known.page_count:
-        return mean_vector(vectors)
+        return mean_vector([*(view.vector for view in earlier if view.vector is not None), *vectors])
     weighted = known.vector * np.float32(known.page_count) + np.sum(vectors, axis=0, dtype=np.float32)
     return mean_vector([np.asarray(weighted, dtype=np.float32)])
+
+
+def _check(batch: Sequence[PageView], organised: Organised) -> None:
+    """Make sure that an analyst's answer files every page of the batch once.
+
+    Raises:
+        ModelError: It does not.
+    """
+    asked = sorted(view.page.seq for view in batch)
+    if sorted(seq for topic in organised.topics for seq in topic.pages) != asked:
+        msg = "the analyst's topics do not hold every page of the batch once"
+        raise ModelError(msg)
 
 
 def _stems(keywords: Sequence[str]) -> frozenset[str]:

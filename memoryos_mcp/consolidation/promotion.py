@@ -63,7 +63,9 @@ class Promotion:
             if failure is not None:
                 raise failure
         if surplus:
-            await self._store.archive_segments(lease, [segment.segment for segment in surplus])
+            behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
+            read = [segment.segment for segment in surplus if segment.segment not in behind]
+            await self._store.archive_segments(lease, read)
         return bool(to_read)
 
     def _hot(self, segments: Sequence[Segment]) -> list[Segment]:

@@ -65,6 +65,14 @@ def quote(
     return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
 
 
+def shortened(text: str, max_chars: int) -> str:
+    """Return the text, cut at a word and ended with an ellipsis if it is longer than ``max_chars``."""
+    if len(text) <= max_chars:
+        return text
+    end = text.rfind(" ", max_chars // 2, max_chars)
+    return text[: end if end > 0 else max_chars - 1] + ELLIPSIS
+
+
 @dataclass(frozen=True, slots=True)
 class _Passage:
     start: int

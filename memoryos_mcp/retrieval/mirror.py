@@ -45,10 +45,11 @@ class Mirror:
         before = await self._store.position()
         await self.index.load(self._give_way)
         async with self._lock:
+            if self._position is None:
+                await self._load_midterm()
+                await self._load_longterm()
             # What changed during the load is told again with the next look; to be told twice does no harm.
             self._position = before if self._position is None else min(before, self._position)
-            await self._load_midterm()
-            await self._load_longterm()
 
     @contextmanager
     def querying(self) -> Iterator[None]:
@@ -74,9 +75,10 @@ class Mirror:
         """Take over what any process has changed since the last time."""
         async with self._lock:
             if self._position is None:
-                self._position = await self._store.position()
+                position = await self._store.position()
                 await self._load_midterm()
                 await self._load_longterm()
+                self._position = position
             is_complete = False
             while not is_complete:
                 changes = await self._store.changes(self._position, CHANGES_AT_ONCE)

@@ -80,7 +80,7 @@ class PageIndex:
 
     def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
         """Return how near the windows of each named page are; pages without windows are left out."""
-        found = [(seq, self._parts[seq]) for seq in seqs if seq in self._parts]
+        found = [(seq, parts) for seq in seqs if (parts := self._parts.get(seq))]
         if self._index is None or not found:
             return {}
         cosines = self._index.cosines(query, np.concatenate([_rows(seq, parts) for seq, parts in found]))

@@ -18,7 +18,8 @@ class RecalledPage:
         quote: Its text, whole or in excerpts.
         score: Its rank score within this query; None for a short-term page, which is there anyway.
         signals: Each signal's share of the score.
-        chain_summary: What the run of pages around it is about; None until it is consolidated.
+        chain_summary: What the run of pages around it is about, shortened; None until it is consolidated.
+        meta_data: The caller's own notes, JSON; None if there are none or they do not fit.
         segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
     """
 
@@ -27,6 +28,7 @@ class RecalledPage:
     score: float | None
     signals: Mapping[str, float]
     chain_summary: str | None
+    meta_data: str | None
     segment: Segment | None
 
 
@@ -54,7 +56,6 @@ class Recall:
         tokens: About what all texts together cost.
     """
 
-    query: str
     short_term: Sequence[RecalledPage]
     pages: Sequence[RecalledPage]
     segments: Sequence[tuple[Segment, float]]

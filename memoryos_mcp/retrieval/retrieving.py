@@ -17,7 +17,7 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, estimate_tokens
 from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.budget import quote, roots
+from memoryos_mcp.retrieval.budget import quote, roots, shortened
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.ranking import Ranked
@@ -39,6 +39,7 @@ SHORT_TERM_SHARE = 1 / 2
 # No page takes more than this share of what is left, so that one long page does not silence the others.
 PAGE_SHARE = 1 / 3
 PAGE_ALLOWANCE_TOKENS = 160
+CHAIN_SUMMARY_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,6 @@ class Retrieving:
         candidates = await self._rank(query, hits, vector, shown, max_results)
         pages, left = await self._fit_pages(candidates, left, query_roots)
         return Recall(
-            query=query,
             short_term=recent,
             pages=pages,
             segments=self._heats([recalled.segment for recalled in pages if recalled.segment]),
@@ -216,26 +216,29 @@ class Retrieving:
         parts = {entry.seq: candidates.best_parts.get(entry.seq, NO_WINDOW) for entry in candidates.ranked}
         pages = await self._store.found_pages(parts)
         recalled: list[RecalledPage] = []
+        topics: set[int] = set()
         for entry in candidates.ranked:
             if (found := pages.get(entry.seq)) is None:
                 continue
             page = found.page
+            segment = self._mirror.segments.get(page.segment or 0)
+            chain_summary = found.chain_summary and shortened(found.chain_summary, CHAIN_SUMMARY_CHARS)
             allowance = min(left, max(int(left * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
-            text = quote(page.user_input, page.agent_response, allowance, query_roots, found.span)
+            meta_data = page.meta_data if _tokens(page.meta_data) <= allowance // 2 else None
+            notes = _tokens(chain_summary) + _tokens(meta_data)
+            if segment is not None and segment.segment not in topics:
+                notes += _tokens(segment.summary)
+            text = quote(page.user_input, page.agent_response, allowance - notes, query_roots, found.span)
             if text is None:
                 continue
-            left -= text.tokens
-            recalled.append(
-                RecalledPage(
-                    page=page,
-                    quote=text,
-                    score=entry.score,
-                    signals=entry.signals,
-                    chain_summary=found.chain_summary,
-                    segment=self._mirror.segments.get(page.segment or 0),
-                )
-            )
+            left -= text.tokens + notes
+            topics.add(page.segment or 0)
+            recalled.append(RecalledPage(page, text, entry.score, entry.signals, chain_summary, meta_data, segment))
         return recalled, left
+
+
+def _tokens(text: str | None) -> int:
+    return estimate_tokens(text) if text else 0
 
 
 def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:
@@ -262,5 +265,5 @@ def _fit_short_term(
         if text is None:
             break
         allowance, left = allowance - text.tokens, left - text.tokens
-        kept.append(RecalledPage(page, text, score=None, signals={}, chain_summary=None, segment=None))
+        kept.append(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
     return kept[::-1], left

@@ -322,7 +322,7 @@ def _retrieved_page(recalled: "RecalledPage") -> RetrievedPage:
         page_id=page.page_id,
         excerpt=recalled.quote.is_excerpt,
         meta_info=recalled.chain_summary or "",
-        meta_data=json.loads(page.meta_data) if page.meta_data else None,
+        meta_data=json.loads(recalled.meta_data) if recalled.meta_data else None,
         tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
         score=recalled.score or 0.0,

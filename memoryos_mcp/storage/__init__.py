@@ -242,10 +242,6 @@ class Store(Protocol):
         """Return about ``limit`` of the current space's vectors, of whole pages after a page; empty at the end."""
         ...
 
-    async def vector_count(self) -> int:
-        """Return how many windows the current space holds."""
-        ...
-
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         """Count retrievals of segments: number of visits by segment."""
         ...
@@ -259,11 +255,18 @@ class Store(Protocol):
         ...
 
     async def unembedded(self, limit: int) -> list[Page]:
-        """Return pages without vectors in the current space, oldest first."""
+        """Return pages without vectors in the current space or a newer one, oldest first.
+
+        Spaces are as new as their first use; so two processes with different models never undo each other's work.
+        """
         ...
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
-        """Return facts that hold and have no vector in the current space."""
+        """Return facts that hold and have no vector in the current space or a newer one."""
+        ...
+
+    async def unembedded_segments(self, limit: int) -> list[Segment]:
+        """Return segments that have no vector in the current space or a newer one."""
         ...
 
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:

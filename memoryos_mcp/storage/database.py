@@ -30,6 +30,7 @@ READERS = 2
 WAL_RETRY_S = 0.01
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 
+_READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_FSTAT})
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
 
@@ -45,11 +46,6 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         self._damage: DamagedStoreError | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
 
     @classmethod
     async def open(cls, path: Path, user_id: str, threads: StoreThreads) -> "Database":
@@ -72,6 +68,8 @@ class Database:
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Return what a query says, run in a thread on one consistent state of the file."""
         async with self._reading:
+            if not self._readers:
+                raise _closed()
             reader = self._readers.pop()
             try:
                 return await self._threads.run(lambda: self._run_read(reader, query))
@@ -96,7 +94,11 @@ class Database:
         async with self._write_lock:
             for _ in range(READERS):
                 await self._reading.acquire()
-            await self._threads.run(self._close)
+            try:
+                await self._threads.run(self._close)
+            finally:
+                for _ in range(READERS):
+                    self._reading.release()
 
     def _open(self, user_id: str) -> None:
         if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:
@@ -149,13 +151,13 @@ class Database:
             try:
                 return query(reader)
             finally:
-                reader.execute("ROLLBACK")
+                if reader.in_transaction:
+                    reader.execute("ROLLBACK")
 
     def _run_write(self, change: Callable[[apsw.Connection], T]) -> T:
         writer = self._writer
         if writer is None:
-            msg = "the store is closed"
-            raise StorageError(msg)
+            raise _closed()
         with self._translated():
             writer.execute("BEGIN IMMEDIATE")
             try:
@@ -247,6 +249,10 @@ def _quick_check(connection: apsw.Connection) -> None:
         raise apsw.CorruptError
 
 
+def _closed() -> StorageError:
+    return StorageError("the store is closed; nothing was stored")
+
+
 def _damaged(path: Path, what: str) -> DamagedStoreError:
     return DamagedStoreError(
         f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
@@ -262,6 +268,8 @@ def _newer(path: Path, found: int) -> NewerStoreError:
 
 def _advice(error: apsw.Error, path: Path) -> str:
     folder = path.parent
+    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
+        return f"{path} could not be read; check the disk and put back a backup if it is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
         return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
     if isinstance(error, apsw.BusyError | apsw.LockedError):

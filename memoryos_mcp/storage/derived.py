@@ -16,6 +16,7 @@ from memoryos_mcp.terms import words
 
 # A holder that commits is alive: each commit puts the end of its lease off by this much.
 LEASE_EXTENSION_US = 15_000_000
+LONGEST_LEASE_US = 300_000_000
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
@@ -29,7 +30,8 @@ def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
 def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
     """Take or renew the lease; None while another holder's has not run out."""
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
-    if current not in {"", holder} and expires_us > now_us:
+    # An end beyond any lease's length was written by a clock that ran ahead; it must not hold up the work until then.
+    if current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US:
         return None
     if current != holder:
         epoch += 1
@@ -141,7 +143,8 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
         )
         segment = connection.last_insert_rowid()
     connection.execute(
-        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, space = ?, vector = ?, "
+        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, space = coalesce(?, space), "
+        "vector = coalesce(?, vector), "
         "page_count = page_count + ?6, unanalysed_count = unanalysed_count + ?6, l_interaction = l_interaction + ?6, "
         "is_archived = 0 WHERE segment = ?7",
         (
@@ -200,8 +203,14 @@ def traits(connection: apsw.Connection) -> list[Trait]:
     ]
 
 
-def is_current(connection: apsw.Connection, lessons: Lessons, known: Sequence[Trait]) -> bool:
-    """Whether what the lessons were computed from still stands: their traits unchanged, their facts in force."""
+def is_current(
+    connection: apsw.Connection, lessons: Lessons, known: Sequence[Trait], owner: Callable[[About], str]
+) -> bool:
+    """Whether what the lessons were computed from still stands.
+
+    Their traits are unchanged, the facts they name are in force, and no fact that they did not know of answers what
+    one of theirs answers.
+    """
     seen = {trait.dimension: to_us(trait.updated_at) for trait in known}
     for change in lessons.traits:
         sql = "SELECT updated_us FROM traits WHERE dimension = ?"
@@ -212,7 +221,18 @@ def is_current(connection: apsw.Connection, lessons: Lessons, known: Sequence[Tr
         "SELECT count(*) FROM facts WHERE valid_until_us IS NULL AND fact IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(needed)),),
     ).get
-    return bool(in_force == len(needed))
+    added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
+    return bool(in_force == len(needed)) and all(_is_alone(connection, change, owner) for change in added)
+
+
+def _is_alone(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str]) -> bool:
+    """Whether every fact in force with a new fact's slot is one that it supersedes."""
+    rows = connection.execute(
+        "SELECT fact FROM facts WHERE about = ? AND assistant_id = ? AND slot = ? AND valid_until_us IS NULL "
+        "AND is_archived = 0",
+        (change.about, owner(change.about), change.slot),
+    )
+    return {fact for (fact,) in rows} <= set(change.supersedes)
 
 
 def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
@@ -258,34 +278,33 @@ def change_knowledge(
 def _add_fact(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> int:
     folded = " ".join(words(change.text)) or change.text.casefold()
     assistant_id = owner(change.about)
-    sql = "SELECT fact FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? AND valid_until_us IS NULL"
-    known = connection.execute(sql, (change.about, assistant_id, folded)).get
-    if known is not None and known not in change.supersedes:
-        return int(known)
     valid_from_us = to_us(change.valid_from)
     connection.executemany(
         "UPDATE facts SET valid_until_us = max(valid_from_us, ?) WHERE fact = ?",
         [(valid_from_us, old) for old in change.supersedes],
     )
-    connection.execute(
-        "INSERT INTO facts (about, assistant_id, slot, valid_from_us, utc_offset_s, confirmed_us, folded, text) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            change.about,
-            assistant_id,
-            change.slot,
-            valid_from_us,
-            offset_s(change.valid_from),
-            now_us,
-            folded,
-            change.text,
-        ),
-    )
-    fact = connection.last_insert_rowid()
+    sql = "SELECT fact FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? AND valid_until_us IS NULL"
+    fact = connection.execute(sql, (change.about, assistant_id, folded)).get
+    if fact is None:
+        connection.execute(
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, utc_offset_s, confirmed_us, folded, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                change.about,
+                assistant_id,
+                change.slot,
+                valid_from_us,
+                offset_s(change.valid_from),
+                now_us,
+                folded,
+                change.text,
+            ),
+        )
+        fact = connection.last_insert_rowid()
     for old in change.supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
-    return fact
+    return int(fact)
 
 
 def archive_facts(connection: apsw.Connection, capacity: int) -> None:

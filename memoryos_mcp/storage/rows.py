@@ -53,13 +53,13 @@ def to_page(row: tuple[Any, ...]) -> Page:
 
 SEGMENT_COLUMNS = (
     "segment, summary, keywords, CASE WHEN space = ?1 THEN vector END, n_visit, l_interaction, last_visit_us, "
-    "page_count, unanalysed_count, is_archived, summariser"
+    "page_count, unanalysed_count, summariser"
 )
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
     """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the current space."""
-    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, archived, summariser = row
+    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
     return Segment(
         segment=segment,
         summary=summary,
@@ -70,7 +70,6 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
         last_visit=from_us(last_us),
         page_count=pages,
         unanalysed_count=unanalysed,
-        is_archived=bool(archived),
         summariser=summariser,
     )
 

@@ -48,7 +48,7 @@ CREATE TABLE pages (
     user_input TEXT NOT NULL,
     agent_response TEXT NOT NULL
 ) STRICT;
-CREATE INDEX pages_waiting ON pages (tier, seq) WHERE tier <> 'mid_term';
+CREATE INDEX pages_tier ON pages (tier, seq);
 CREATE INDEX pages_segment ON pages (segment, seq) WHERE segment IS NOT NULL;
 CREATE INDEX pages_chain ON pages (chain, seq) WHERE chain IS NOT NULL;
 CREATE INDEX pages_space ON pages (space);

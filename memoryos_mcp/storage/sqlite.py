@@ -119,12 +119,12 @@ class SqliteStore:
     async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
             added_us = to_us(self._clock())
-            names = [_add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
+            pages = [_add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
             _overflow(connection, self._options.short_term_capacity)
             pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
             return [
-                Receipt(page_id=page_id, occurred_at=turn.occurred_at, is_new=is_new, pending=pending)
-                for turn, (page_id, is_new) in zip(turns, names, strict=True)
+                Receipt(page_id=page_id, occurred_at=occurred_at, is_new=is_new, pending=pending)
+                for page_id, occurred_at, is_new in pages
             ]
 
         return await self._database.write(change)
@@ -166,8 +166,7 @@ class SqliteStore:
         return (await self._pages(where, segment, 0 if only_unanalysed else 1, limit))[::-1]
 
     async def unembedded(self, limit: int) -> list[Page]:
-        where = "WHERE space < ?1 OR space > ?1 ORDER BY seq LIMIT ?2"
-        return await self._pages(where, self._space, limit)
+        return await self._pages("WHERE space < ? ORDER BY space, seq LIMIT ?", self._space, limit)
 
     async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
         return await self._database.read(lambda connection: lexical.search(connection, words, limit))
@@ -191,9 +190,16 @@ class SqliteStore:
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            "WHERE space IS NOT ?1 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact LIMIT ?2"
+            "WHERE coalesce(space, 0) < ?1 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact LIMIT ?2"
         )
         return [to_fact(row) for row in await self._rows(sql, self._space, limit)]
+
+    async def unembedded_segments(self, limit: int) -> list[Segment]:
+        sql = (
+            f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
+            "WHERE coalesce(space, 0) < ?1 AND is_archived = 0 ORDER BY segment LIMIT ?2"
+        )
+        return [to_segment(row) for row in await self._rows(sql, self._space, limit)]
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         await self._database.write(lambda connection: derived.add_visits(connection, visits, to_us(at)))
@@ -218,10 +224,6 @@ class SqliteStore:
             is_longterm=bool(kinds & {"fact", "profile"}),
             is_complete=len(rows) < limit,
         )
-
-    async def vector_count(self) -> int:
-        rows = await self._rows("SELECT count(*) FROM page_vectors WHERE space = ?", self._space)
-        return int(rows[0][0])
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
         sql = (
@@ -272,7 +274,7 @@ class SqliteStore:
         self, lease: Lease, segment: int, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait]
     ) -> bool:
         def change(connection: apsw.Connection) -> bool:
-            if not derived.is_current(connection, lessons, traits):
+            if not derived.is_current(connection, lessons, traits, self._owner):
                 return False
             now_us = to_us(self._clock())
             derived.set_traits(connection, lessons.traits, now_us)
@@ -324,14 +326,16 @@ async def _space_number(database: Database, identity: str | None) -> int:
     return await database.write(change)
 
 
-def _add_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> tuple[str, bool]:
-    """Return the page's name and whether it is new: a turn whose idempotency key is known is the page it was."""
+def _add_page(
+    connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
+) -> tuple[str, datetime, bool]:
+    """Return the page's name and time and whether it is new: a turn whose key is known is the page it was."""
     if turn.idempotency_key is not None:
-        sql = "SELECT page_id FROM pages WHERE idempotency_key = ?"
-        known: str | None = connection.execute(sql, (turn.idempotency_key,)).get
+        sql = "SELECT page_id, occurred_us, utc_offset_s FROM pages WHERE idempotency_key = ?"
+        known = connection.execute(sql, (turn.idempotency_key,)).fetchone()
         if known is not None:
-            return known, False
-    return _insert_page(connection, turn, added_us, session_gap_s), True
+            return known[0], from_us(known[1], known[2]), False
+    return _insert_page(connection, turn, added_us, session_gap_s), turn.occurred_at, True
 
 
 def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
@@ -396,7 +400,7 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> C
         short_term=short_term,
         backlog=backlog,
         mid_term=pages - short_term - backlog,
-        unembedded=number("SELECT count(*) FROM pages WHERE space < ?1 OR space > ?1", space) if space else pages,
+        unembedded=number("SELECT count(*) FROM pages WHERE space < ?", space) if space else pages,
         segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
         archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
         chains=number("SELECT count(*) FROM chains"),
