@@ -1,12 +1,16 @@
 """Background loops go on after failures and end when they are told to."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from memoryos_mcp import background
-from memoryos_mcp.background import BackgroundLoop
+from memoryos_mcp.background import BackgroundLoop, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError
+from memoryos_mcp.pages import utc_now
+from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.threads import StoreThreads
 from tests.fakes import START, Clock
 
 LIMIT_S = 10
@@ -74,3 +78,42 @@ async def test_closing_before_the_start_is_no_error() -> None:
         return False
 
     await BackgroundLoop("test", nothing, poll_s=1, clock=Clock()).close()
+
+
+async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
+    tries: list[int] = []
+    failed = asyncio.Event()
+
+    async def step() -> bool:
+        tries.append(1)
+        failed.set()
+        message = "down"
+        raise ModelError(message)
+
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=Clock())
+    loop.start()
+    async with asyncio.timeout(LIMIT_S):
+        await failed.wait()
+        for _ in range(50):
+            loop.wake()
+            await asyncio.sleep(0)
+    await loop.close()
+    assert len(tries) == 1
+
+
+async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -> None:
+    options = StoreOptions("helper", 3, 1800, 100, None)
+    threads = StoreThreads(4)
+    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
+    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
+    keeper = LeaseKeeper(store, ttl_s=0.3)
+    async with asyncio.timeout(LIMIT_S), keeper.hold() as lease:
+        assert lease is not None
+        until = asyncio.get_running_loop().time() + 1.0
+        while asyncio.get_running_loop().time() < until:
+            assert await other.take_lease(0.3) is None
+            await asyncio.sleep(0.02)
+    assert await other.take_lease(0.3) is not None
+    await store.close()
+    await other.close()
+    threads.close()

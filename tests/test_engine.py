@@ -1,7 +1,7 @@
 """The engine as a whole, with a real store: pages become memory in the background, and no fault loses one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from memoryos_mcp import background
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine, Stats
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
+from memoryos_mcp.llm import Organised, PageView
 from memoryos_mcp.service import MemoryService
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 
@@ -352,3 +353,33 @@ async def test_a_closed_service_refuses_politely(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="shutting down"):
         async with service.user("ada"):
             pass
+
+
+async def test_notes_that_do_not_fit_the_budget_are_left_out(tmp_path: Path) -> None:
+    async with memory(tmp_path, short_term_capacity=0) as engine:
+        await engine.add("My pottery class starts.", "Good.", meta_data={"log": "x" * 60_000})
+        await engine.add("My pottery kiln is hot.", "Good.", meta_data={"source": "phone"})
+        await settled(engine)
+        small = await engine.retrieve("pottery", max_tokens=1000)
+        assert small.tokens <= 1000
+        assert [page.meta_data for page in small.pages if page.meta_data] == ['{"source": "phone"}']
+        large = await engine.retrieve("pottery", max_tokens=100_000)
+        assert all(page.meta_data for page in large.pages)
+
+
+async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> None:
+    class Forgetful(ScriptedAnalyst):
+        async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+            organised = await super().organise(batch, before)
+            return Organised(organised.continues, organised.topics[1:])
+
+    async with memory(tmp_path, analyst=Forgetful(), short_term_capacity=0) as engine:
+        await add_all(engine, *POTTERY)
+
+        async def has_failed() -> bool:
+            return (await engine.stats()).health["consolidation"].failed_attempts > 0
+
+        await until(has_failed)
+        stats = await engine.stats()
+        assert (stats.counts.backlog, stats.counts.segments) == (6, 0)
+        assert "every page of the batch once" in str(stats.health["consolidation"].last_error)

@@ -378,3 +378,71 @@ async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None
     connection = apsw.Connection(str(tmp_path / "users" / "ada" / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.execute("PRAGMA integrity_check").get == "ok"
     connection.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM pages WHERE tier = 'backlog'",
+        "SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET 7",
+        "SELECT * FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 10",
+        "SELECT * FROM pages WHERE space < 1 ORDER BY space, seq LIMIT 16",
+        "SELECT * FROM pages WHERE segment = 1 AND is_analysed <= 0 ORDER BY seq DESC LIMIT 5",
+        "SELECT seq, vector FROM page_vectors WHERE space = 1 AND seq > 5 ORDER BY seq, part LIMIT 10",
+    ],
+)
+async def test_what_runs_at_every_call_never_reads_a_whole_table(tmp_path: Path, sql: str) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1)])
+    connection = apsw.Connection(str(tmp_path / "users" / "ada" / "memory.db"))
+    plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    connection.close()
+    assert plan
+    assert not [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step]
+
+
+async def test_two_answers_to_one_question_are_never_both_in_force(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(1), turn(2)])
+        lease = await filed(store)
+        rome = AddFact(About.USER, "I live in Rome.", "lives in", START, (1,))
+        oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START, (2,))
+        assert await store.commit_lessons(lease, 1, [1], Lessons((), (rome,)), [])
+        assert not await store.commit_lessons(lease, 1, [2], Lessons((), (oslo,)), [])
+        assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Rome."]
+
+
+async def test_a_lease_written_by_a_clock_that_ran_ahead_does_not_hold_up_the_work(tmp_path: Path) -> None:
+    ahead, right = Clock(), Clock()
+    ahead.move(days=400)
+    async with opened(tmp_path, clock=ahead) as first, opened(tmp_path, clock=right) as second:
+        assert await first.take_lease(30) is not None
+        assert await second.take_lease(30) is not None
+
+
+async def test_a_process_with_an_older_model_does_not_undo_a_newer_ones_work(tmp_path: Path) -> None:
+    async with opened(tmp_path, space="old:3:1") as old, opened(tmp_path, space="new:3:1") as new:
+        await old.add_pages([turn(1)])
+        window = {1: [Window(0, 1, vector(1, 0, 0))]}
+        lease = await lease_of(new)
+        await new.set_page_vectors(lease, window)
+        assert await old.unembedded(9) == []
+        assert await new.unembedded(9) == []
+
+
+async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        pass
+    async with asyncio.timeout(10):
+        with pytest.raises(StorageError, match="the store is closed"):
+            await store.short_term()
+        with pytest.raises(StorageError, match="the store is closed"):
+            await store.add_pages([turn(1)])
+        await store.close()
+
+
+async def test_a_known_key_tells_the_time_of_the_page_that_is_there(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1, key="a")])
+        (receipt,) = await store.add_pages([turn(2, key="a", minutes=90)])
+        assert receipt.occurred_at == START

@@ -79,7 +79,10 @@ class Database:
     async def write(self, change: Callable[[apsw.Connection], T]) -> T:
         """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
         async with self._write_lock:
-            return await self._threads.run(lambda: self._run_write(change))
+            writer = self._writer
+            if writer is None:
+                raise _closed()
+            return await self._threads.run(lambda: self._run_write(writer, change))
 
     async def verify(self) -> None:
         """Read the whole file once; if it is damaged, refuse every later use of it.
@@ -92,6 +95,8 @@ class Database:
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
         async with self._write_lock:
+            if self._writer is None:
+                return
             for _ in range(READERS):
                 await self._reading.acquire()
             try:
@@ -139,7 +144,7 @@ class Database:
             _quick_check(connection)
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
-            self._run_write(lambda writer: schema.migrate(writer, user_id))
+            self._run_write(connection, lambda writer: schema.migrate(writer, user_id))
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
         if owner != user_id:
             msg = f"{self._path} holds another user's memory; it was left untouched. Put it back in its own folder"
@@ -154,10 +159,7 @@ class Database:
                 if reader.in_transaction:
                     reader.execute("ROLLBACK")
 
-    def _run_write(self, change: Callable[[apsw.Connection], T]) -> T:
-        writer = self._writer
-        if writer is None:
-            raise _closed()
+    def _run_write(self, writer: apsw.Connection, change: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
             writer.execute("BEGIN IMMEDIATE")
             try:
