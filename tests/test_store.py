@@ -446,3 +446,25 @@ async def test_a_known_key_tells_the_time_of_the_page_that_is_there(tmp_path: Pa
         await store.add_pages([turn(1, key="a")])
         (receipt,) = await store.add_pages([turn(2, key="a", minutes=90)])
         assert receipt.occurred_at == START
+
+
+async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no_damage(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        is_done = asyncio.Event()
+
+        async def write() -> None:
+            for number in range(300):
+                await store.add_pages([turn(number)])
+            is_done.set()
+
+        async def search() -> None:
+            while not is_done.is_set():
+                await store.search_words(["question", "answer"], 10)
+
+        async def check() -> None:
+            while not is_done.is_set():
+                await store.verify()
+
+        async with asyncio.timeout(60):
+            await asyncio.gather(write(), search(), search(), check())
+        assert (await store.counts()).pages == 300

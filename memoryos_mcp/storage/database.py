@@ -90,7 +90,7 @@ class Database:
         Raises:
             DamagedStoreError: It is damaged.
         """
-        await self.read(_quick_check)
+        await self._threads.run(self._verify)
 
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
@@ -122,6 +122,23 @@ class Database:
             except BaseException:
                 self._close()
                 raise
+
+    def _verify(self) -> None:
+        """Check on a connection of its own: FTS5 checks against what the connection has cached, and may find it stale.
+
+        Damage is believed only if it is found a second time while nobody writes.
+        """
+        with self._translated():
+            connection = self._connect()
+            try:
+                _quick_check(connection)
+            except apsw.CorruptError:
+                connection.close()
+                connection = self._connect()
+                connection.execute("BEGIN IMMEDIATE")
+                _quick_check(connection)
+            finally:
+                connection.close()
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path))
