@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
 from memoryos_mcp.llm import Analyst, PageView
-from memoryos_mcp.llm.digests import make_digest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
+from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.pages import Page, Tier
 from memoryos_mcp.profile import Level, Trait
 

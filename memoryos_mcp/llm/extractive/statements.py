@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
+from memoryos_mcp.llm.extractive.statement_patterns import FAVOURITE, Pattern, assistant_patterns, user_patterns
 from memoryos_mcp.llm.prose import sentences
-from memoryos_mcp.llm.statement_patterns import FAVOURITE, Pattern, assistant_patterns, user_patterns
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import jaccard
 from memoryos_mcp.terms import content_words as telling_words

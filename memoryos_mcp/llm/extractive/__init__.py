@@ -13,9 +13,9 @@ from anyio import CapacityLimiter, to_thread
 
 from memoryos_mcp.knowledge import Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Topic
-from memoryos_mcp.llm.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
-from memoryos_mcp.llm.statements import learn_knowledge
-from memoryos_mcp.llm.tastes import learn_traits
+from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
+from memoryos_mcp.llm.extractive.statements import learn_knowledge
+from memoryos_mcp.llm.extractive.tastes import learn_traits
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Digest, Vector, mean_vector, segment_match

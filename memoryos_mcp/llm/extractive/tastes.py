@@ -13,7 +13,7 @@ from datetime import date
 from functools import cache
 from importlib import resources
 
-from memoryos_mcp.llm.digests import is_question
+from memoryos_mcp.llm.extractive.digests import is_question
 from memoryos_mcp.llm.prose import sentences, shorten
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Level, Trait, TraitChange
@@ -94,7 +94,7 @@ def _message(page: Page) -> _Message:
 @cache
 def _cues() -> dict[str, frozenset[str]]:
     """Return, for each cue, the dimensions it speaks for; a cue in several words is joined by single spaces."""
-    source = resources.files("memoryos_mcp.llm") / "data" / "interests.json"
+    source = resources.files("memoryos_mcp.llm.extractive") / "data" / "interests.json"
     found: dict[str, set[str]] = {}
     for dimension, cues in json.loads(source.read_text(encoding="utf-8")).items():
         for cue in cues:
