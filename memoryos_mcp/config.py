@@ -30,9 +30,11 @@ ENV_PREFIX = "MEMORYOS_"
 CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
 OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "INSPECTOR"})  # names after the prefix that are no settings
 APP_NAME = "memoryos-mcp"
+LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
 
 _COUNT_MAX = 1_000_000_000
+_TOKENS_MAX = 1_000_000_000_000
 _YEAR_S = 365 * 86_400
 _KWARGS_DEPTH_SHOWN = 8
 _HIDDEN = "***"
@@ -105,6 +107,10 @@ def _default_folder() -> Path:
 
 def _upper(value: object) -> object:
     return value.strip().upper() if isinstance(value, str) else value
+
+
+def _lower(value: object) -> object:
+    return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
 def _base_url(url: str | None) -> str | None:
@@ -221,12 +227,52 @@ class Settings(BaseSettings):
     heat_gamma: float = Field(default=1.0, strict=True, ge=0, description="Weight of a segment's recency in its heat.")
     heat_mu_s: float = Field(default=1e7, strict=True, gt=0, description="Decay time of a segment's recency, seconds.")
     openai_api_key: SecretStr | None = Field(
-        default=None, description="Key of the LLM. Empty or a placeholder: memory works without an LLM."
+        default=None, description="Key of the LLM. Empty or a placeholder counts as none."
     )
     openai_base_url: Annotated[str | None, AfterValidator(_base_url)] = Field(
-        default=None, repr=False, description="Address of an OpenAI-compatible API. Default: OpenAI's own."
+        default=None, repr=False, description="Address of an OpenAI-compatible API. Default: the provider's own."
+    )
+    llm_provider: Annotated[LlmProvider | None, BeforeValidator(_lower)] = Field(
+        default=None,
+        description="Preset of an API's address and its key's own environment variable. "
+        "Null: OpenAI's with `openai_api_key`, or `openai_base_url`.",
     )
     llm_model: _Name = Field(default="gpt-4o-mini", description="Name of the LLM.")
+    llm_timeout_s: float = Field(
+        default=120.0, strict=True, gt=0, le=3600, description="Longest wait for one reply of the LLM, seconds."
+    )
+    llm_max_concurrent_calls: int = Field(
+        default=16, strict=True, ge=1, le=1000, description="Calls to the LLM that may run at once in this process."
+    )
+    llm_max_prompt_tokens: int = Field(
+        default=24_000,
+        strict=True,
+        ge=1000,
+        le=1_000_000,
+        description="Tokens of one prompt; longer pages are shown to the LLM in part.",
+    )
+    llm_daily_token_limit: Annotated[int, Field(strict=True, ge=0, le=_TOKENS_MAX)] | None = Field(
+        default=None,
+        description="Tokens a day that may be spent on one user; then memory goes on without the LLM until the next. "
+        "Null: no limit.",
+    )
+    llm_log: bool = Field(
+        default=False,
+        strict=True,
+        description="Whether each request to the LLM and its reply are written to the user's folder; "
+        "`memoryos-mcp llm-log` shows them.",
+    )
+    llm_replay_file: Annotated[Path | None, BeforeValidator(_folder)] = Field(
+        default=None,
+        description="Answer from this file of logged or batch replies instead of asking an LLM. "
+        "What it lacks is written beside it as a batch to be sent.",
+    )
+    max_topics: int = Field(
+        default=4, strict=True, ge=1, le=20, description="Topics at most that the LLM may find in one batch of pages."
+    )
+    profile_dimensions: Annotated[list[_Name], Field(max_length=100)] = Field(
+        default=[], description="Dimensions of the profile that are yours, beside the 90 of the catalogue."
+    )
     embedding_model_name: _Name = Field(
         default="all-MiniLM-L6-v2", description="Name of the embedding model; `all-MiniLM-L6-v2` is the bundled one."
     )
@@ -286,7 +332,7 @@ class Settings(BaseSettings):
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None
 
     @property
-    def has_llm(self) -> bool:
+    def has_llm_key(self) -> bool:
         """Whether a key is set that could be one: no placeholder, and fit for a header."""
         if self.openai_api_key is None:
             return False
@@ -302,7 +348,7 @@ class Settings(BaseSettings):
         """Return every setting in JSON's types, fit for anyone's eyes: no key, no credential in an address."""
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = os.fsencode(self.data_storage_path).decode("utf-8", "replace")
-        shown["openai_api_key"] = "set" if self.has_llm else "not set"
+        shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
         shown["openai_base_url"] = _without_credentials(self.openai_base_url)
         shown["embedding_model_kwargs"] = _masked(self.embedding_model_kwargs, depth=0)
         return shown

@@ -8,6 +8,8 @@ MemoryOSError
 │   ├── NewerStoreError        it was written by a newer version; it was left untouched
 │   └── LeaseLostError         another process does this user's background work now
 └── ModelError             the LLM or the embedder failed; pages stay queued
+    ├── ReplyFormatError       the LLM answered, but not in the asked form
+    └── BudgetSpentError       the day's tokens are spent; nothing was asked
 """
 
 
@@ -50,3 +52,11 @@ class LeaseLostError(StorageError):
 
 class ModelError(MemoryOSError):
     """A model could not be loaded or did not answer; pages stay queued."""
+
+
+class ReplyFormatError(ModelError):
+    """The LLM answered, but not in the asked form; nothing of its answer was kept."""
+
+
+class BudgetSpentError(ModelError):
+    """The tokens that may be spent in a day are spent; the LLM was not asked."""

@@ -138,7 +138,7 @@ class MemoryService:
                 "the embedding model named in embedding_model_name is not there: search goes by words alone. "
                 "Set it to all-MiniLM-L6-v2, the bundled model"
             )
-        if self.settings.has_llm:
+        if self.settings.has_llm_key:
             logger.warning("an LLM is configured, but this version organises memory without one; nothing is sent to it")
         dimension = embedder.dimension if embedder else 1
         FlatIndex(dimension)  # imports its library here, in a thread, and not with the first user

@@ -106,7 +106,7 @@ def test_the_references_config_loads_unchanged(config: ConfigWriter, tmp_path: P
     assert settings.retrieval_queue_capacity == 7
     assert settings.data_storage_path == tmp_path / "memoryos_data"
     assert settings.uses_bundled_embedder
-    assert not settings.has_llm
+    assert not settings.has_llm_key
 
 
 @pytest.mark.parametrize("kwargs", [None, {}, {"device": "cpu"}])
@@ -442,19 +442,19 @@ def test_the_zone_is_the_named_one_or_the_machines() -> None:
     ],
 )
 def test_a_placeholder_is_no_llm(key: str) -> None:
-    assert not Settings(openai_api_key=SecretStr(key)).has_llm
+    assert not Settings(openai_api_key=SecretStr(key)).has_llm_key
     assert Settings(openai_api_key=SecretStr(key)).public()["openai_api_key"] == "not set"
 
 
 @pytest.mark.parametrize("key", [SECRET, "sk-1234", "EMPTY", "ollama", "lm-studio", "a" * 64, f" {SECRET}\n"])
 def test_a_key_is_an_llm(key: str) -> None:
     settings = load_settings(None, {"openai_api_key": key})
-    assert settings.has_llm
+    assert settings.has_llm_key
     assert settings.public()["openai_api_key"] == "set"
 
 
 def test_no_key_is_no_llm_wherever_the_api_is() -> None:
-    assert not load_settings(None, {"openai_base_url": "http://localhost:11434/v1"}).has_llm
+    assert not load_settings(None, {"openai_base_url": "http://localhost:11434/v1"}).has_llm_key
 
 
 @pytest.mark.parametrize("url", ["", " ", "your-base-url", "<url>", None])
@@ -579,7 +579,7 @@ def assert_settings_or_one_line(load: Callable[[], Settings]) -> None:
         json.dumps(settings.public(), allow_nan=False, ensure_ascii=False).encode()
         assert settings.data_storage_path.is_absolute()
         assert settings.zone is None or settings.timezone
-        assert settings.has_llm in {True, False}
+        assert settings.has_llm_key in {True, False}
 
 
 @with_one_folder_for_all

@@ -1,0 +1,98 @@
+"""Chat models: one request, one reply. The protocol that the network, the log, the replay and the meter share.
+
+They wrap one another: a meter around a log around the provider's endpoint. So each can be had without the others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+
+class Purpose(StrEnum):
+    """What a call is for; tokens are counted by it."""
+
+    ORGANISE = "organise"
+    LEARN = "learn"
+    CHECK = "check"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyForm:
+    """The JSON object that a reply must be.
+
+    Attributes:
+        name: A short identifier.
+        schema: JSON schema, with ``additionalProperties`` false and every property required, as strict servers want.
+    """
+
+    name: str
+    schema: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """What is asked.
+
+    Attributes:
+        messages: A system message first; its text is equal for all calls of a purpose, so that providers can cache it.
+        form: How the reply must be; the messages need not describe it.
+    """
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    form: ReplyForm
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, as the provider counts them; estimated where it does not."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What came back, as it came.
+
+    Attributes:
+        text: The reply's text; may be empty, fenced, cut or no JSON at all.
+        is_cut: Whether the provider stopped it at a limit of tokens.
+    """
+
+    text: str
+    usage: Usage
+    is_cut: bool
+
+
+class ChatModel(Protocol):
+    """Answers chats. Safe to share between tasks."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model; kept beside what follows from its replies."""
+        ...
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to a request.
+
+        Raises:
+            ModelError: There was none within the time limit, or the endpoint refused; the text says what to do, and
+                holds no key and nothing of the messages.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections; later calls fail."""
+        ...
