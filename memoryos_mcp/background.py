@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.storage import Lease, Store
@@ -46,6 +46,7 @@ class BackgroundLoop:
         self._poll_s = poll_s
         self._clock = clock
         self._awake = asyncio.Event()
+        self._retry_at = clock()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -68,12 +69,20 @@ class BackgroundLoop:
         while True:
             pause_s = await self._try_step()
             if self.health.failed_attempts:
-                await asyncio.sleep(pause_s)  # what wakes the loop is no reason to try again sooner
+                # What wakes the loop is no reason to try again sooner, but a clock that was put back is no reason to
+                # wait longer.
+                while 0 < (rest_s := (self._retry_at - self._clock()).total_seconds()) <= pause_s:
+                    await self._wait(min(rest_s, self._poll_s))
             elif pause_s > 0:
-                # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that meets the wake-up.
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause_s):
-                        await self._awake.wait()
+                await self._wait(pause_s)
+
+    async def _wait(self, pause_s: float) -> None:
+        """Return when woken, or after the pause."""
+        # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that meets the wake-up.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._awake.wait()
+        self._awake.clear()
 
     async def _try_step(self) -> float:
         """Do one step and return the pause until the next, seconds."""
@@ -96,6 +105,7 @@ class BackgroundLoop:
         text = str(error) if isinstance(error, MemoryOSError) else f"unexpected {type(error).__name__}"
         self.health = Health(attempts, text, self._clock())
         pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
+        self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
         return pause_s
 

@@ -15,7 +15,8 @@ import anyio
 import click
 
 from memoryos_mcp import __version__
-from memoryos_mcp.config import Settings, check_data_folder, load_settings
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config_sources import check_data_folder, load_settings
 from memoryos_mcp.errors import ConfigError, MemoryOSError
 
 EXIT_FAILED, EXIT_USAGE = 1, 2
@@ -66,6 +67,20 @@ def demo() -> None:
     from memoryos_mcp.demo import run_demo
 
     anyio.run(run_demo)
+
+
+@cli.command("llm-log")
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many calls to list.")
+@click.option("--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print this call in full.")
+@click.option("--json", "as_json", is_flag=True, help="Print the lines of the log as they are.")
+@settings_options
+def llm_log(config_file: Path | None, last: int, number: int | None, as_json: bool, **flags: str | None) -> None:
+    """Show what was sent to the LLM for the configured user, and what came back."""
+    settings = _settings(config_file, flags)
+    _log_to_stderr(settings.log_level)
+    from memoryos_mcp.llm_log import show_llm_log
+
+    show_llm_log(settings, last=last, number=number, as_json=as_json)
 
 
 def main() -> None:

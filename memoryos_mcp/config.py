@@ -1,34 +1,27 @@
-"""Settings: every knob, its unit, its range and its default, read once at the door.
+"""Settings: every knob, its unit, its range and its default.
 
-A config file weighs least, then the environment (``MEMORYOS_*``), then flags. The keys of the reference keep their
-names and meaning, so that its config.json starts this server unchanged. What cannot be used is refused in one line
-that says where it stands and what would be right, and that never repeats a text: a text may be a key.
+The keys of the reference keep their names and meaning, so that its config.json starts this server unchanged.
 """
 
 import json
-import logging
 import os
 import re
-import tempfile
 import zoneinfo
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from memoryos_mcp.config_file import parse_json, read_config_file
-from memoryos_mcp.config_problems import CONTROL, config_error, kind_of, nearest_name, shown_key
+from memoryos_mcp.config_problems import CONTROL, UNSTORABLE, nearest_name
 from memoryos_mcp.errors import ConfigError
 
 ENV_PREFIX = "MEMORYOS_"
-CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
-OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "INSPECTOR"})  # names after the prefix that are no settings
 APP_NAME = "memoryos-mcp"
 LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
@@ -39,7 +32,6 @@ _YEAR_S = 365 * 86_400
 _KWARGS_DEPTH_SHOWN = 8
 _HIDDEN = "***"
 _NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
-_UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
@@ -57,12 +49,10 @@ _PLACEHOLDER_KEY = re.compile(
 _SECRET_NAME = re.compile(r"token(?!i[sz]er)|key|secret|passw|auth|credential|cookie|bearer", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"://[^/\s]*@|\b(?:sk|hf|pk)[-_]\w{6}|\bbearer\s|\bbasic\s", re.IGNORECASE)
 
-logger = logging.getLogger(__name__)
-
 
 def _storable_text(text: str) -> str:
     if "\x00" in text or _SURROGATE.search(text):
-        raise ValueError(_UNSTORABLE)
+        raise ValueError(UNSTORABLE)
     return text
 
 
@@ -73,14 +63,42 @@ def _name_text(text: str) -> str:
     return _storable_text(text)
 
 
+def _dimension(name: str) -> str:
+    """Return the name without blanks around it; one that could break the lines of a prompt is refused."""
+    if CONTROL.search(name):
+        msg = "holds a control character; write each name on one line"
+        raise ValueError(msg)
+    return _name_text(name).strip()
+
+
+def _different(names: list[str]) -> list[str]:
+    numbers: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        first = numbers.setdefault(name.casefold(), number)
+        if first != number:
+            msg = f"holds one name twice, as items {first} and {number}; keep one"
+            raise ValueError(msg)
+    return names
+
+
 def _folder(value: object) -> object:
+    """Return the absolute path, as `_path` does; a blank one is refused."""
+    if isinstance(value, str | Path) and not str(value).strip():
+        msg = "is blank; name a folder or leave it out for the platform's"
+        raise ValueError(msg)
+    return _path(value)
+
+
+def _file(value: object) -> object:
+    """Return the absolute path, as `_path` does; a blank one is None."""
+    return None if isinstance(value, str | Path) and not str(value).strip() else _path(value)
+
+
+def _path(value: object) -> object:
     """Return the absolute path, `~` expanded; what is neither text nor path is left to the type check."""
     if not isinstance(value, str | Path):
         return value
     text = str(value)
-    if not text.strip():
-        msg = "is blank; name a folder or leave it out for the platform's"
-        raise ValueError(msg)
     if CONTROL.search(text):
         msg = "holds a control character; in JSON write each backslash twice, or use /"
         raise ValueError(msg)
@@ -110,6 +128,7 @@ def _upper(value: object) -> object:
 
 
 def _lower(value: object) -> object:
+    """Return a text without blanks around it, in lower case; a blank one is None."""
     return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
@@ -157,6 +176,7 @@ def _json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | N
 
 
 _Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_name_text)]
+_Dimension = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_dimension)]
 
 
 class Settings(BaseSettings):
@@ -251,8 +271,11 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Tokens of one prompt; longer pages are shown to the LLM in part.",
     )
-    llm_daily_token_limit: Annotated[int, Field(strict=True, ge=0, le=_TOKENS_MAX)] | None = Field(
+    llm_daily_token_limit: int | None = Field(
         default=None,
+        strict=True,
+        ge=0,
+        le=_TOKENS_MAX,
         description="Tokens a day that may be spent on one user; then memory goes on without the LLM until the next. "
         "Null: no limit.",
     )
@@ -262,7 +285,7 @@ class Settings(BaseSettings):
         description="Whether each request to the LLM and its reply are written to the user's folder; "
         "`memoryos-mcp llm-log` shows them.",
     )
-    llm_replay_file: Annotated[Path | None, BeforeValidator(_folder)] = Field(
+    llm_replay_file: Annotated[Path | None, BeforeValidator(_file)] = Field(
         default=None,
         description="Answer from this file of logged or batch replies instead of asking an LLM. "
         "What it lacks is written beside it as a batch to be sent.",
@@ -270,7 +293,7 @@ class Settings(BaseSettings):
     max_topics: int = Field(
         default=4, strict=True, ge=1, le=20, description="Topics at most that the LLM may find in one batch of pages."
     )
-    profile_dimensions: Annotated[list[_Name], Field(max_length=100)] = Field(
+    profile_dimensions: Annotated[list[_Dimension], Field(max_length=100), AfterValidator(_different)] = Field(
         default=[], description="Dimensions of the profile that are yours, beside the 90 of the catalogue."
     )
     embedding_model_name: _Name = Field(
@@ -347,74 +370,25 @@ class Settings(BaseSettings):
     def public(self) -> dict[str, JsonValue]:
         """Return every setting in JSON's types, fit for anyone's eyes: no key, no credential in an address."""
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
-        shown["data_storage_path"] = os.fsencode(self.data_storage_path).decode("utf-8", "replace")
+        shown["data_storage_path"] = _path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
         shown["openai_base_url"] = _without_credentials(self.openai_base_url)
+        shown["llm_replay_file"] = None if self.llm_replay_file is None else _path_text(self.llm_replay_file)
+        shown["profile_dimensions"] = list(self.profile_dimensions)
         shown["embedding_model_kwargs"] = _masked(self.embedding_model_kwargs, depth=0)
         return shown
 
 
-def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """Return the settings of the config file, the environment over it, and the overrides over both.
-
-    Args:
-        config_file: JSON object of settings; None means the one that ``MEMORYOS_CONFIG`` names, if any.
-        overrides: Settings from flags, by name; None means not given. A text for a number is parsed.
-
-    Raises:
-        ConfigError: A setting is unknown or out of range, or the file cannot be read; one line, no value of a text.
-    """
-    path = _config_path(config_file)
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    if path is not None:
-        for name, value in read_config_file(path).items():
-            if value is not None or name not in Settings.model_fields:
-                values[name] = value
-                origins[name] = f"{path}: {shown_key(name)}"
-    for name, text in EnvSettingsSource(Settings)().items():
-        values[name] = _from_text(name, text)
-        origins[name] = f"{ENV_PREFIX}{name.upper()}"
-    for name, value in overrides.items():
-        if value is not None:
-            values[name] = _from_text(name, value)
-            origins[name] = shown_key(name)
-    if "data_storage_path" in values:
-        values["data_storage_path"] = _against(path, values["data_storage_path"])
-    _warn_of_unknown_variables(os.environ)
-    # Checked here as well as by the model, whose constructor has options of its own, like `_env_file`.
-    unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
-    try:
-        settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
-    except ValidationError as error:
-        raise config_error([*unknown, *_problems(error, origins)]) from error
-    if unknown:
-        raise config_error(unknown)
-    return settings
+def value_type(name: str) -> object:
+    """Return the type of a setting's values other than null: a plain class, or `Literal` for one of several texts."""
+    annotation = _annotation(name)
+    return get_origin(annotation) or annotation
 
 
-def check_data_folder(settings: Settings) -> None:
-    """Make the data folder, for this account only, and prove that it can be written.
-
-    Raises:
-        ConfigError: It cannot be made or written; names the folder and the fix.
-    """
-    folder = settings.data_storage_path
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder, prefix=".write-test-") as file:
-            file.write(b"memory")
-            file.flush()
-    except (FileExistsError, NotADirectoryError) as error:
-        problem = f"data_storage_path: {folder} is a file or lies under one; name a folder"
-        raise config_error([problem]) from error
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        problem = (
-            f"data_storage_path: {folder} cannot be written ({reason}); "
-            "make it writable for this account, or name another folder"
-        )
-        raise config_error([problem]) from error
+def takes_null(name: str) -> bool:
+    """Return whether null is among a setting's values. Among texts it is not: an empty one says the same."""
+    is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
+    return is_optional and value_type(name) not in (str, SecretStr)
 
 
 def describe_values(name: str) -> str:
@@ -423,18 +397,41 @@ def describe_values(name: str) -> str:
     Args:
         name: Name of a setting.
     """
-    field = Settings.model_fields[name]
-    kind = next((part for part in get_args(field.annotation) or () if part is not NoneType), field.annotation)
+    return _described(name) + (" or null" if takes_null(name) else "")
+
+
+def _described(name: str) -> str:
+    kind, limits = value_type(name), Settings.model_fields[name].metadata
     if kind in (int, float):
-        return f"{'a whole number' if kind is int else 'a number'} {_range(field.metadata)}"
-    if name == "log_level":
-        return f"one of {', '.join(get_args(field.annotation))}"
-    if name == "embedding_model_kwargs":
-        return "a JSON object or null"
+        return f"{'a whole number' if kind is int else 'a number'} {_range(limits)}"
+    if kind is list:
+        (item,) = get_args(_annotation(name))
+        return (
+            f"a JSON list of up to {_limit(limits, 'max_length')} texts{_length(get_args(item)[1].metadata)} "
+            "without control characters, no two equal but for case"
+        )
+    if kind is Literal:
+        return f"one of {', '.join(get_args(_annotation(name)))}"
     if kind is Path:
-        return "a folder's path"
-    longest = _limit(field.metadata, "max_length")
-    return f"a text of 1 to {longest:,} characters" if longest else "a text"
+        return "a file's path" if name.endswith("_file") else "a folder's path"
+    if kind is bool:
+        return "true or false"
+    if kind is dict:
+        return "a JSON object"
+    return f"a text{_length(limits)}"
+
+
+def _annotation(name: str) -> Any:
+    """Return the annotation of a setting without null."""
+    annotation = Settings.model_fields[name].annotation
+    if get_origin(annotation) not in (Union, UnionType):
+        return annotation
+    return next(part for part in get_args(annotation) if part is not NoneType)
+
+
+def _length(metadata: Iterable[object]) -> str:
+    longest = _limit(metadata, "max_length")
+    return f" of 1 to {longest:,} characters" if longest else ""
 
 
 def _limit(metadata: Iterable[object], bound: str) -> Any:
@@ -450,80 +447,8 @@ def _range(metadata: Sequence[object]) -> str:
     return f"from {at_least:,} to {at_most:,}"
 
 
-def _config_path(config_file: Path | None) -> Path | None:
-    named = config_file if config_file is not None else os.environ.get(CONFIG_FILE_VARIABLE)
-    if not named:
-        return None
-    try:
-        return Path(named).expanduser().absolute()
-    except (RuntimeError, OSError) as error:
-        problem = f"{named}: the config file's path cannot be made absolute; write the whole path"
-        raise config_error([problem]) from error
-
-
-def _from_text(name: str, value: Any) -> Any:
-    """Return a variable's or flag's text as the setting's type; what does not parse is left to the check."""
-    field = Settings.model_fields.get(name)
-    if field is None or not isinstance(value, str):
-        return value
-    try:
-        if field.annotation is float:
-            return float(value)
-        if field.annotation is int:
-            return _whole_number(value)
-        return parse_json(value) if name == "embedding_model_kwargs" else value
-    except ValueError:
-        return value
-
-
-def _whole_number(text: str) -> float:
-    """Return an int for "7" and for "1e6", and a float, which the check refuses by its value, for "7.5"."""
-    try:
-        return int(text)
-    except ValueError:
-        number = float(text)
-        return int(number) if number.is_integer() else number
-
-
-def _against(config_file: Path | None, folder: Any) -> Any:
-    """Return a relative data folder as one that starts at the config file's; anything else as it is."""
-    if config_file is None or not isinstance(folder, str | Path):
-        return folder
-    text = str(folder)
-    return folder if not text.strip() or text.startswith("~") else str(config_file.parent / text)
-
-
-def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
-    known = {name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
-    for variable in sorted(environment):
-        prefix, name = variable[: len(ENV_PREFIX)].upper(), variable[len(ENV_PREFIX) :].upper()
-        if prefix == ENV_PREFIX and name not in known:
-            close = nearest_name(name, known)
-            hint = f"; did you mean {ENV_PREFIX}{close}?" if close else ""
-            logger.warning("environment variable %s is no setting and is ignored%s", shown_key(variable), hint)
-
-
-def _unknown_key(name: str, where: str) -> str:
-    close = nearest_name(name, Settings.model_fields)
-    return f"{where} is no setting" + (f"; did you mean {close}?" if close else "")
-
-
-def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return one phrase for each setting that cannot be used, without the text of any value."""
-    found: dict[str, str] = {}
-    for problem in error.errors(include_url=False):
-        name = str(problem["loc"][0])
-        where = origins[name]
-        if problem["type"] == "value_error":
-            phrase = f"{where} {problem['ctx']['error']}"
-        elif problem["type"] == "string_unicode":
-            phrase = f"{where} {_UNSTORABLE}"
-        elif problem["type"] == "literal_error":
-            phrase = f"{where} must be {describe_values(name)}"
-        else:
-            phrase = f"{where} must be {describe_values(name)}, not {kind_of(problem['input'])}"
-        found.setdefault(name, phrase)
-    return list(found.values())
+def _path_text(path: Path) -> str:
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def _without_credentials(url: str | None) -> str | None:

@@ -8,9 +8,12 @@ from types import NoneType
 from memoryos_mcp.errors import ConfigError
 
 _SHOWN_NUMBER_MAX = 10**15
-_SHOWN_TEXT_MAX_CHARS = 100
+# Beyond these the length is what may be wrong, so it is told.
+_TEXT_MAX_CHARS = 60
+_LIST_MAX_ITEMS = 100
 _PROBLEMS_SHOWN = 3
 
+UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # A key of ours is a plain word; anything else in its place may be a secret that slipped in front of the colon.
 _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
@@ -39,7 +42,9 @@ def kind_of(value: object) -> str:
         return repr(value)
     if isinstance(value, str):
         shown = "a text" if value else "an empty text"
-        return shown if len(value) <= _SHOWN_TEXT_MAX_CHARS else f"a text of {len(value):,} characters"
+        return shown if len(value) <= _TEXT_MAX_CHARS else f"a text of {len(value):,} characters"
+    if isinstance(value, list) and len(value) > _LIST_MAX_ITEMS:
+        return f"a list of {len(value):,} items"
     kinds = {dict: "an object", list: "a list", NoneType: "null"}
     return kinds.get(type(value), type(value).__name__)
 

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation.accounts import StoredAccount
 from memoryos_mcp.consolidation.embedding import Embedding
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
@@ -18,6 +20,7 @@ from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
+from memoryos_mcp.llm.metering import Account
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval import ranking
@@ -26,7 +29,8 @@ from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.segments import Segment
-from memoryos_mcp.storage import Counts, Receipt
+from memoryos_mcp.storage import Counts, Receipt, UsageEntry
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.vectors import VectorIndex
@@ -51,14 +55,17 @@ class Parts:
     Attributes:
         embedder: None if the configured model is not there; then words answer alone.
         make_index: Makes an empty vector index.
-        analyst: Who organises and learns.
+        stand_in: Organises and learns without an LLM, or where it fails.
+        make_analyst: Makes the analyst of a user's LLM, from where its calls are counted and the user's folder; None
+            without an LLM.
         threads: Where stores do their blocking work.
         clock: Returns the present, with a zone.
     """
 
     embedder: Embedder | None
     make_index: Callable[[], VectorIndex]
-    analyst: Analyst
+    stand_in: Analyst
+    make_analyst: Callable[[Account, Path], Analyst] | None
     threads: StoreThreads
     clock: Callable[[], datetime]
 
@@ -73,6 +80,21 @@ class ProfileView:
 
 
 @dataclass(frozen=True, slots=True)
+class LlmStats:
+    """What the LLM does and costs.
+
+    Attributes:
+        name: The model.
+        today: Its calls of this day, by purpose.
+        total: Its calls of all days, by purpose.
+    """
+
+    name: str
+    today: Sequence[UsageEntry]
+    total: Sequence[UsageEntry]
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """The state of a user's memory.
 
@@ -83,6 +105,7 @@ class Stats:
         is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
         space: The embedder's identity, None without one.
         recipe: Name and version of the ranking.
+        llm: None without an LLM.
     """
 
     counts: Counts
@@ -92,12 +115,13 @@ class Stats:
     is_settled: bool
     space: str | None
     recipe: str
+    llm: "LlmStats | None"
 
 
 class MemoryEngine:
     """One user's memory. Make it with `open`, end it with `close`; safe to share between tasks."""
 
-    def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore) -> None:
+    def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore, folder: Path) -> None:
         self.user_id = user_id
         self._settings = settings
         self._parts = parts
@@ -108,16 +132,20 @@ class MemoryEngine:
         self._mirror = Mirror(store, PageIndex(store, parts.make_index))
         self._retrieving = Retrieving(store, self._mirror, parts.embedder, weights=self._heat, clock=parts.clock)
         self._lease = LeaseKeeper(store, LEASE_TTL_S)
+        self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
+        self._analyst = parts.make_analyst(self._account, folder) if parts.make_analyst else parts.stand_in
         self._organising = Organising(
             store,
-            parts.analyst,
+            self._analyst,
+            parts.stand_in,
             rule=BatchRule(settings.consolidation_batch_pages, timedelta(seconds=settings.consolidation_idle_s)),
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=parts.clock,
         )
         self._promotion = Promotion(
             store,
-            parts.analyst,
+            self._analyst,
+            parts.stand_in,
             heat_threshold=settings.mid_term_heat_threshold,
             weights=self._heat,
             capacity_segments=settings.mid_term_capacity,
@@ -132,6 +160,8 @@ class MemoryEngine:
             for name, step, pause_s in (
                 ("embedding", self._embed, poll_s),
                 ("consolidation", self._consolidate, poll_s),
+                ("redo", self._redo, poll_s),
+                ("promotion", self._promote, poll_s),
                 ("visits", self._count_visits, VISIT_POLL_S),
                 ("verification", self._verify, VERIFICATION_POLL_S),
             )
@@ -154,7 +184,7 @@ class MemoryEngine:
         )
         folder = settings.data_storage_path
         store = await SqliteStore.open(folder, user_id, options, threads=parts.threads, clock=parts.clock)
-        engine = cls(user_id, settings, parts, store)
+        engine = cls(user_id, settings, parts, store, database_file(folder, user_id).parent)
         for loop in engine._loops.values():
             loop.start()
         return engine
@@ -251,7 +281,18 @@ class MemoryEngine:
             is_settled=not await self._has_work(),
             space=embedder.identity if embedder else None,
             recipe=ranking.RECIPE,
+            llm=await self._llm_stats(),
         )
+
+    async def reconsolidate(self) -> int:
+        """Have the LLM do again all that was organised or learned without it; return how many pages wait for that.
+
+        Raises:
+            StorageError: The store could not be written.
+        """
+        waiting = await self._store.mark_degraded(self._parts.stand_in.name)
+        self._loops["redo"].wake()
+        return waiting
 
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
@@ -282,17 +323,45 @@ class MemoryEngine:
         return False
 
     async def _consolidate(self) -> bool:
-        """Organise what is due, then promote what is hot."""
-        if not await self._organising.due() and not await self._promotion.has_work():
+        """Organise what is due."""
+        if not await self._organising.due():
             return False
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
             while await self._organising.step(lease, needs_vectors=self._is_embedding_well()):
-                pass
+                self._loops["promotion"].wake()
+        self._loops["embedding"].wake()
+        return False
+
+    async def _redo(self) -> bool:
+        """Have the LLM do again what was done without it while it was out of reach."""
+        if not await self._organising.has_degraded():
+            return False
+        async with self._lease.hold() as lease:
+            if lease is None:
+                return False
+            has_more = await self._organising.redo(lease)
+        self._loops["promotion"].wake()
+        self._loops["embedding"].wake()
+        return has_more
+
+    async def _promote(self) -> bool:
+        """Read what is hot."""
+        if not await self._promotion.has_work():
+            return False
+        async with self._lease.hold() as lease:
+            if lease is None:
+                return False
             has_more = await self._promotion.step(lease)
         self._loops["embedding"].wake()
         return has_more
+
+    async def _llm_stats(self) -> LlmStats | None:
+        if self._analyst is self._parts.stand_in:
+            return None
+        today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
+        return LlmStats(name=self._analyst.name, today=today, total=total)
 
     def _is_embedding_well(self) -> bool:
         """Whether pages can be expected to get vectors; if not, they are organised by their words."""
@@ -311,7 +380,7 @@ class MemoryEngine:
             except StorageError:
                 self._visits += visits
                 raise
-            self._loops["consolidation"].wake()
+            self._loops["promotion"].wake()
         return False
 
     async def _verify(self) -> bool:

@@ -24,8 +24,8 @@ class Fact:
         about: Whom it is about.
         text: The fact in words.
         slot: What it answers if only one answer can hold at a time ("lives in"); None if it stands beside others.
-        valid_from: When it was said.
-        valid_until: When a newer fact took its place; None while it holds.
+        valid_from: Since when it holds; when it was said, if nothing else is known.
+        valid_until: When it ends, or a newer fact took its place; None if no end is known.
         evidence: Public names of the pages it rests on, oldest first.
         vector: Unit length, shape ``(dimension,)``; None while it is not embedded.
     """
@@ -45,8 +45,10 @@ class AddFact:
     """Keep a fact that is new.
 
     Attributes:
+        valid_from: Since when it holds.
         evidence: ``seq`` of the pages it was said in.
         supersedes: Numbers of the facts whose place it takes.
+        valid_until: Until when it holds, if that is known already.
     """
 
     about: About
@@ -55,6 +57,7 @@ class AddFact:
     valid_from: datetime
     evidence: tuple[int, ...]
     supersedes: tuple[int, ...] = ()
+    valid_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ message without them.
 import asyncio
 import importlib
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,12 +21,16 @@ import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
+from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.pages import utc_now
 
 if TYPE_CHECKING:
     from memoryos_mcp.embedding import Embedder
     from memoryos_mcp.engine import MemoryEngine, Parts
     from memoryos_mcp.llm import Analyst
+    from memoryos_mcp.llm.chat import ChatModel
+    from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+    from memoryos_mcp.llm.metering import Account
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +44,11 @@ class MemoryService:
         settings: Checked settings.
         clock: Returns the present, with a zone.
         embedder: Instead of the configured one.
-        analyst: Instead of the configured one.
+        chat: Instead of the configured LLM.
+        analyst: Instead of the one that asks the LLM.
+
+    Raises:
+        ConfigError: The LLM is configured, but not so that it can be asked.
     """
 
     def __init__(
@@ -47,12 +57,15 @@ class MemoryService:
         *,
         clock: Callable[[], datetime] = utc_now,
         embedder: "Embedder | None" = None,
+        chat: "ChatModel | None" = None,
         analyst: "Analyst | None" = None,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._embedder = embedder
+        self._chat = chat
         self._analyst = analyst
+        self._endpoint = endpoint_of(settings, os.environ)
         self._parts: Parts | None = None
         self._engines: OrderedDict[str, MemoryEngine] = OrderedDict()
         self._uses: dict[str, int] = {}
@@ -95,6 +108,8 @@ class MemoryService:
                 self._parts.threads.close()
                 if self._parts.embedder is not None:
                     await self._parts.embedder.aclose()
+            if self._chat is not None:
+                await self._chat.aclose()
 
     async def _borrow(self, user_id: str) -> "MemoryEngine":
         async with self._lock:
@@ -138,16 +153,53 @@ class MemoryService:
                 "the embedding model named in embedding_model_name is not there: search goes by words alone. "
                 "Set it to all-MiniLM-L6-v2, the bundled model"
             )
-        if self.settings.has_llm_key:
-            logger.warning("an LLM is configured, but this version organises memory without one; nothing is sent to it")
+        stand_in = ExtractiveAnalyst(topic_threshold=self.settings.mid_term_similarity_threshold)
         dimension = embedder.dimension if embedder else 1
         FlatIndex(dimension)  # imports its library here, in a thread, and not with the first user
         return Parts(
             embedder=embedder,
             make_index=lambda: FlatIndex(dimension),
-            analyst=self._analyst or ExtractiveAnalyst(topic_threshold=self.settings.mid_term_similarity_threshold),
+            stand_in=stand_in,
+            make_analyst=self._analyst_maker(stand_in),
             threads=StoreThreads(STORE_THREADS),
             clock=self._clock,
+        )
+
+    def _analyst_maker(self, stand_in: "ExtractiveAnalyst") -> "Callable[[Account, Path], Analyst] | None":
+        from memoryos_mcp.llm.analyst import LlmAnalyst
+        from memoryos_mcp.llm.metering import MeteredChat
+        from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
+
+        analyst, settings = self._analyst, self.settings
+        if analyst is not None:
+            return lambda account, folder: analyst  # noqa: ARG005 - it counts nothing
+        chat = self._chat = self._chat or self._configured_chat()
+        if chat is None:
+            return None
+
+        def make(account: "Account", folder: Path) -> "Analyst":
+            logged = RecordingChat(chat, folder / LOG_NAME, clock=self._clock) if settings.llm_log else chat
+            return LlmAnalyst(
+                MeteredChat(logged, account, settings.llm_daily_token_limit),
+                max_topics=settings.max_topics,
+                max_prompt_tokens=settings.llm_max_prompt_tokens,
+                dimensions=settings.profile_dimensions,
+                stand_in=stand_in,
+            )
+
+        return make
+
+    def _configured_chat(self) -> "ChatModel | None":
+        from memoryos_mcp.llm.openai_chat import OpenAIChat
+        from memoryos_mcp.llm.recording import ReplayChat
+
+        settings = self.settings
+        if settings.llm_replay_file is not None:
+            return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
+        if self._endpoint is None:
+            return None
+        return OpenAIChat(
+            self._endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=settings.llm_max_concurrent_calls
         )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.knowledge import Fact, Lessons
-from memoryos_mcp.llm import Organised, PageView
+from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.pages import Window
+from memoryos_mcp.pages import Page, Window
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Digest
+from memoryos_mcp.segments import Digest, Segment
 from memoryos_mcp.terms import stems
 
 START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
@@ -81,13 +81,21 @@ class ScriptedAnalyst:
         self._at_once = 0
         self._real = ExtractiveAnalyst()
 
-    async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
         self.organised.append([view.page.seq for view in batch])
         await self._pass()
-        return await self._real.organise(batch, before)
+        return await self._real.organise(batch, around)
 
-    async def digest(self, pages: Sequence[PageView]) -> Digest:
-        return await self._real.digest(pages)
+    async def joined_digest(
+        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
+    ) -> Digest:
+        return await self._real.joined_digest(known, topics, pages)
+
+    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[PageView]]]) -> str:
+        return await self._real.joined_summary(earlier, run, pages)
+
+    def portion(self, pages: Sequence[Page]) -> int:
+        return self._real.portion(pages)
 
     async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
         self.learned.append([view.page.seq for view in pages])

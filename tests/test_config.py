@@ -17,13 +17,17 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
-from memoryos_mcp.config import Settings, check_data_folder, describe_values, load_settings
+from memoryos_mcp.config import Settings, describe_values, value_type
+from memoryos_mcp.config_sources import check_data_folder, load_settings
 from memoryos_mcp.errors import ConfigError
 
 ROOT = Path(__file__).parent.parent
 SECRET = "sk-proj-4fQ9zT7mW2xB8kL1"  # noqa: S105  # made up; what must never be shown
 NAMES = list(Settings.model_fields)
-NUMBERS = [name for name in NAMES if Settings.model_fields[name].annotation in (int, float)]
+NUMBERS = [name for name in NAMES if value_type(name) in (int, float)]
+DIMENSIONS = (
+    "must be a JSON list of up to 100 texts of 1 to 60 characters without control characters, no two equal but for case"
+)
 REFERENCE_CONFIG = {
     "user_id": "test_user",
     "openai_api_key": "your-api-key",
@@ -148,6 +152,23 @@ def test_a_variable_names_the_config_file_unless_a_flag_does(
         ("user_id", "12345", "12345"),
         ("log_level", "debug", "DEBUG"),
         ("embedding_model_kwargs", '{"device": "cpu"}', {"device": "cpu"}),
+        ("llm_provider", "ollama", "ollama"),
+        ("llm_provider", " Llama.CPP\n", "llama.cpp"),
+        ("llm_provider", "  ", None),
+        ("llm_timeout_s", "30", 30.0),
+        ("llm_daily_token_limit", "0", 0),
+        ("llm_daily_token_limit", "2e6", 2_000_000),
+        ("llm_log", "true", True),
+        ("llm_log", " YES ", True),
+        ("llm_log", "1", True),
+        ("llm_log", "On", True),
+        ("llm_log", "False", False),
+        ("llm_log", "no", False),
+        ("llm_log", "0", False),
+        ("llm_log", "OFF", False),
+        ("llm_replay_file", " ", None),
+        ("profile_dimensions", "[]", []),
+        ("profile_dimensions", '["Tea", " Sailing at night "]', ["Tea", "Sailing at night"]),
     ],
 )
 def test_the_text_of_a_variable_or_flag_is_parsed(
@@ -158,6 +179,32 @@ def test_the_text_of_a_variable_or_flag_is_parsed(
     assert getattr(load_settings(None, {}), name) == value
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("llm_provider", "ollama"),
+        ("llm_daily_token_limit", 5),
+        ("llm_replay_file", "replies.jsonl"),
+        ("embedding_model_kwargs", {"device": "cpu"}),
+    ],
+)
+def test_the_text_null_of_a_variable_or_flag_undoes_what_the_file_says(
+    config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    path = config({name: value})
+    assert describe_values(name).endswith(" or null")
+    assert getattr(load_settings(path, {}), name) is not None
+    assert getattr(load_settings(path, {name: "null"}), name) is None
+    monkeypatch.setenv(f"MEMORYOS_{name.upper()}", " null ")
+    assert getattr(load_settings(path, {}), name) is None
+
+
+def test_a_flag_that_says_no_outweighs_a_file_that_says_yes(config: ConfigWriter) -> None:
+    path = config({"llm_log": True})
+    assert load_settings(path, {}).llm_log
+    assert not load_settings(path, {"llm_log": "off"}).llm_log
+
+
 def test_settings_are_read_only_and_made_from_their_arguments_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_USER_ID", "from the environment")
     settings = Settings(short_term_capacity=3)
@@ -166,7 +213,7 @@ def test_settings_are_read_only_and_made_from_their_arguments_alone(monkeypatch:
         settings.user_id = "other"
 
 
-# The data folder's path
+# The paths of the data folder and of the replay file
 
 
 def test_the_default_folder_is_the_platforms_and_never_the_working_directory(
@@ -201,6 +248,7 @@ def test_a_tilde_is_expanded_from_every_source(
     monkeypatch.setenv("USERPROFILE", str(home))
     assert load_settings(config({"data_storage_path": "~/memory"}), {}).data_storage_path == home / "memory"
     assert load_settings(None, {"data_storage_path": Path("~/memory")}).data_storage_path == home / "memory"
+    assert load_settings(config({"llm_replay_file": "~/replies"}), {}).llm_replay_file == home / "replies"
     monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", "~/memory")
     assert load_settings(None, {}).data_storage_path == home / "memory"
 
@@ -226,9 +274,34 @@ def test_a_relative_folder_starts_at_the_working_directory_without_a_config_file
     assert load_settings(None, {"data_storage_path": "flag"}).data_storage_path == tmp_path / "flag"
 
 
+def test_a_relative_replay_file_starts_at_the_config_files_folder_whoever_names_it(
+    config: ConfigWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = config({"llm_replay_file": "file.jsonl"})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert load_settings(path, {}).llm_replay_file == tmp_path / "file.jsonl"
+    assert load_settings(path, {"llm_replay_file": "flag.jsonl"}).llm_replay_file == tmp_path / "flag.jsonl"
+    assert load_settings(path, {"llm_replay_file": ""}).llm_replay_file is None
+    assert load_settings(None, {"llm_replay_file": "flag.jsonl"}).llm_replay_file == elsewhere / "flag.jsonl"
+    monkeypatch.setenv("MEMORYOS_LLM_REPLAY_FILE", "variable.jsonl")
+    assert load_settings(path, {}).llm_replay_file == tmp_path / "variable.jsonl"
+
+
 @pytest.mark.parametrize("path", ["", "  ", "C:\new", "a\x00b", "\ud800", "~nobody-of-this-name/x"])
 def test_a_folder_that_cannot_be_one_is_refused(config: ConfigWriter, path: str) -> None:
     assert "config.json: data_storage_path" in refusal(config({"data_storage_path": path}))
+
+
+@pytest.mark.parametrize("path", ["C:\new", "a\x00b", "\ud800", "~nobody-of-this-name/x"])
+def test_a_replay_file_that_cannot_be_one_is_refused(config: ConfigWriter, path: str) -> None:
+    assert "config.json: llm_replay_file" in refusal(config({"llm_replay_file": path}))
+
+
+@pytest.mark.parametrize("path", ["", "  ", None])
+def test_a_blank_replay_file_is_none(config: ConfigWriter, path: str | None) -> None:
+    assert load_settings(config({"llm_replay_file": path}), {}).llm_replay_file is None
 
 
 # What is refused, and how it is said
@@ -294,6 +367,35 @@ def test_an_unknown_flag_is_refused() -> None:
         ("timezone", "Europe", "is no IANA time zone"),
         ("timezone", "x" * 5000, "is no IANA time zone"),
         ("log_level", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+        ("llm_provider", "mistral", "must be one of openai, anthropic, deepseek, "),
+        ("llm_provider", 7, "llama-factory, ollama, llama.cpp or null"),
+        ("llm_timeout_s", 0, "must be a number above 0 and up to 3,600, not 0"),
+        ("llm_timeout_s", 3601.0, "must be a number above 0 and up to 3,600, not 3601.0"),
+        ("llm_max_concurrent_calls", 0, "must be a whole number from 1 to 1,000, not 0"),
+        ("llm_max_prompt_tokens", 999, "must be a whole number from 1,000 to 1,000,000, not 999"),
+        ("llm_daily_token_limit", -1, "must be a whole number from 0 to 1,000,000,000,000 or null, not -1"),
+        ("llm_daily_token_limit", 10**12 + 1, "or null, not 1,000,000,000,001"),
+        ("llm_daily_token_limit", 7.0, "or null, not 7.0"),
+        ("llm_daily_token_limit", "null", "or null, not a text"),
+        ("llm_log", 1, "must be true or false, not 1"),
+        ("llm_log", "true", "must be true or false, not a text"),
+        ("llm_log", [], "must be true or false, not a list"),
+        ("llm_replay_file", 7, "must be a file's path or null, not 7"),
+        ("data_storage_path", 7, "must be a folder's path, not 7"),
+        ("max_topics", 21, "must be a whole number from 1 to 20, not 21"),
+        ("profile_dimensions", "Tea", f"{DIMENSIONS}, not a text"),
+        ("profile_dimensions", {"Tea": 1}, f"{DIMENSIONS}, not an object"),
+        ("profile_dimensions", [f"{n}" for n in range(101)], f"{DIMENSIONS}, not a list of 101 items"),
+        ("profile_dimensions", ["Tea", 7], f"{DIMENSIONS}, not 7 (item 2)"),
+        ("profile_dimensions", ["Tea", None], f"{DIMENSIONS}, not null (item 2)"),
+        ("profile_dimensions", [""], f"{DIMENSIONS}, not an empty text (item 1)"),
+        ("profile_dimensions", ["x" * 61], f"{DIMENSIONS}, not a text of 61 characters (item 1)"),
+        ("profile_dimensions", ["Tea", " "], "is blank; give it a text or leave it out (item 2)"),
+        ("profile_dimensions", ["Tea\n# Rules"], "holds a control character; write each name on one line (item 1)"),
+        ("profile_dimensions", ["Tea\x00"], "holds a control character"),
+        ("profile_dimensions", ["Tea\u2028"], "holds a control character"),
+        ("profile_dimensions", ["\ud800"], "surrogate pair; write it in plain Unicode (item 1)"),
+        ("profile_dimensions", ["Tea", "Straße", "STRASSE "], "holds one name twice, as items 2 and 3; keep one"),
     ],
 )
 def test_a_value_out_of_range_is_refused_with_the_range(
@@ -325,6 +427,31 @@ def test_a_number_that_is_not_finite_is_refused_from_the_environment(
 def test_a_variable_that_is_no_json_object_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("MEMORYOS_EMBEDDING_MODEL_KWARGS", text)
     assert refusal().startswith("MEMORYOS_EMBEDDING_MODEL_KWARGS must be a JSON object or null, not ")
+
+
+@pytest.mark.parametrize("text", ["{", '{"Tea": 1}', "7", "null", "Tea, Sailing", '["Tea"', "[NaN]", " "])
+def test_a_variable_that_is_no_json_list_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("MEMORYOS_PROFILE_DIMENSIONS", text)
+    assert refusal().startswith(f"MEMORYOS_PROFILE_DIMENSIONS {DIMENSIONS}, not ")
+
+
+@pytest.mark.parametrize("text", ["2", "-1", "1.0", "y", "truefalse", "null", " "])
+def test_a_variable_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("MEMORYOS_LLM_LOG", text)
+    assert refusal() == "MEMORYOS_LLM_LOG must be true or false, not a text"
+
+
+@pytest.mark.parametrize("text", ["none", "NULL", "7.5", "inf", "-1", " ", "[7]"])
+def test_a_variable_that_is_neither_a_whole_number_nor_null_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("MEMORYOS_LLM_DAILY_TOKEN_LIMIT", text)
+    assert refusal().startswith("MEMORYOS_LLM_DAILY_TOKEN_LIMIT must be a whole number from 0 to 1,000,000,000,000 or ")
+
+
+def test_as_many_dimensions_as_allowed_of_the_longest_names_are_taken(config: ConfigWriter) -> None:
+    names = [f"{number:060}" for number in range(100)]
+    assert load_settings(config({"profile_dimensions": names}), {}).profile_dimensions == names
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -517,6 +644,22 @@ def test_the_public_view_names_every_setting_in_jsons_types() -> None:
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
 
 
+def test_the_public_view_shows_what_was_set_and_hands_out_no_list_of_the_settings_own(tmp_path: Path) -> None:
+    settings = Settings(
+        llm_provider="ollama",
+        llm_daily_token_limit=5,
+        llm_log=True,
+        llm_replay_file=tmp_path / "replies.jsonl",
+        profile_dimensions=["Tea"],
+    )
+    shown = settings.public()
+    assert json.loads(json.dumps(shown, allow_nan=False)) == shown
+    assert shown["llm_replay_file"] == str(tmp_path / "replies.jsonl")
+    assert (shown["llm_provider"], shown["llm_daily_token_limit"], shown["llm_log"]) == ("ollama", 5, True)
+    assert shown["profile_dimensions"] == settings.profile_dimensions
+    assert shown["profile_dimensions"] is not settings.profile_dimensions
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_refusal_repeats_a_text(config: ConfigWriter, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def assert_silent(value: object) -> None:
@@ -578,6 +721,9 @@ def assert_settings_or_one_line(load: Callable[[], Settings]) -> None:
     else:
         json.dumps(settings.public(), allow_nan=False, ensure_ascii=False).encode()
         assert settings.data_storage_path.is_absolute()
+        assert settings.llm_replay_file is None or settings.llm_replay_file.is_absolute()
+        assert len({name.casefold() for name in settings.profile_dimensions}) == len(settings.profile_dimensions)
+        assert all(name.strip() == name and len(name.splitlines()) == 1 for name in settings.profile_dimensions)
         assert settings.zone is None or settings.timezone
         assert settings.has_llm_key in {True, False}
 
@@ -634,7 +780,8 @@ def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
     folder.mkdir()
     program = (
         "import os, sys; from pathlib import Path\n"
-        "from memoryos_mcp.config import Settings, check_data_folder\n"
+        "from memoryos_mcp.config import Settings\n"
+        "from memoryos_mcp.config_sources import check_data_folder\n"
         "settings = Settings(data_storage_path=Path(sys.argv[1]))\n"
         "os.setresuid(65534, 65534, 65534) if os.geteuid() == 0 else None\n"
         "check_data_folder(settings)\n"
@@ -658,7 +805,8 @@ def test_an_unwritable_folder_is_named_with_the_fix(tmp_path: Path) -> None:
 def test_a_folder_that_takes_no_byte_is_refused(tmp_path: Path) -> None:
     program = (
         "import resource, signal, sys; from pathlib import Path\n"
-        "from memoryos_mcp.config import Settings, check_data_folder\n"
+        "from memoryos_mcp.config import Settings\n"
+        "from memoryos_mcp.config_sources import check_data_folder\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "check_data_folder(Settings(data_storage_path=Path(sys.argv[1])))\n"
@@ -702,7 +850,7 @@ def test_every_setting_is_described_with_its_unit_and_its_values(name: str) -> N
 
 def test_reading_settings_imports_nothing_heavy() -> None:
     program = (
-        "import sys, memoryos_mcp.config\n"
+        "import sys, memoryos_mcp.config_sources\n"
         "heavy = {'numpy', 'faiss', 'onnxruntime', 'tokenizers', 'apsw', 'mcp', 'rich', 'memoryos_mcp.heat'}\n"
         "raise SystemExit(str(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)\n"
     )

@@ -4,26 +4,40 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.errors import BudgetSpentError, ModelError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About
+from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import Segment
-from memoryos_mcp.storage import Lease, Store
+from memoryos_mcp.storage import Learning, Lease, Store
 
-SEGMENTS_AT_ONCE = 4
+SEGMENTS_AT_ONCE = 16
 PAGES_AT_ONCE = 200
-ATTEMPTS = 5
+COMMITS_TRIED = 5
+ATTEMPTS_BEFORE_STAND_IN = 5
 
 
 class Promotion:
-    """Reads what is hot, then archives what is beyond the capacity."""
+    """Reads what is hot, then archives what is beyond the capacity.
+
+    Args:
+        store: The user's memory.
+        analyst: Who is asked.
+        stand_in: Who reads a segment that the analyst has failed on too often; never fails.
+        heat_threshold: Heat from which a segment is read.
+        weights: The constants of heat.
+        capacity_segments: Segments kept in mid-term memory.
+        clock: Returns the present.
+    """
 
     def __init__(
         self,
         store: Store,
         analyst: Analyst,
+        stand_in: Analyst,
         *,
         heat_threshold: float,
         weights: HeatWeights,
@@ -32,15 +46,16 @@ class Promotion:
     ) -> None:
         self._store = store
         self._analyst = analyst
+        self._stand_in = stand_in
         self._threshold = heat_threshold
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
 
     async def has_work(self) -> bool:
-        """Whether a segment is hot or one too many."""
+        """Whether a segment is hot, due or one too many."""
         segments = await self._store.segments()
-        return bool(self._hot(segments)) or len(segments) > self._capacity
+        return bool(self._hot(segments)) or len(segments) > self._capacity or bool(await self._store.due_segments())
 
     async def step(self, lease: Lease) -> bool:
         """Promote every hot segment, several at once, and archive the coldest over the capacity.
@@ -51,14 +66,15 @@ class Promotion:
             Whether there may be more.
 
         Raises:
-            ModelError: The analyst had no answer; the segments stay hot.
+            ModelError: The analyst had no answer to a segment; it stays hot.
         """
         segments = await self._store.segments()
         surplus = self._surplus(segments)
-        unread = [segment for segment in surplus if segment.unanalysed_count]
-        to_read = {segment.segment: segment for segment in [*self._hot(segments), *unread]}
+        unread = [segment.segment for segment in surplus if segment.unanalysed_count]
+        hot = [segment.segment for segment in self._hot(segments)]
+        to_read = dict.fromkeys([*hot, *unread, *await self._store.due_segments()])
         slots = asyncio.Semaphore(SEGMENTS_AT_ONCE)
-        asked = [self._promote(lease, segment, slots) for segment in to_read.values()]
+        asked = [self._promote(lease, segment, slots) for segment in to_read]
         for failure in await asyncio.gather(*asked, return_exceptions=True):
             if failure is not None:
                 raise failure
@@ -83,17 +99,52 @@ class Promotion:
         now = self._clock()
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
-    async def _promote(self, lease: Lease, segment: Segment, slots: asyncio.Semaphore) -> None:
+    async def _promote(self, lease: Lease, segment: int, slots: asyncio.Semaphore) -> None:
+        """Read a segment's new pages, portion by portion."""
         async with slots:
-            for _ in range(ATTEMPTS):
-                pages = await self._store.segment_pages(segment.segment, only_unanalysed=True, limit=PAGES_AT_ONCE)
-                if not pages or await self._read(lease, segment.segment, pages):
-                    return
+            while pages := await self._store.segment_pages(segment, only_unanalysed=True, limit=PAGES_AT_ONCE):
+                portion = pages[: self._analyst.portion(pages)]
+                try:
+                    await self._read(lease, segment, portion, self._analyst)
+                except ModelError as failure:
+                    if not await self._is_given_up(lease, segment, failure):
+                        raise
+                    await self._read(lease, segment, portion, self._stand_in)
 
-    async def _read(self, lease: Lease, segment: int, pages: Sequence[Page]) -> bool:
-        """Learn from pages and commit; False if profile or knowledge changed meanwhile, so that it is asked anew."""
-        traits = await self._store.traits()
-        facts = [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
-        lessons = await self._analyst.learn(await page_views(self._store, pages), traits, facts)
-        seqs = [page.seq for page in pages]
-        return await self._store.commit_lessons(lease, segment, seqs, lessons, traits)
+    async def _is_given_up(self, lease: Lease, segment: int, failure: ModelError) -> bool:
+        """Count a failure, and return whether the stand-in reads this segment now."""
+        if isinstance(failure, BudgetSpentError):
+            return True
+        return await self._store.count_segment_attempt(lease, segment) >= ATTEMPTS_BEFORE_STAND_IN
+
+    async def _read(self, lease: Lease, segment: int, pages: Sequence[Page], reader: Analyst) -> None:
+        """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
+
+        Raises:
+            ModelError: The reader had no answer, or profile and knowledge never stood still.
+        """
+        views = await page_views(self._store, pages)
+        for _ in range(COMMITS_TRIED):
+            traits, facts = await self._store.traits(), await self._facts()
+            learned = await reader.learn(views, traits, facts)
+            for _ in range(COMMITS_TRIED):
+                traits_now = await self._store.traits()
+                lessons = reconcile(learned, traits, traits_now, await self._facts())
+                if lessons is None:
+                    break
+                learning = Learning(
+                    segment=segment,
+                    pages=[page.seq for page in pages],
+                    lessons=lessons,
+                    traits=traits_now,
+                    learner=reader.name,
+                    is_degraded=reader is not self._analyst,
+                    replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
+                )
+                if await self._store.commit_learning(lease, learning):
+                    return
+        msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
+        raise ModelError(msg)
+
+    async def _facts(self) -> list[Fact]:
+        return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

@@ -4,14 +4,14 @@ An analyst computes and nothing else: it holds no lock, writes nothing, and its 
 transaction takes it over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from memoryos_mcp.knowledge import Fact, Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Digest, Vector
+from memoryos_mcp.segments import Digest, Segment, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,47 @@ class PageView:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known around a batch.
+
+    Attributes:
+        before: The page that arrived just before the first, if there is one.
+        chain_summary: Summary of that page's chain, empty without one.
+        segments: The segments nearest to the batch, nearest first; at most a few.
+    """
+
+    before: PageView | None
+    chain_summary: str = ""
+    segments: Sequence[Segment] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Pages of a batch that carry on one another, in a row.
+
+    Attributes:
+        pages: Their ``seq``, at least one.
+        summary: What the whole chain is about: where the run carries on the page before the batch, with what was
+            before.
+    """
+
+    pages: tuple[int, ...]
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
 class Topic:
     """Pages of a batch that belong together.
 
     Attributes:
-        digest: Words for them.
+        digest: Words for them; for them and the whole segment, if one is named.
         pages: Their ``seq``, at least one.
+        segment: The known segment they belong to, one of the surroundings'; None leaves it to the score.
     """
 
     digest: Digest
     pages: tuple[int, ...]
+    segment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +76,13 @@ class Organised:
     """A batch, put in order.
 
     Attributes:
-        continues: ``seq`` of the pages that carry on what the page before them was about.
+        is_continuing: Whether the first run carries on the page before the batch.
+        runs: Every page of the batch in exactly one.
         topics: Every page of the batch in exactly one.
     """
 
-    continues: frozenset[int]
+    is_continuing: bool
+    runs: tuple[Run, ...]
     topics: tuple[Topic, ...]
 
 
@@ -61,24 +94,42 @@ class Analyst(Protocol):
         """Who it is; kept beside what it wrote."""
         ...
 
-    async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
         """Find the chains and topics of a batch.
 
         Args:
             batch: Pages in order of arrival, at least one.
-            before: The page that arrived just before the first, if there is one.
+            around: What is known around them.
 
         Raises:
             ModelError: No usable answer.
         """
         ...
 
-    async def digest(self, pages: Sequence[PageView]) -> Digest:
-        """Return words for a segment's or a chain's pages, at least one, in order of arrival.
+    async def joined_digest(
+        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
+    ) -> Digest:
+        """Return words for a segment that topics have joined; never asks a model over a network.
 
-        Raises:
-            ModelError: No usable answer.
+        Args:
+            known: The segment as it stands; None for a new one.
+            topics: What joins, at least one.
+            pages: Reads the segment's newest pages, the topics' included, in order of arrival.
         """
+        ...
+
+    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[PageView]]]) -> str:
+        """Return the summary of a chain that a run has joined; never asks a model over a network.
+
+        Args:
+            earlier: The chain's summary so far.
+            run: What joins.
+            pages: Reads the chain's newest pages, the run's included, in order of arrival.
+        """
+        ...
+
+    def portion(self, pages: Sequence[Page]) -> int:
+        """Return how many of the first pages it can read at once, at least one."""
         ...
 
     async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:

@@ -40,8 +40,7 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
         text = head[: max(head.rfind("\n"), head.rfind(". "), head.rfind("。")) + 1] or head
     if "`" in text or "~" in text:
         text = _FENCE.sub("\n", text)
-    if "<" in text:
-        text = _RECALLED.sub("\n", text)
+    text = without_recalled(text)
     lines: list[tuple[str, bool]] = []
     is_open = False
     for raw in text.splitlines():
@@ -57,6 +56,11 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
             lines.append((line[mark.end() :] if mark else line, mark is not None))
         is_open = _ENDS_SENTENCE.search(line) is None
     return lines
+
+
+def without_recalled(text: str) -> str:
+    """Return the text without the recalled memories that were pasted into it."""
+    return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:

@@ -83,6 +83,7 @@ class Counts:
     pages: int
     short_term: int
     backlog: int
+    degraded: int
     mid_term: int
     unembedded: int
     segments: int
@@ -170,6 +171,68 @@ class SegmentPlan:
     digest: Digest
     vector: Vector | None
     summariser: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """Pages to be filed, all that follows from one batch.
+
+    Attributes:
+        chains: Every page of the batch in exactly one.
+        segments: Every page of the batch in exactly one.
+        organiser: Who found them.
+        is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
+        is_redo: Whether the pages are filed already and leave their chains and segments for these.
+    """
+
+    chains: Sequence[ChainPlan]
+    segments: Sequence[SegmentPlan]
+    organiser: str
+    is_degraded: bool = False
+    is_redo: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """What was learned from some of a segment's pages.
+
+    Attributes:
+        segment: Its visits and interaction length return to 0.
+        pages: ``seq`` of the pages that were read.
+        lessons: What they teach.
+        traits: The profile that the lessons were computed from.
+        learner: Who read them.
+        is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
+        replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
+            keeps all.
+    """
+
+    segment: int
+    pages: Sequence[int]
+    lessons: Lessons
+    traits: Sequence[Trait]
+    learner: str
+    is_degraded: bool = False
+    replaces: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEntry:
+    """What calls of an LLM cost on one day.
+
+    Attributes:
+        day: The date in the user's zone, ``YYYY-MM-DD``.
+        purpose: What the calls were for.
+        calls: How many, the failed ones included.
+        failed_calls: How many brought no reply.
+    """
+
+    day: str
+    purpose: str
+    calls: int
+    failed_calls: int
+    prompt_tokens: int
+    completion_tokens: int
 
 
 class Store(Protocol):
@@ -285,6 +348,42 @@ class Store(Protocol):
         """Return the oldest pages that wait for consolidation."""
         ...
 
+    async def degraded(self, organiser: str, limit: int) -> list[Page]:
+        """Return the oldest pages that ``organiser`` filed in place of an LLM."""
+        ...
+
+    async def chain_summary(self, chain: int) -> str:
+        """Return a chain's summary, empty if there is no such chain."""
+        ...
+
+    async def due_segments(self) -> list[int]:
+        """Return the segments to be read whatever their heat, because what they taught is to be learned anew."""
+        ...
+
+    async def count_page_attempt(self, lease: Lease, pages: Sequence[int]) -> int:
+        """Note that organising pages failed, and return how often it has for the most unlucky of them."""
+        ...
+
+    async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
+        """Note that learning from a segment failed, and return how often it has since it last succeeded."""
+        ...
+
+    async def learn_again(self, lease: Lease, organiser: str) -> bool:
+        """Make degraded pages that ``organiser`` did not file unread again; return whether there were any."""
+        ...
+
+    async def mark_degraded(self, worker: str) -> int:
+        """Have everything that ``worker`` organised or learned done again; return how many pages wait for that."""
+        ...
+
+    async def add_usage(self, entry: UsageEntry) -> None:
+        """Add to what calls of an LLM cost."""
+        ...
+
+    async def usage(self, day: str | None) -> list[UsageEntry]:
+        """Return what calls cost, by purpose: of one day, or of all days together (then ``day`` is empty)."""
+        ...
+
     async def page_before(self, seq: int) -> Page | None:
         """Return the page that arrived just before ``seq``."""
         ...
@@ -297,27 +396,18 @@ class Store(Protocol):
         """Return a chain's newest pages, at most ``limit``, in order of arrival."""
         ...
 
-    async def commit_consolidation(
-        self, lease: Lease, chains: Sequence[ChainPlan], segments: Sequence[SegmentPlan]
-    ) -> bool:
-        """File backlog pages under chains and segments, in one transaction.
+    async def commit_filing(self, lease: Lease, filing: Filing) -> bool:
+        """File pages under chains and segments, in one transaction.
+
+        A redo takes them out of their old ones first; a chain or segment that is left without a page goes.
 
         Returns:
-            False, with nothing written, if one of the pages is no longer in the backlog.
+            False, with nothing written, if a page is not where it was: in the backlog, or for a redo, degraded.
         """
         ...
 
-    async def commit_lessons(
-        self, lease: Lease, segment: int, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait]
-    ) -> bool:
-        """Take over what a segment's pages teach and mark them analysed, in one transaction.
-
-        Args:
-            lease: The right to do so.
-            segment: Its visits and interaction length return to 0.
-            pages: ``seq`` of the pages that were read.
-            lessons: What they teach.
-            traits: The profile that the lessons were computed from.
+    async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
+        """Take over what pages teach and mark them analysed, in one transaction.
 
         Returns:
             False, with nothing written, if profile or knowledge changed under the computation.

@@ -135,7 +135,37 @@ CREATE TABLE changes (
 ) STRICT;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# Who organised a page and who learned from it, and which of that the stand-in did while the LLM was out of reach; how
+# often the LLM has failed; what its calls cost.
+_LLM = """
+ALTER TABLE pages ADD COLUMN organised_by TEXT;
+ALTER TABLE pages ADD COLUMN learned_by TEXT;
+ALTER TABLE pages ADD COLUMN is_degraded INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pages ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+UPDATE pages SET organised_by = 'extractive' WHERE tier = 'mid_term';
+UPDATE pages SET learned_by = 'extractive' WHERE is_analysed = 1;
+CREATE INDEX pages_degraded ON pages (seq) WHERE is_degraded = 1;
+
+ALTER TABLE segments ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE segments ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE traits ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
+ALTER TABLE facts ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
+CREATE INDEX fact_evidence_pages ON fact_evidence (seq);
+CREATE INDEX trait_evidence_pages ON trait_evidence (seq);
+
+CREATE TABLE llm_usage (
+    day TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    failed_calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, purpose)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _LLM)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

@@ -11,25 +11,31 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.knowledge import About, Fact, Lessons
+from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, Turn, Window, new_page_id
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
-    ChainPlan,
     Changes,
     Counts,
+    Filing,
     FoundPage,
+    Learning,
     Lease,
     Outlines,
     PageVectors,
     Receipt,
-    SegmentPlan,
+    UsageEntry,
     WordHit,
-    derived,
+    leases,
     lexical,
+    longterm,
+    midterm,
+    usage,
+    vector_rows,
 )
 from memoryos_mcp.storage.database import Database
+from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.rows import (
     FACT_COLUMNS,
@@ -150,6 +156,9 @@ class SqliteStore:
     async def backlog(self, limit: int) -> list[Page]:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
+    async def degraded(self, organiser: str, limit: int) -> list[Page]:
+        return await self._pages("WHERE is_degraded = 1 AND organised_by = ? ORDER BY seq LIMIT ?", organiser, limit)
+
     async def page_before(self, seq: int) -> Page | None:
         found = await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
         return found[0] if found else None
@@ -177,22 +186,30 @@ class SqliteStore:
         sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
         return [to_segment(row) for row in await self._rows(sql, self._space)]
 
+    async def due_segments(self) -> list[int]:
+        return [row[0] for row in await self._rows("SELECT segment FROM segments WHERE is_due = 1 ORDER BY segment")]
+
+    async def chain_summary(self, chain: int) -> str:
+        rows = await self._rows("SELECT summary FROM chains WHERE chain = ?", chain)
+        return str(rows[0][0]) if rows else ""
+
     async def traits(self) -> list[Trait]:
-        return await self._database.read(derived.traits)
+        return await self._database.read(longterm.read_traits)
 
     async def facts(self, about: About) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            "WHERE about = ?2 AND assistant_id = ?3 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact"
+            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact"
         )
-        return [to_fact(row) for row in await self._rows(sql, self._space, about, self._owner(about))]
+        now_us = to_us(self._clock())
+        return [to_fact(row) for row in await self._rows(sql, self._space, about, self._owner(about), now_us)]
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            "WHERE coalesce(space, 0) < ?1 AND valid_until_us IS NULL AND is_archived = 0 ORDER BY fact LIMIT ?2"
+            f"WHERE coalesce(space, 0) < ?1 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact LIMIT ?"
         )
-        return [to_fact(row) for row in await self._rows(sql, self._space, limit)]
+        return [to_fact(row) for row in await self._rows(sql, self._space, to_us(self._clock()), limit)]
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:
         sql = (
@@ -202,12 +219,13 @@ class SqliteStore:
         return [to_segment(row) for row in await self._rows(sql, self._space, limit)]
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        await self._database.write(lambda connection: derived.add_visits(connection, visits, to_us(at)))
+        await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
 
     # Counts, changes, vectors --------------------------------------------------------------------------------------
 
     async def counts(self) -> Counts:
-        return await self._database.read(lambda connection: _counts(connection, self._space, self._options))
+        now_us = to_us(self._clock())
+        return await self._database.read(lambda connection: _counts(connection, self._space, self._options, now_us))
 
     async def position(self) -> int:
         rows = await self._rows("SELECT coalesce(max(change), 0) FROM changes")
@@ -246,47 +264,61 @@ class SqliteStore:
 
     async def take_lease(self, ttl_s: float) -> Lease | None:
         def change(connection: apsw.Connection) -> Lease | None:
-            return derived.take_lease(connection, self._holder, to_us(self._clock()), int(ttl_s * 1e6))
+            return leases.take_lease(connection, self._holder, to_us(self._clock()), int(ttl_s * 1e6))
 
         return await self._database.write(change)
 
     async def release_lease(self, lease: Lease) -> None:
-        await self._database.write(lambda connection: derived.release_lease(connection, self._holder, lease))
+        await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
 
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
-        await self._derive(lease, lambda connection: derived.set_page_vectors(connection, self._space, windows))
+        await self._derive(lease, lambda connection: vector_rows.set_page_vectors(connection, self._space, windows))
 
     async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        await self._derive(lease, lambda connection: derived.set_fact_vectors(connection, self._space, vectors))
+        await self._derive(lease, lambda connection: vector_rows.set_fact_vectors(connection, self._space, vectors))
 
     async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        await self._derive(lease, lambda connection: derived.set_segment_vectors(connection, self._space, vectors))
+        await self._derive(lease, lambda connection: vector_rows.set_segment_vectors(connection, self._space, vectors))
 
-    async def commit_consolidation(
-        self, lease: Lease, chains: Sequence[ChainPlan], segments: Sequence[SegmentPlan]
-    ) -> bool:
+    async def commit_filing(self, lease: Lease, filing: Filing) -> bool:
+        now_us = to_us(self._clock())
+        return await self._derive(lease, lambda writer: midterm.file_pages(writer, self._space, filing, now_us))
+
+    async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
         def change(connection: apsw.Connection) -> bool:
-            return derived.consolidate(connection, self._space, chains, segments, to_us(self._clock()))
-
-        return await self._derive(lease, change)
-
-    async def commit_lessons(
-        self, lease: Lease, segment: int, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait]
-    ) -> bool:
-        def change(connection: apsw.Connection) -> bool:
-            if not derived.is_current(connection, lessons, traits, self._owner):
+            now_us, lessons = to_us(self._clock()), learning.lessons
+            if not longterm.is_current(connection, lessons, learning.traits, self._owner, now_us):
                 return False
-            now_us = to_us(self._clock())
-            derived.set_traits(connection, lessons.traits, now_us)
-            derived.change_knowledge(connection, lessons.knowledge, self._owner, now_us)
-            derived.archive_facts(connection, self._options.knowledge_capacity)
-            derived.mark_analysed(connection, segment, pages)
+            longterm.set_traits(connection, lessons.traits, learning.learner, now_us)
+            longterm.change_knowledge(connection, lessons.knowledge, self._owner, learning.learner, now_us)
+            midterm.mark_analysed(connection, learning)
+            if learning.replaces is not None:
+                longterm.drop_replaced(connection, learning.pages, learning.replaces, now_us)
+            longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
             return True
 
         return await self._derive(lease, change)
 
+    async def count_page_attempt(self, lease: Lease, pages: Sequence[int]) -> int:
+        return await self._derive(lease, lambda connection: midterm.count_page_attempt(connection, pages))
+
+    async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
+        return await self._derive(lease, lambda connection: midterm.count_segment_attempt(connection, segment))
+
+    async def learn_again(self, lease: Lease, organiser: str) -> bool:
+        return await self._derive(lease, lambda connection: midterm.learn_again(connection, organiser))
+
+    async def mark_degraded(self, worker: str) -> int:
+        return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
+
+    async def add_usage(self, entry: UsageEntry) -> None:
+        await self._database.write(lambda connection: usage.add(connection, entry))
+
+    async def usage(self, day: str | None) -> list[UsageEntry]:
+        return await self._database.read(lambda connection: usage.of_day(connection, day))
+
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
-        await self._derive(lease, lambda connection: derived.archive_segments(connection, segments))
+        await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
 
     # Helpers -------------------------------------------------------------------------------------------------------
 
@@ -298,7 +330,7 @@ class SqliteStore:
         now_us = to_us(self._clock())
 
         def checked(connection: apsw.Connection) -> T:
-            derived.check_lease(connection, self._holder, lease, now_us)
+            leases.check_lease(connection, self._holder, lease, now_us)
             return change(connection)
 
         return await self._database.write(checked)
@@ -386,11 +418,11 @@ def _overflow(connection: apsw.Connection, capacity: int) -> None:
     )
 
 
-def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> Counts:
+def _counts(connection: apsw.Connection, space: int, options: StoreOptions, now_us: int) -> Counts:
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
 
-    in_force = "SELECT count(*) FROM facts WHERE about = ? AND valid_until_us IS NULL AND is_archived = 0"
+    in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
     pages = number("SELECT count(*) FROM pages")
     short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
     backlog = number("SELECT count(*) FROM pages WHERE tier = 'backlog'")
@@ -399,15 +431,16 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions) -> C
         pages=pages,
         short_term=short_term,
         backlog=backlog,
+        degraded=number("SELECT count(*) FROM pages WHERE is_degraded = 1"),
         mid_term=pages - short_term - backlog,
         unembedded=number("SELECT count(*) FROM pages WHERE space < ?", space) if space else pages,
         segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
         archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
         chains=number("SELECT count(*) FROM chains"),
         traits=number("SELECT count(*) FROM traits"),
-        user_facts=number(in_force, About.USER),
-        assistant_facts=number(in_force + " AND assistant_id = ?", About.ASSISTANT, options.assistant_id),
-        superseded_facts=number("SELECT count(*) FROM facts WHERE valid_until_us IS NOT NULL"),
+        user_facts=number(in_force, now_us, About.USER),
+        assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, options.assistant_id),
+        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
         oldest_backlog_at=None if oldest is None else from_us(oldest),
     )
 

@@ -5,20 +5,20 @@ finds, but it costs milliseconds, works without vectors, and each of its sentenc
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
 from memoryos_mcp.knowledge import Fact, Lessons
-from memoryos_mcp.llm import Organised, PageView, Topic
+from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.statements import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Digest, Vector, mean_vector, segment_match
+from memoryos_mcp.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.terms import stems, words
 
 TOPIC_THRESHOLD = 0.6
@@ -70,18 +70,39 @@ class ExtractiveAnalyst:
         """Who it is; kept beside what it wrote."""
         return "extractive"
 
-    async def organise(self, batch: Sequence[PageView], before: PageView | None) -> Organised:
+    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
         """Find the chains and topics of a batch; never fails. See ``Analyst.organise``."""
-        work = partial(organise, batch, before, topic_threshold=self._topic_threshold)
+        work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
-    async def digest(self, pages: Sequence[PageView]) -> Digest:
+    async def joined_digest(
+        self,
+        known: Segment | None,  # noqa: ARG002 - what it quotes stands in the pages
+        topics: Sequence[Topic],  # noqa: ARG002
+        pages: Callable[[], Awaitable[Sequence[PageView]]],
+    ) -> Digest:
         """Return the leading keywords and one to three sentences of the pages, verbatim; never fails."""
-        return await to_thread.run_sync(make_digest, [view.page for view in pages], limiter=self._limiter)
+        return await self._digest(await pages())
+
+    async def joined_summary(
+        self,
+        earlier: str,
+        run: Run,
+        pages: Callable[[], Awaitable[Sequence[PageView]]],
+    ) -> str:
+        """Return one to three sentences of the pages, verbatim; never fails."""
+        return (await self._digest(await pages())).summary if earlier else run.summary
+
+    def portion(self, pages: Sequence[Page]) -> int:
+        """Return the number of the pages: all can be read at once."""
+        return len(pages)
 
     async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
         """Return what the user said of themselves, verbatim, and how often they spoke of what; never fails."""
         return await to_thread.run_sync(learn, [view.page for view in pages], traits, facts, limiter=self._limiter)
+
+    async def _digest(self, pages: Sequence[PageView]) -> Digest:
+        return await to_thread.run_sync(make_digest, [view.page for view in pages], limiter=self._limiter)
 
 
 def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
@@ -136,7 +157,8 @@ def organise(
         home[number] = group
     _merge(groups, batch, said, topic_threshold)
     return Organised(
-        continues=frozenset(view.page.seq for view, is_next in zip(batch, continues, strict=True) if is_next),
+        is_continuing=continues[0],
+        runs=_runs(batch, continues),
         topics=tuple(_topic(group, batch, said) for group in groups),
     )
 
@@ -185,6 +207,16 @@ def _merge(groups: list[_Group], batch: Sequence[PageView], said: Sequence[Spoke
             continue
         _fill(group, sorted(group.members + others[best].members), batch, said)
         groups.remove(others[best])
+
+
+def _runs(batch: Sequence[PageView], continues: Sequence[bool]) -> tuple[Run, ...]:
+    runs: list[list[Page]] = []
+    for view, is_next in zip(batch, continues, strict=True):
+        if runs and is_next:
+            runs[-1].append(view.page)
+        else:
+            runs.append([view.page])
+    return tuple(Run(pages=tuple(page.seq for page in run), summary=make_digest(run).summary) for run in runs)
 
 
 def _topic(group: _Group, batch: Sequence[PageView], said: Sequence[Spoken]) -> Topic:

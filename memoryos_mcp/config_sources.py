@@ -1,0 +1,180 @@
+"""Settings read once, at the door: from the config file, the environment and flags.
+
+The file weighs least, then the environment (``MEMORYOS_*``), then flags. What cannot be used is refused in one line
+that says where it stands and what would be right, and that never repeats a text: a text may be a key.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import EnvSettingsSource
+
+from memoryos_mcp.config import ENV_PREFIX, Settings, describe_values, takes_null, value_type
+from memoryos_mcp.config_file import parse_json, read_config_file
+from memoryos_mcp.config_problems import UNSTORABLE, config_error, kind_of, nearest_name, shown_key
+
+CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
+OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "INSPECTOR"})  # names after the prefix that are no settings
+
+_PATHS = frozenset(name for name in Settings.model_fields if value_type(name) is Path)
+_TRUE_TEXTS = frozenset({"true", "1", "yes", "on"})
+_FALSE_TEXTS = frozenset({"false", "0", "no", "off"})
+
+logger = logging.getLogger(__name__)
+
+
+def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
+    """Return the settings of the config file, the environment over it, and the overrides over both.
+
+    Args:
+        config_file: JSON object of settings; None means the one that ``MEMORYOS_CONFIG`` names, if any.
+        overrides: Settings from flags, by name; None means not given. A text is parsed as the setting's type.
+
+    Raises:
+        ConfigError: A setting is unknown or out of range, or the file cannot be read; one line, no value of a text.
+    """
+    path = _config_path(config_file)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    if path is not None:
+        for name, value in read_config_file(path).items():
+            if value is not None or name not in Settings.model_fields:
+                values[name] = value
+                origins[name] = f"{path}: {shown_key(name)}"
+    for name, text in EnvSettingsSource(Settings)().items():
+        values[name] = _from_text(name, text)
+        origins[name] = f"{ENV_PREFIX}{name.upper()}"
+    for name, value in overrides.items():
+        if value is not None:
+            values[name] = _from_text(name, value)
+            origins[name] = shown_key(name)
+    for name in values.keys() & _PATHS:
+        values[name] = _against(path, values[name])
+    _warn_of_unknown_variables(os.environ)
+    # Checked here as well as by the model, whose constructor has options of its own, like `_env_file`.
+    unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
+    try:
+        settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
+    except ValidationError as error:
+        raise config_error([*unknown, *_problems(error, origins)]) from error
+    if unknown:
+        raise config_error(unknown)
+    return settings
+
+
+def check_data_folder(settings: Settings) -> None:
+    """Make the data folder, for this account only, and prove that it can be written.
+
+    Raises:
+        ConfigError: It cannot be made or written; names the folder and the fix.
+    """
+    folder = settings.data_storage_path
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder, prefix=".write-test-") as file:
+            file.write(b"memory")
+            file.flush()
+    except (FileExistsError, NotADirectoryError) as error:
+        problem = f"data_storage_path: {folder} is a file or lies under one; name a folder"
+        raise config_error([problem]) from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        problem = (
+            f"data_storage_path: {folder} cannot be written ({reason}); "
+            "make it writable for this account, or name another folder"
+        )
+        raise config_error([problem]) from error
+
+
+def _config_path(config_file: Path | None) -> Path | None:
+    named = config_file if config_file is not None else os.environ.get(CONFIG_FILE_VARIABLE)
+    if not named:
+        return None
+    try:
+        return Path(named).expanduser().absolute()
+    except (RuntimeError, OSError) as error:
+        problem = f"{named}: the config file's path cannot be made absolute; write the whole path"
+        raise config_error([problem]) from error
+
+
+def _from_text(name: str, value: Any) -> Any:
+    """Return a variable's or flag's text as the setting's type; what does not parse is left to the check."""
+    if name not in Settings.model_fields or not isinstance(value, str):
+        return value
+    if takes_null(name) and value.strip() == "null":
+        return None
+    try:
+        return _parsed(value, value_type(name))
+    except ValueError:
+        return value
+
+
+def _parsed(text: str, kind: object) -> Any:
+    if kind is float:
+        return float(text)
+    if kind is int:
+        return _whole_number(text)
+    if kind is bool:
+        folded = text.strip().lower()
+        return folded in _TRUE_TEXTS if folded in _TRUE_TEXTS | _FALSE_TEXTS else text
+    return parse_json(text) if kind in (list, dict) else text
+
+
+def _whole_number(text: str) -> float:
+    """Return an int for "7" and for "1e6", and a float, which the check refuses by its value, for "7.5"."""
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        return int(number) if number.is_integer() else number
+
+
+def _against(config_file: Path | None, path: Any) -> Any:
+    """Return a relative path as one that starts at the config file's folder; anything else as it is."""
+    if config_file is None or not isinstance(path, str | Path):
+        return path
+    text = str(path)
+    return path if not text.strip() or text.startswith("~") else str(config_file.parent / text)
+
+
+def _warn_of_unknown_variables(environment: Mapping[str, str]) -> None:
+    known = {name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    for variable in sorted(environment):
+        prefix, name = variable[: len(ENV_PREFIX)].upper(), variable[len(ENV_PREFIX) :].upper()
+        if prefix == ENV_PREFIX and name not in known:
+            close = nearest_name(name, known)
+            hint = f"; did you mean {ENV_PREFIX}{close}?" if close else ""
+            logger.warning("environment variable %s is no setting and is ignored%s", shown_key(variable), hint)
+
+
+def _unknown_key(name: str, where: str) -> str:
+    close = nearest_name(name, Settings.model_fields)
+    return f"{where} is no setting" + (f"; did you mean {close}?" if close else "")
+
+
+def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
+    """Return one phrase for each setting that cannot be used, without the text of any value."""
+    found: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        name, *inner = problem["loc"]
+        phrase = f"{origins[str(name)]} {_problem(str(name), problem)}"
+        if value_type(str(name)) is list and inner:
+            phrase += f" (item {int(inner[0]) + 1})"
+        found.setdefault(str(name), phrase)
+    return list(found.values())
+
+
+def _problem(name: str, problem: ErrorDetails) -> str:
+    if problem["type"] == "value_error":
+        return str(problem["ctx"]["error"])
+    if problem["type"] == "string_unicode":
+        return UNSTORABLE
+    if problem["type"] == "literal_error":
+        return f"must be {describe_values(name)}"
+    return f"must be {describe_values(name)}, not {kind_of(problem['input'])}"

@@ -1,0 +1,43 @@
+"""The account of an LLM's costs in a user's own file, so that it holds across restarts and processes."""
+
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+
+from memoryos_mcp.llm.chat import Purpose, Usage
+from memoryos_mcp.storage import Store, UsageEntry
+
+
+class StoredAccount:
+    """Implements ``metering.Account`` on a store; a day is one of the user's zone.
+
+    Args:
+        store: The user's memory.
+        zone: Of the user; None means this machine's.
+        clock: Returns the present.
+    """
+
+    def __init__(self, store: Store, *, zone: tzinfo | None, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._zone = zone
+        self._clock = clock
+
+    @property
+    def today(self) -> str:
+        """The date, ``YYYY-MM-DD``."""
+        return self._clock().astimezone(self._zone).date().isoformat()
+
+    async def spent_today(self) -> int:
+        """Return the tokens of today's calls, of prompts and replies together."""
+        return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
+
+    async def book(self, purpose: Purpose, usage: Usage | None) -> None:
+        """Add a call; without usage it brought no reply."""
+        entry = UsageEntry(
+            day=self.today,
+            purpose=purpose,
+            calls=1,
+            failed_calls=usage is None,
+            prompt_tokens=usage.prompt_tokens if usage else 0,
+            completion_tokens=usage.completion_tokens if usage else 0,
+        )
+        await self._store.add_usage(entry)

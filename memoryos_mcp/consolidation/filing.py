@@ -1,0 +1,188 @@
+"""Filing: from an analyst's answer to the plan of one transaction. No model is asked here, only the store read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Topic
+from memoryos_mcp.segments import Digest, Segment, Vector, mean_vector, segment_match
+from memoryos_mcp.storage import ChainPlan, Filing, SegmentPlan, Store
+from memoryos_mcp.terms import stem, stems
+
+# A digest follows all pages of a chain or segment, but reads no more than its newest.
+DIGEST_PAGES = 60
+# Segments that an analyst is shown, and the share of the threshold from which one is near enough to be shown.
+NEAREST_SEGMENTS = 5
+NEAR_SHARE = 0.5
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A segment in the making: the topics of a batch that go to the same place."""
+
+    known: Segment | None
+    keywords: frozenset[str]
+    vector: Vector | None
+    topics: list[Topic] = field(default_factory=list)
+
+
+class FilingPlanner:
+    """Plans where the pages of one batch go.
+
+    Args:
+        store: The user's memory.
+        analyst: Who gave the answer.
+        stand_in: Name of the stand-in, whose words never replace another's.
+        threshold: Least match of a topic with the segment it joins, 0 to 2.
+    """
+
+    def __init__(self, store: Store, analyst: Analyst, stand_in: str, threshold: float) -> None:
+        self._store = store
+        self._analyst = analyst
+        self._stand_in = stand_in
+        self._threshold = threshold
+
+    async def plan(
+        self, batch: Sequence[PageView], organised: Organised, *, is_degraded: bool, is_redo: bool
+    ) -> Filing:
+        """Return the plan that files a batch as its answer says.
+
+        Args:
+            batch: The pages that were asked about.
+            organised: The answer, with every page of the batch once.
+            is_degraded: Whether the stand-in answered for an analyst that failed.
+            is_redo: Whether the pages are filed already.
+        """
+        views = {view.page.seq: view for view in batch}
+        return Filing(
+            chains=await self._chains(views, organised),
+            segments=await self._segments(views, organised.topics),
+            organiser=self._analyst.name,
+            is_degraded=is_degraded,
+            is_redo=is_redo,
+        )
+
+    async def _chains(self, views: dict[int, PageView], organised: Organised) -> list[ChainPlan]:
+        """Plan the runs; the first may carry on the chain of the page before it."""
+        first, *others = organised.runs
+        carried: int | None = None
+        if organised.is_continuing:
+            before = await self._store.page_before(first.pages[0])
+            carried = before.chain if before else None
+        plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
+        if carried is None:
+            return [ChainPlan(chain=None, pages=first.pages, summary=first.summary), *plans]
+        summary = await self._carried_summary(views, carried, first)
+        return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
+
+    async def _carried_summary(self, views: dict[int, PageView], chain: int, run: Run) -> str:
+        async def pages() -> Sequence[PageView]:
+            earlier = await page_views(self._store, await self._store.chain_pages(chain, DIGEST_PAGES))
+            return _newest(earlier, [views[seq] for seq in run.pages])
+
+        return await self._analyst.joined_summary(await self._store.chain_summary(chain), run, pages)
+
+    async def _segments(self, views: dict[int, PageView], topics: Sequence[Topic]) -> list[SegmentPlan]:
+        """Plan each topic into the segment it names or fits best, or into a new one."""
+        drafts = [
+            _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
+            for segment in await self._store.segments()
+        ]
+        for topic in topics:
+            vectors = [vector for seq in topic.pages if (vector := views[seq].vector) is not None]
+            vector, keywords = mean_vector(vectors), _stems(topic.digest.keywords)
+            draft = _named(drafts, topic) or self._best(drafts, vector, keywords)
+            if draft is None:
+                draft = _Draft(known=None, keywords=keywords, vector=vector)
+                drafts.append(draft)
+            draft.topics.append(topic)
+        return [await self._segment(draft, views) for draft in drafts if draft.topics]
+
+    def _best(self, drafts: Sequence[_Draft], vector: Vector | None, keywords: frozenset[str]) -> _Draft | None:
+        scored = [(segment_match(draft.vector, draft.keywords, vector, keywords), draft) for draft in drafts]
+        score, draft = max(scored, key=lambda pair: pair[0], default=(0.0, None))
+        return draft if score >= self._threshold else None
+
+    async def _segment(self, draft: _Draft, views: dict[int, PageView]) -> SegmentPlan:
+        known = draft.known
+        new = sorted((views[seq] for topic in draft.topics for seq in topic.pages), key=lambda view: view.page.seq)
+        earlier: list[PageView] | None = None
+
+        async def pages() -> Sequence[PageView]:
+            nonlocal earlier
+            if earlier is None:
+                earlier = await self._segment_pages(known)
+            return _newest(earlier, new)
+
+        keeps_words = (
+            known is not None and self._analyst.name == self._stand_in and known.summariser != self._analyst.name
+        )
+        if known is not None and keeps_words:
+            digest, summariser = Digest(keywords=known.keywords, summary=known.summary), known.summariser
+        else:
+            digest, summariser = await self._analyst.joined_digest(known, draft.topics, pages), self._analyst.name
+        is_without_vector = known is not None and known.vector is None
+        return SegmentPlan(
+            segment=known.segment if known else None,
+            pages=tuple(view.page.seq for view in new),
+            digest=digest,
+            vector=_joined_vector(known, await pages() if is_without_vector else new, new),
+            summariser=summariser,
+        )
+
+    async def _segment_pages(self, known: Segment | None) -> list[PageView]:
+        if known is None:
+            return []
+        pages = await self._store.segment_pages(known.segment, only_unanalysed=False, limit=DIGEST_PAGES)
+        return await page_views(self._store, pages)
+
+
+def nearest_segments(segments: Sequence[Segment], batch: Sequence[PageView], threshold: float) -> list[Segment]:
+    """Return the segments that some page of a batch comes near to, nearest first, at most `NEAREST_SEGMENTS`.
+
+    Args:
+        segments: Those that could be.
+        batch: Pages, with or without vectors.
+        threshold: Match from which a page joins a segment.
+    """
+    # Words stand in for a vector only where there is none.
+    words = [frozenset(stems(view.page.text) if view.vector is None else ()) for view in batch]
+
+    def nearness(segment: Segment) -> float:
+        keywords = _stems(segment.keywords)
+        return max(
+            segment_match(segment.vector, keywords, view.vector, said) for view, said in zip(batch, words, strict=True)
+        )
+
+    scored = sorted(((nearness(segment), segment) for segment in segments), key=lambda pair: -pair[0])
+    return [segment for score, segment in scored[:NEAREST_SEGMENTS] if score >= NEAR_SHARE * threshold]
+
+
+def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
+    """Return the draft of the segment that a topic names; None if it names none, or one that is gone."""
+    if topic.segment is None:
+        return None
+    return next((draft for draft in drafts if draft.known and draft.known.segment == topic.segment), None)
+
+
+def _newest(earlier: Sequence[PageView], new: Sequence[PageView]) -> list[PageView]:
+    added = {view.page.seq for view in new}
+    joined = sorted([*(view for view in earlier if view.page.seq not in added), *new], key=lambda view: view.page.seq)
+    return joined[-DIGEST_PAGES:]
+
+
+def _joined_vector(known: Segment | None, pages: Sequence[PageView], new: Sequence[PageView]) -> Vector | None:
+    """Return the unit-length mean after pages have joined: the old mean counts once per page it stands for."""
+    vectors = [view.vector for view in new if view.vector is not None]
+    if not vectors:
+        return None
+    if known is None or known.vector is None or not known.page_count:
+        return mean_vector([view.vector for view in pages if view.vector is not None])
+    weighted = known.vector * np.float32(known.page_count) + np.sum(vectors, axis=0, dtype=np.float32)
+    return mean_vector([np.asarray(weighted, dtype=np.float32)])
+
+
+def _stems(keywords: Sequence[str]) -> frozenset[str]:
+    return frozenset(stem(keyword) for keyword in keywords)

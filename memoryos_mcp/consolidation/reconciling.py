@@ -1,0 +1,89 @@
+"""Reconciling: lessons are fitted to what others have written since the pages were read, without asking again.
+
+Segments are read side by side, so two may teach the same fact or trait. Here is where it stays one.
+"""
+
+from collections.abc import Sequence
+
+from memoryos_mcp.knowledge import AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.profile import Trait, TraitChange
+from memoryos_mcp.terms import stem, words
+
+# Neither a negation nor a direction is among these: they make another fact of a sentence.
+_SAYS_NOTHING = frozenset("a an the is are was were be been being has have had s also that currently user".split())
+
+
+def reconcile(
+    lessons: Lessons, traits_then: Sequence[Trait], traits_now: Sequence[Trait], facts_now: Sequence[Fact]
+) -> Lessons | None:
+    """Return the lessons as they can be taken over now, or None if they have to be learned anew.
+
+    A fact that is known by now is confirmed instead of added; what is no longer in force is neither confirmed nor
+    superseded. A trait that has changed meanwhile to another level has to be judged anew.
+
+    Args:
+        lessons: As they were learned.
+        traits_then: The profile they were computed from.
+        traits_now: The profile as it stands.
+        facts_now: What holds now.
+    """
+    then = {trait.dimension: trait for trait in traits_then}
+    now = {trait.dimension: trait for trait in traits_now}
+    changed = [change for change in lessons.traits if then.get(change.dimension) != now.get(change.dimension)]
+    if any(change.level != now[change.dimension].level for change in changed if change.dimension in now):
+        return None
+    return Lessons(
+        traits=tuple(_with_present_reason(change, then, now) for change in lessons.traits),
+        knowledge=_once(lessons.knowledge, facts_now),
+    )
+
+
+def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
+    """Return the change; where another has given the same level meanwhile, its reason stays and the evidence joins."""
+    present = now.get(change.dimension)
+    if present is None or present == then.get(change.dimension):
+        return change
+    return TraitChange(dimension=change.dimension, level=present.level, reason=present.reason, evidence=change.evidence)
+
+
+def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
+    """Return the changes with every fact once."""
+    in_force = {fact.fact: fact for fact in facts}
+    kept: list[KnowledgeChange] = []
+    added: list[AddFact] = []
+    for change in changes:
+        if isinstance(change, ConfirmFact):
+            if change.fact in in_force:
+                kept.append(change)
+            continue
+        supersedes = tuple(fact for fact in change.supersedes if fact in in_force)
+        known = next((fact for fact in facts if fact.about is change.about and _says_same(fact, change)), None)
+        if known is not None and known.fact not in supersedes:
+            kept.append(ConfirmFact(fact=known.fact, evidence=change.evidence))
+        elif not any(other.about is change.about and is_same_fact(other.text, change.text) for other in added):
+            fitted = AddFact(
+                about=change.about,
+                text=change.text,
+                slot=change.slot,
+                valid_from=change.valid_from,
+                evidence=change.evidence,
+                supersedes=supersedes,
+                valid_until=change.valid_until,
+            )
+            added.append(fitted)
+            kept.append(fitted)
+    return tuple(kept)
+
+
+def _says_same(fact: Fact, change: AddFact) -> bool:
+    return is_same_fact(fact.text, change.text)
+
+
+def is_same_fact(left: str, right: str) -> bool:
+    """Whether two sentences are the same fact: the same words in whatever order, but for those that say nothing."""
+    return _told(left) == _told(right)
+
+
+def _told(text: str) -> frozenset[str]:
+    found = words(text)
+    return frozenset(stem(word) for word in found if word not in _SAYS_NOTHING) or frozenset(found)

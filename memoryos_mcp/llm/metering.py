@@ -1,0 +1,85 @@
+"""Metering: what calls cost is written to the user's account, and a spent budget stops them."""
+
+import logging
+from typing import Protocol
+
+from memoryos_mcp.errors import BudgetSpentError, StorageError
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Purpose, Usage
+from memoryos_mcp.pages import estimate_tokens
+
+logger = logging.getLogger(__name__)
+
+
+class Account(Protocol):
+    """Where one user's costs are kept. Safe to share between tasks."""
+
+    async def spent_today(self) -> int:
+        """Return the tokens of today's calls, of prompts and replies together."""
+        ...
+
+    async def book(self, purpose: Purpose, usage: Usage | None) -> None:
+        """Add a call; without usage it brought no reply."""
+        ...
+
+
+class MeteredChat:
+    """A chat model whose calls are counted, and that refuses them once the day's budget is spent.
+
+    Args:
+        chat: Who is asked.
+        account: Where calls are counted.
+        daily_token_limit: Tokens a day; None is no limit. The call that reaches it is still made.
+    """
+
+    def __init__(self, chat: ChatModel, account: Account, daily_token_limit: int | None) -> None:
+        self._chat = chat
+        self._account = account
+        self._limit = daily_token_limit
+        # Of calls that are under way.
+        self._asked_tokens = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self._chat.name
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Return the reply to a request, counted. See ``ChatModel.complete``.
+
+        Raises:
+            BudgetSpentError: The day's tokens are spent; nothing was asked.
+            ModelError: There was no reply.
+        """
+        needed = sum(estimate_tokens(message.content) for message in request.messages)
+        await self._check_budget()
+        self._asked_tokens += needed
+        usage: Usage | None = None
+        try:
+            reply = await self._chat.complete(request)
+            usage = reply.usage
+        finally:
+            await self._book(request.purpose, usage)
+            self._asked_tokens -= needed
+        return reply
+
+    async def aclose(self) -> None:
+        """Release connections."""
+        await self._chat.aclose()
+
+    async def _check_budget(self) -> None:
+        if self._limit is None:
+            return
+        spent = await self._account.spent_today() + self._asked_tokens
+        if spent >= self._limit:
+            msg = (
+                f"{spent:,} tokens are spent today and llm_daily_token_limit is {self._limit:,}; memory goes on "
+                "without the LLM until tomorrow"
+            )
+            raise BudgetSpentError(msg)
+
+    async def _book(self, purpose: Purpose, usage: Usage | None) -> None:
+        """Count a call; a reply that was paid for is not dropped because it could not be counted."""
+        try:
+            await self._account.book(purpose, usage)
+        except StorageError as error:
+            logger.warning("a call of the LLM could not be counted: %s", type(error).__name__)

@@ -1,0 +1,177 @@
+"""Replies: the JSON that an LLM meant, out of the text that it sent, checked.
+
+Models wrap JSON in fences and prose, think aloud before it, leave a comma out, send one object where a list was
+asked for, and numbers as texts. All of that is read. What can't be read is a `ReplyFormatError` whose text says what
+was wrong, for the model and for the user, and repeats nothing of the reply.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from memoryos_mcp.errors import ReplyFormatError
+from memoryos_mcp.llm.chat import ChatReply
+from memoryos_mcp.llm.prose import plain
+
+Item = TypeVar("Item", bound=BaseModel)
+
+# More than any answer needs; mending JSON takes time that grows with its length.
+REPLY_MAX_CHARS = 100_000
+
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+# Some servers keep the opening mark to themselves.
+_THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_NOTHING = re.compile(
+    r"\W*(?:none|null|nil|n/?a|nothing|unknown|undefined"
+    r"|no (?:new )?(?:facts?|information|data|changes?|traits?|topics?|keywords?|summary))?\W*",
+    re.IGNORECASE,
+)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a text only says that there is nothing: empty, "None.", "N/A"."""
+    return _NOTHING.fullmatch(text) is not None
+
+
+def json_object(reply: ChatReply) -> dict[str, Any]:
+    """Return the JSON object that a reply holds.
+
+    Raises:
+        ReplyFormatError: There is none.
+    """
+    if reply.is_cut:
+        msg = "the reply was cut at the limit of tokens; answer more briefly"
+        raise ReplyFormatError(msg)
+    if len(reply.text) > REPLY_MAX_CHARS:
+        msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
+        raise ReplyFormatError(msg)
+    text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
+    if not text.strip():
+        msg = "the reply is empty"
+        raise ReplyFormatError(msg)
+    fenced = _FENCED.search(text)
+    for candidate in (text, fenced[1] if fenced else "", _from_first_brace(text)):
+        found = _parsed(candidate)
+        if found is not None:
+            return found
+    return _mended(_from_first_brace(fenced[1] if fenced else text))
+
+
+def items(value: object) -> list[Any]:
+    """Return a list where a list was meant: of one object, of an object's values, of nothing."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        return list(value.values()) if value and all(isinstance(one, dict) for one in value.values()) else [value]
+    return []
+
+
+def texts(value: object) -> list[str]:
+    """Return the texts in a list, however nested; a text with commas is a list."""
+    if isinstance(value, str):
+        return [plain(part) for part in re.split("[,;\n、，]", value) if not is_nothing(part)]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [text for part in value for text in texts(part)]
+    return []
+
+
+def numbers(value: object) -> list[int]:
+    """Return the whole numbers in a list, however they are written."""
+    parts = value if isinstance(value, list) else [value]
+    found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
+    return [int(match[0]) for match in found if match]
+
+
+def text_of(value: object) -> str:
+    """Return a text with single blanks; what only says that there is nothing is empty."""
+    if isinstance(value, list):
+        value = " ".join(part for part in value if isinstance(part, str))
+    if not isinstance(value, str) or is_nothing(value):
+        return ""
+    return plain(value)
+
+
+def checked(found: Iterable[object], model: type[Item], problem: Callable[[Item], str | None]) -> list[Item]:
+    """Return the items that are as they were asked for; the others are left out.
+
+    Args:
+        found: What the reply holds.
+        model: What an item must be.
+        problem: Says what is wrong with an item, None if nothing is.
+
+    Raises:
+        ReplyFormatError: More items are wrong than right; tells of the first.
+    """
+    good: list[Item] = []
+    wrong: list[str] = []
+    for place, value in enumerate(found):
+        try:
+            item = model.model_validate(value)
+        except ValidationError as error:
+            wrong.append(f"{model.__name__.lower()} {place + 1}: {_told(error)}")
+            continue
+        reason = problem(item)
+        if reason is None:
+            good.append(item)
+        else:
+            wrong.append(f"{model.__name__.lower()} {place + 1}: {reason}")
+    if len(wrong) > len(good):
+        raise ReplyFormatError(wrong[0])
+    return good
+
+
+class Part(BaseModel):
+    """Something in a reply; what was not asked for is left aside."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+
+Text = Annotated[str, BeforeValidator(text_of)]
+Texts = Annotated[list[str], BeforeValidator(texts)]
+Numbers = Annotated[list[int], BeforeValidator(numbers)]
+Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)), 0))]
+
+
+def _from_first_brace(text: str) -> str:
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else text[max(start, 0) :]
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    return found if isinstance(found, dict) else None
+
+
+def _mended(text: str) -> dict[str, Any]:
+    import json_repair
+
+    if "{" not in text:
+        msg = "the reply holds no JSON object"
+        raise ReplyFormatError(msg)
+    try:
+        found = json_repair.loads(text, skip_json_loads=True)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, list):
+        found = next((part for part in found if isinstance(part, dict)), None)
+    if not isinstance(found, dict) or not found:
+        msg = "the reply is no JSON object"
+        raise ReplyFormatError(msg)
+    return found
+
+
+def _told(error: ValidationError) -> str:
+    """Return the first problem in words that hold nothing of the reply."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"

@@ -1,0 +1,201 @@
+"""Writes of the long-term memory: traits and facts, each inside one transaction of its caller."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange, Lessons
+from memoryos_mcp.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage.rows import from_us, offset_s, to_us
+from memoryos_mcp.storage.vector_rows import note_change
+from memoryos_mcp.terms import words
+
+# Takes the present, microseconds.
+IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
+
+
+def read_traits(connection: apsw.Connection) -> list[Trait]:
+    """Return the profile, by dimension."""
+    rows = connection.execute(
+        "SELECT dimension, level, reason, updated_us, (SELECT json_group_array(page_id) FROM "
+        "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
+        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq)) FROM traits ORDER BY dimension"
+    )
+    return [
+        Trait(
+            dimension=dimension,
+            level=Level(level),
+            reason=reason,
+            evidence=tuple(json.loads(evidence)),
+            updated_at=from_us(updated_us),
+        )
+        for dimension, level, reason, updated_us, evidence in rows
+    ]
+
+
+def is_current(
+    connection: apsw.Connection, lessons: Lessons, known: Sequence[Trait], owner: Callable[[About], str], now_us: int
+) -> bool:
+    """Whether what the lessons were computed from still stands.
+
+    Their traits are unchanged, the facts they name are in force, and no fact that they did not know of answers what
+    one of theirs answers.
+    """
+    seen = {trait.dimension: to_us(trait.updated_at) for trait in known}
+    for change in lessons.traits:
+        sql = "SELECT updated_us FROM traits WHERE dimension = ?"
+        if connection.execute(sql, (change.dimension,)).get != seen.get(change.dimension):
+            return False
+    needed = {fact for change in lessons.knowledge for fact in _named_facts(change)}
+    in_force = connection.execute(
+        f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND fact IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (now_us, json.dumps(sorted(needed))),
+    ).get
+    added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
+    return bool(in_force == len(needed)) and all(_is_alone(connection, change, owner, now_us) for change in added)
+
+
+def _is_alone(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> bool:
+    """Whether every fact in force with a new fact's slot is one that it supersedes."""
+    rows = connection.execute(
+        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? AND is_archived = 0",  # noqa: S608
+        (now_us, change.about, owner(change.about), change.slot),
+    )
+    return {fact for (fact,) in rows} <= set(change.supersedes)
+
+
+def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
+    return (change.fact,) if isinstance(change, ConfirmFact) else change.supersedes
+
+
+def set_traits(connection: apsw.Connection, changes: Sequence[TraitChange], learner: str, now_us: int) -> None:
+    """Set the named traits and keep what they replace as history."""
+    for change in changes:
+        _to_history(connection, change.dimension, now_us)
+        connection.execute(
+            "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
+            "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
+            (change.dimension, change.level, change.reason, now_us, learner),
+        )
+        connection.executemany(
+            "INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(change.dimension, seq) for seq in change.evidence],
+        )
+    if changes:
+        note_change(connection, "profile", 0)
+
+
+def change_knowledge(
+    connection: apsw.Connection,
+    changes: Sequence[KnowledgeChange],
+    owner: Callable[[About], str],
+    learner: str,
+    now_us: int,
+) -> None:
+    """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice."""
+    for change in changes:
+        fact = change.fact if isinstance(change, ConfirmFact) else _add_fact(connection, change, owner, now_us)
+        connection.executemany(
+            "INSERT INTO fact_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", [(fact, seq) for seq in change.evidence]
+        )
+        connection.execute(
+            "UPDATE facts SET confirmed_us = ?, is_archived = 0, learned_by = ? WHERE fact = ?", (now_us, learner, fact)
+        )
+        note_change(connection, "fact", fact)
+
+
+def _add_fact(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> int:
+    folded = " ".join(words(change.text)) or change.text.casefold()
+    assistant_id = owner(change.about)
+    valid_from_us = to_us(change.valid_from)
+    connection.executemany(
+        "UPDATE facts SET valid_until_us = max(valid_from_us, ?) WHERE fact = ?",
+        [(valid_from_us, old) for old in change.supersedes],
+    )
+    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    fact = connection.execute(sql, (now_us, change.about, assistant_id, folded)).get
+    if fact is None:
+        connection.execute(
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, utc_offset_s, confirmed_us, "
+            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                change.about,
+                assistant_id,
+                change.slot,
+                valid_from_us,
+                None if change.valid_until is None else to_us(change.valid_until),
+                offset_s(change.valid_from),
+                now_us,
+                folded,
+                change.text,
+            ),
+        )
+        fact = connection.last_insert_rowid()
+    for old in change.supersedes:
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
+        note_change(connection, "fact", old)
+    return int(fact)
+
+
+def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> None:
+    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner."""
+    connection.execute(
+        "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
+        "(PARTITION BY about, assistant_id ORDER BY confirmed_us DESC, fact DESC) AS place FROM facts "
+        f"WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?)",
+        (now_us, capacity),
+    )
+
+
+def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: str, now_us: int) -> None:
+    """Remove what a learner taught from pages that others have read since, all of them; what it superseded holds again.
+
+    Args:
+        connection: Inside the caller's transaction.
+        pages: ``seq`` of the pages that were just read by another.
+        replaced: The learner whose facts and traits go.
+        now_us: The present.
+    """
+    listed = json.dumps(list(pages))
+    rests_on_nothing_else = (
+        "learned_by = ?1 AND {key} IN (SELECT {key} FROM {evidence} WHERE seq IN (SELECT value FROM json_each(?2))) "
+        "AND NOT EXISTS (SELECT 1 FROM {evidence} JOIN pages USING (seq) WHERE {evidence}.{key} = {table}.{key} "
+        "AND coalesce(pages.learned_by, ?1) = ?1)"
+    )
+    where = rests_on_nothing_else.format(key="dimension", evidence="trait_evidence", table="traits")
+    traits = [row[0] for row in _rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
+    for dimension in traits:
+        _to_history(connection, dimension, now_us)
+        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+    where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts")
+    facts = [row[0] for row in _rows(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)]  # noqa: S608
+    for fact in facts:
+        _drop_fact(connection, fact, facts)
+
+
+def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, parameters).fetchall()
+
+
+def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+    connection.execute(
+        "UPDATE OR IGNORE facts SET valid_until_us = NULL "  # a fact of the same words may hold already
+        "WHERE superseded_by = ? AND fact NOT IN (SELECT value FROM json_each(?))",
+        (fact, json.dumps(list(dropped))),
+    )
+    connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
+    connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
+    connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
+    note_change(connection, "fact", fact)
+
+
+def _to_history(connection: apsw.Connection, dimension: str, now_us: int) -> None:
+    connection.execute(
+        "INSERT INTO trait_history SELECT dimension, level, reason, updated_us, ? FROM traits WHERE dimension = ?",
+        (now_us, dimension),
+    )

@@ -1,0 +1,199 @@
+"""Writes of the mid-term memory: chains and segments, each inside one transaction of its caller."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, SegmentPlan
+from memoryos_mcp.storage.rows import to_blob
+from memoryos_mcp.storage.vector_rows import note_change
+
+_LISTED = "(SELECT value FROM json_each(?))"
+
+
+def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
+    """Count retrievals of segments."""
+    for segment, count in visits.items():
+        connection.execute(
+            "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
+            (count, at_us, segment),
+        )
+        note_change(connection, "segment", segment)
+
+
+def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
+    """Carry out a filing; False, with nothing written, if one of its pages is not where it was."""
+    pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
+    where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
+    there = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
+    if there != sum(len(plan.pages) for plan in filing.segments):
+        return False
+    left = _leave(connection, pages) if filing.is_redo else _Left()
+    for chain_plan in filing.chains:
+        _extend_chain(connection, chain_plan)
+    for segment_plan in filing.segments:
+        _extend_segment(connection, space, segment_plan, left, now_us)
+    connection.execute(
+        f"UPDATE pages SET organised_by = ?, is_degraded = ?, attempts = 0 WHERE seq IN {_LISTED}",  # noqa: S608
+        (filing.organiser, filing.is_degraded, pages),
+    )
+    _clear_up(connection, left)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What pages left that are filed anew.
+
+    Attributes:
+        chains: Where they were.
+        segments: Where they were.
+        unread: ``seq`` of those that count as not analysed again, because who filed them had also read them.
+    """
+
+    chains: Sequence[int] = ()
+    segments: Sequence[int] = ()
+    unread: frozenset[int] = frozenset()
+
+
+def _leave(connection: apsw.Connection, pages: str) -> _Left:
+    """Take pages out of their chains and segments."""
+    sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
+    rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
+    connection.execute(
+        "UPDATE pages SET chain = NULL, segment = NULL, "  # noqa: S608 - constant
+        f"is_analysed = is_analysed AND learned_by <> organised_by WHERE seq IN {_LISTED}",
+        (pages,),
+    )
+    return _Left(
+        chains=sorted({chain for _, chain, _, _ in rows if chain is not None}),
+        segments=sorted({segment for _, _, segment, _ in rows if segment is not None}),
+        unread=frozenset(seq for seq, _, _, is_unread in rows if is_unread),
+    )
+
+
+def _clear_up(connection: apsw.Connection, left: _Left) -> None:
+    """Remove the chains and segments that no page is left in; those that are left have their vector made anew."""
+    for chain in left.chains:
+        connection.execute(
+            "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
+        )
+    for segment in left.segments:
+        _recount(connection, segment)
+        connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (segment,))
+        connection.execute("UPDATE segments SET space = NULL, vector = NULL WHERE segment = ?", (segment,))
+        note_change(connection, "segment", segment)
+
+
+def _extend_chain(connection: apsw.Connection, plan: ChainPlan) -> None:
+    chain = plan.chain
+    if chain is None:
+        connection.execute("INSERT INTO chains (summary) VALUES (?)", (plan.summary,))
+        chain = connection.last_insert_rowid()
+    else:
+        connection.execute("UPDATE chains SET summary = ? WHERE chain = ?", (plan.summary, chain))
+    connection.executemany("UPDATE pages SET chain = ? WHERE seq = ?", [(chain, seq) for seq in plan.pages])
+
+
+def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, left: _Left, now_us: int) -> None:
+    segment = plan.segment
+    if segment is None:
+        connection.execute(
+            "INSERT INTO segments (last_visit_us, summariser, keywords, summary) VALUES (?, '', '[]', '')", (now_us,)
+        )
+        segment = connection.last_insert_rowid()
+    connection.executemany(
+        "UPDATE pages SET tier = 'mid_term', segment = ? WHERE seq = ?", [(segment, seq) for seq in plan.pages]
+    )
+    connection.execute(
+        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, space = coalesce(?, space), "
+        "vector = coalesce(?, vector), l_interaction = l_interaction + "
+        "(SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN (SELECT value FROM json_each(?))), "
+        "is_due = is_due OR ?, is_archived = 0 WHERE segment = ?",
+        (
+            json.dumps(plan.digest.keywords, ensure_ascii=False),
+            plan.digest.summary,
+            plan.summariser,
+            None if plan.vector is None else space,
+            None if plan.vector is None else to_blob(plan.vector),
+            json.dumps(plan.pages),
+            not left.unread.isdisjoint(plan.pages),
+            segment,
+        ),
+    )
+    _recount(connection, segment)
+    note_change(connection, "segment", segment)
+
+
+def _recount(connection: apsw.Connection, segment: int) -> None:
+    connection.execute(
+        "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
+        "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
+        "WHERE segment = ?1",
+        (segment,),
+    )
+
+
+def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
+    """Take segments out of the scored mid-term memory."""
+    for segment in segments:
+        connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
+        note_change(connection, "segment", segment)
+
+
+def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
+    """Mark pages as read for profile and knowledge; the segment's counters return to 0."""
+    pages = json.dumps(list(learning.pages))
+    connection.execute(
+        "UPDATE pages SET is_analysed = 1, learned_by = ?, is_degraded = is_degraded OR ? "  # noqa: S608 - constant
+        f"WHERE seq IN {_LISTED}",
+        (learning.learner, learning.is_degraded, pages),
+    )
+    # The pages may have been filed anew since they were read.
+    sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
+    filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
+    for segment in sorted({learning.segment, *(row[0] for row in filed_under)}):
+        _recount(connection, segment)
+        note_change(connection, "segment", segment)
+    connection.execute(
+        "UPDATE segments SET n_visit = 0, l_interaction = 0, attempts = 0, is_due = is_due AND unanalysed_count > 0 "
+        "WHERE segment = ?",
+        (learning.segment,),
+    )
+
+
+def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
+    """Count one failed attempt on pages; return the most that one of them has had."""
+    listed = (json.dumps(list(pages)),)
+    connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
+    return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
+
+
+def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
+    """Count one failed attempt on a segment; return how many it has had."""
+    connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
+    return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
+
+
+def learn_again(connection: apsw.Connection, organiser: str) -> bool:
+    """Make degraded pages that another than ``organiser`` filed unread again; return whether there were any."""
+    where = "is_degraded = 1 AND organised_by <> ?"
+    sql = f"SELECT DISTINCT segment FROM pages WHERE {where}"  # noqa: S608 - constant
+    segments: list[tuple[Any, ...]] = connection.execute(sql, (organiser,)).fetchall()
+    connection.execute(f"UPDATE pages SET is_analysed = 0, is_degraded = 0 WHERE {where}", (organiser,))  # noqa: S608
+    for (segment,) in segments:
+        connection.execute("UPDATE segments SET is_due = 1 WHERE segment = ?", (segment,))
+        _recount(connection, segment)
+        note_change(connection, "segment", segment)
+    return bool(segments)
+
+
+def mark_degraded(connection: apsw.Connection, worker: str) -> int:
+    """Have everything that a worker organised or learned done again; return how many pages wait for that."""
+    connection.execute(
+        "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
+    )
+    return int(connection.execute("SELECT count(*) FROM pages WHERE is_degraded = 1").get)

@@ -1,0 +1,222 @@
+"""A real HTTP server that stands in for an LLM's: it answers as it is told, also as no server should."""
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_TLS_HANDSHAKE = b"\x16"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it arrived; names of headers in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole answer, or with ``sent_bytes`` the beginning of one before the connection is reset."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sent_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drip:
+    """An answer without an end: a byte at a time, with a pause after each, seconds."""
+
+    pause_s: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """No answer at all, until the client gives up."""
+
+
+Answer = Reply | Drip | Hang
+Answering = Callable[[Asked], Answer | Awaitable[Answer]]
+
+
+def completion(
+    content: str | None, *, tokens: tuple[int, int] | None = (11, 7), finish_reason: str | None = "stop"
+) -> Reply:
+    """A chat completion. ``tokens`` are the prompt's and the reply's; None leaves the usage out."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish_reason}
+    body: dict[str, Any] = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+    if tokens is not None:
+        body["usage"] = {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
+    return json_reply(body)
+
+
+def json_reply(body: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(json.dumps(body).encode(), status, {"content-type": "application/json", **(headers or {})})
+
+
+def api_error(
+    status: int,
+    message: str = "",
+    *,
+    code: object = None,
+    param: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Reply:
+    """An error in OpenAI's shape."""
+    return json_reply(
+        {"error": {"message": message, "type": "an_error", "param": param, "code": code}},
+        status=status,
+        headers=headers,
+    )
+
+
+def html(text: str, *, status: int = 200) -> Reply:
+    return Reply(text.encode(), status, {"content-type": "text/html"})
+
+
+class LlmServer:
+    """What the server was asked, and by how many at once."""
+
+    def __init__(self, answering: Answering) -> None:
+        self.asked: list[Asked] = []
+        self.most_at_once = 0
+        self.hung_up = asyncio.Event()
+        self.port = 0
+        self._answering = answering
+        self._at_once = 0
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [asked.body for asked in self.asked]
+
+    async def was_asked(self, times: int) -> None:
+        """Wait until so many requests have arrived."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: len(self.asked) >= times)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request, then close the connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                await self._serve_one(reader, writer)
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def end(self) -> None:
+        """Drop the connections that are still open."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await _read(reader)
+        if asked is None:
+            writer.write(_head(400, {}, length=0))
+            return
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            async with self._changed:
+                self.asked.append(asked)
+                self._changed.notify_all()
+            answer = self._answering(asked)
+            if isinstance(answer, Awaitable):
+                answer = await answer
+        finally:
+            self._at_once -= 1
+        await self._send(answer, reader, writer)
+
+    async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        match answer:
+            case Hang():
+                await reader.read()
+                self.hung_up.set()
+            case Drip():
+                writer.write(_head(200, {"content-type": "application/json"}, length=1_000_000))
+                with contextlib.suppress(ConnectionError):
+                    while not reader.at_eof():
+                        writer.write(b" ")
+                        await writer.drain()
+                        await asyncio.sleep(answer.pause_s)
+                self.hung_up.set()
+            case Reply():
+                writer.write(_head(answer.status, answer.headers, length=len(answer.body)))
+                writer.write(answer.body[: answer.sent_bytes])
+                await writer.drain()
+                if answer.sent_bytes is not None:
+                    _reset(writer)
+
+
+@contextlib.asynccontextmanager
+async def llm_server(answer: Answering | Answer | Sequence[Answer]) -> AsyncIterator[LlmServer]:
+    """Serve on a free port of 127.0.0.1.
+
+    Args:
+        answer: What to answer: always the same, or in turn (the last again and again), or what a function of the
+            request says, which may be async.
+    """
+    running = LlmServer(answer if callable(answer) else _in_turn([answer] if isinstance(answer, Answer) else answer))
+    server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
+    running.port = server.sockets[0].getsockname()[1]
+    try:
+        yield running
+    finally:
+        server.close()
+        await running.end()
+        await server.wait_closed()
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _in_turn(answers: Sequence[Answer]) -> Answering:
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked | None:
+    """Return the request, or None if the client begins with TLS, which is answered in plain as most servers do."""
+    start = await reader.readexactly(1)
+    if start == _TLS_HANDSHAKE:
+        return None
+    head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.strip().split("\r\n")
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Asked(first.split(" ")[1], headers, json.loads(body) if body else None)
+
+
+def _head(status: int, headers: Mapping[str, str], *, length: int) -> bytes:
+    fields = {**headers, "content-length": str(length), "connection": "close"}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 {status} \r\n{lines}\r\n".encode("latin-1")
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    # With linger 0 the connection ends with a reset and not with an orderly close.
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
