@@ -83,7 +83,7 @@ def endpoint_at(
     dialect: Dialect = ALL,
     key: str | None = KEY,
     key_source: str = "openai_api_key",
-    shows_schema: bool = True,
+    refuses_max_length: bool = False,
     provider: LlmProvider | None = "openai",
 ) -> Endpoint:
     return Endpoint(
@@ -93,7 +93,7 @@ def endpoint_at(
         key=None if key is None else SecretStr(key),
         key_source=key_source,
         dialect=dialect,
-        shows_schema=shows_schema,
+        refuses_max_length=refuses_max_length,
         output_tokens=OUTPUT_TOKENS,
     )
 
@@ -180,9 +180,9 @@ async def test_a_request_carries_model_messages_schema_cap_and_key() -> None:
     }
 
 
-@pytest.mark.parametrize("rung", FormRung)
-async def test_a_model_that_is_not_shown_the_schema_is_told_it_in_the_system_message(rung: FormRung) -> None:
-    async with talk(completion("{}"), dialect=replace(ALL, rung=rung), shows_schema=False) as talked:
+@pytest.mark.parametrize("rung", [FormRung.JSON_OBJECT, FormRung.PROMPT])
+async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_message(rung: FormRung) -> None:
+    async with talk(completion("{}"), dialect=replace(ALL, rung=rung)) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
     system, user = (message["content"] for message in body["messages"])
@@ -193,12 +193,29 @@ async def test_a_model_that_is_not_shown_the_schema_is_told_it_in_the_system_mes
     assert rung_of(body) is rung
 
 
-async def test_a_form_asked_for_below_a_schema_is_told_even_by_a_server_that_shows_schemas() -> None:
+async def test_a_form_with_a_sketch_is_told_by_it() -> None:
+    request = replace(REQUEST, form=replace(REQUEST.form, sketch='{"topic":"..."}'))
     async with talk(completion("{}"), dialect=replace(ALL, rung=FormRung.JSON_OBJECT)) as talked:
-        await talked.chat.complete(REQUEST)
+        await talked.chat.complete(request)
         (body,) = talked.server.bodies
-    assert body["response_format"] == {"type": "json_object"}
-    assert '"additionalProperties":false' in body["messages"][0]["content"]
+    system = body["messages"][0]["content"]
+    assert system.endswith('{"topic":"..."}')
+    assert "additionalProperties" not in system
+    assert "json" in system.lower()
+
+
+async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_refused() -> None:
+    topic = {"type": "string", "maxLength": 40}
+    bounded = {"type": "object", "properties": {"maxLength": topic, "tags": {"type": "array", "items": topic}}}
+    request = replace(REQUEST, form=ReplyForm("organised", bounded))
+    sent = []
+    for refuses in (False, True):
+        async with talk(completion("{}"), refuses_max_length=refuses) as talked:
+            await talked.chat.complete(request)
+            sent.append(talked.server.bodies[0]["response_format"]["json_schema"]["schema"])
+    text = {"type": "string"}
+    assert sent[0] == bounded
+    assert sent[1] == {"type": "object", "properties": {"maxLength": text, "tags": {"type": "array", "items": text}}}
 
 
 async def test_what_a_dialect_leaves_out_is_not_sent() -> None:

@@ -14,7 +14,7 @@ from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens, segment_name
+from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, learn_request, organise_request, page_tokens, segment_name
 from memoryos_mcp.llm.prose import shorten
 from memoryos_mcp.llm.replies import Number, Numbers, Part, Text, Texts, checked, items, numbers
 from memoryos_mcp.pages import Page
@@ -23,7 +23,6 @@ from memoryos_mcp.segments import Digest, Segment
 from memoryos_mcp.terms import stem, stems
 
 KEYWORDS_MAX = 12
-KEYWORD_MAX_CHARS = 40
 SUMMARY_MAX_CHARS = 1_200
 FACT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300

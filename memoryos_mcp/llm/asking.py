@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from anyio import to_thread
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, ReplyForm
 from memoryos_mcp.llm.replies import json_object
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ async def ask(chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, A
         return await _read(reply, read, is_last=False)
     except ReplyFormatError as error:
         problem = str(error)
-    repair = replace(request, messages=(*request.messages, *_told(reply, problem)))
+    repair = replace(request, messages=(*request.messages, *_told(reply, problem, request.form)))
     try:
         return await _read(await chat.complete(repair), read, is_last=True)
     except ReplyFormatError as error:
@@ -46,7 +46,8 @@ async def _read(reply: ChatReply, read: Callable[[dict[str, Any], bool], T], *, 
     return await to_thread.run_sync(lambda: read(json_object(reply), is_last))
 
 
-def _told(reply: ChatReply, problem: str) -> list[Message]:
-    asked = Message("user", f"Your reply can't be used: {problem}. Send the whole JSON object again, corrected.")
+def _told(reply: ChatReply, problem: str, form: ReplyForm) -> list[Message]:
+    like = f", in this form: {form.sketch}" if form.sketch else ""
+    asked = Message("user", f"Your reply can't be used: {problem}. Send the whole JSON object again, corrected{like}")
     shown = reply.text[:SHOWN_BACK_MAX_CHARS]
     return [Message("assistant", shown), asked] if shown.strip() else [asked]

@@ -34,10 +34,13 @@ class ReplyForm:
     Attributes:
         name: A short identifier.
         schema: JSON schema, with ``additionalProperties`` false and every property required, as strict servers want.
+        sketch: What such an object looks like, in few words, for a model that is not held to the schema; if it is
+            empty, the schema itself is shown to it.
     """
 
     name: str
     schema: Mapping[str, JsonValue]
+    sketch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

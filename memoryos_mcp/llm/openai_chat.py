@@ -10,7 +10,7 @@ import logging
 import random
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -233,13 +233,14 @@ def _open_client(endpoint: Endpoint) -> "openai.AsyncOpenAI":
 
 def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    if dialect.rung is not FormRung.JSON_SCHEMA or not endpoint.shows_schema:
+    if dialect.rung is not FormRung.JSON_SCHEMA:
         # At the end of the system message, which is equal for all calls of a purpose and stays so.
         messages[0]["content"] += _form_in_words(request.form)
     parameters: dict[str, Any] = {"model": endpoint.model, "messages": messages}
     if dialect.rung is FormRung.JSON_SCHEMA:
-        schema = {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)}
-        parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
+        schema = _without_max_length(request.form.schema) if endpoint.refuses_max_length else request.form.schema
+        form = {"name": request.form.name, "strict": True, "schema": schema}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": form}
     elif dialect.rung is FormRung.JSON_OBJECT:
         parameters["response_format"] = {"type": "json_object"}
     if dialect.cap is not None:
@@ -251,7 +252,20 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     return parameters
 
 
+def _without_max_length(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        # A property of that name would hold a schema, not a number.
+        return {
+            name: _without_max_length(value)
+            for name, value in schema.items()
+            if name != "maxLength" or not isinstance(value, int)
+        }
+    return [_without_max_length(part) for part in schema] if isinstance(schema, list) else schema
+
+
 def _form_in_words(form: ReplyForm) -> str:
+    if form.sketch:
+        return f"\n\nReply with one JSON object like this, and nothing else:\n{form.sketch}"
     schema = json.dumps(dict(form.schema), ensure_ascii=False, separators=(",", ":"))
     return f"\n\nReply with one JSON object of this JSON schema, and nothing else:\n{schema}"
 

@@ -75,8 +75,7 @@ class Preset:
         hosts: Names under which the provider itself answers, subdomains included.
         rung: The strictest form that it honours.
         cap: Its name for the limit of a reply's tokens.
-        shows_schema: Whether the model sees a schema sent as ``response_format``. A server that only constrains what
-            is generated must be told the schema in words too, or the model writes blindly.
+        refuses_max_length: Whether its JSON schemas know no ``maxLength``, the longest a text may be.
         told_not_to_think: Models to which ``enable_thinking: false`` is sent.
     """
 
@@ -85,19 +84,20 @@ class Preset:
     hosts: tuple[str, ...] = ()
     rung: FormRung = FormRung.JSON_SCHEMA
     cap: CapName = "max_tokens"
-    shows_schema: bool = False
+    refuses_max_length: bool = False
     told_not_to_think: re.Pattern[str] | None = None
 
 
 PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
     {
         # https://platform.openai.com/docs/api-reference/chat: max_tokens is deprecated, reasoning models refuse it.
+        # https://platform.openai.com/docs/guides/structured-outputs: the keywords of schemas that it knows.
         "openai": Preset(
             base_url="https://api.openai.com/v1",
             key_variables=("OPENAI_API_KEY",),
             hosts=("api.openai.com",),
             cap="max_completion_tokens",
-            shows_schema=True,
+            refuses_max_length=True,
         ),
         # https://docs.anthropic.com/en/api/openai-sdk: response_format is ignored.
         "anthropic": Preset(
@@ -150,7 +150,7 @@ class Endpoint:
         key: None for a server that wants none.
         key_source: The setting or environment variable that the key is from, or would be from.
         dialect: The dialect to begin with.
-        shows_schema: Whether the model sees a schema sent as ``response_format``.
+        refuses_max_length: Whether its JSON schemas know no ``maxLength``.
         output_tokens: Tokens at most of one reply.
     """
 
@@ -160,7 +160,7 @@ class Endpoint:
     key: SecretStr | None = field(repr=False)
     key_source: str
     dialect: Dialect
-    shows_schema: bool
+    refuses_max_length: bool
     output_tokens: int
 
     @property
@@ -252,7 +252,7 @@ def _endpoint(
             temperature=None if reasons else TEMPERATURE,
             forbids_thinking=forbids_thinking,
         ),
-        shows_schema=preset.shows_schema and _provider_at(base_url) == provider,
+        refuses_max_length=preset.refuses_max_length and _provider_at(base_url) == provider,
         output_tokens=REASONING_OUTPUT_TOKENS if reasons and not forbids_thinking else OUTPUT_TOKENS,
     )
 
