@@ -14,7 +14,7 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Turn, Window, utc_now
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import ChainPlan, SegmentPlan
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 
@@ -104,11 +104,18 @@ async def write_memory(
             for place in range(min(SEGMENTS, len(waiting)))
         ]
         chains = [ChainPlan(None, tuple(waiting[n : n + 5]), "Made up.") for n in range(0, len(waiting), 5)]
-        await store.commit_consolidation(lease, chains, segments)
+        await store.commit_filing(lease, Filing(chains=chains, segments=segments, organiser="benchmark"))
         # Nothing is left for the server's background to do: what is measured is retrieval.
         for segment in await store.segments():
             read = await store.segment_pages(segment.segment, only_unanalysed=True, limit=PAGES_PER_WRITE)
-            await store.commit_lessons(lease, segment.segment, [page.seq for page in read], Lessons((), ()), [])
+            learning = Learning(
+                segment=segment.segment,
+                pages=[page.seq for page in read],
+                lessons=Lessons((), ()),
+                traits=(),
+                learner="benchmark",
+            )
+            await store.commit_learning(lease, learning)
         await store.release_lease(lease)
         on_written(count)
     await store.close()

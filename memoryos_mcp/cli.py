@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,33 @@ def llm_log(config_file: Path | None, last: int, number: int | None, as_json: bo
     from memoryos_mcp.llm_log import show_llm_log
 
     show_llm_log(settings, last=last, number=number, as_json=as_json)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
+    """Check the settings, the data folder, the embedding model and, by one tiny call, the LLM; say what to change."""
+    _log_to_stderr("WARNING")  # what goes on is told by the checks
+    from memoryos_mcp.doctor import run_doctor
+
+    if not anyio.run(partial(run_doctor, partial(load_settings, config_file, flags), as_json=as_json)):
+        sys.exit(EXIT_FAILED)
+
+
+@cli.command()
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say how much that is: no call, no change.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def reconsolidate(config_file: Path | None, is_dry_run: bool, as_json: bool, **flags: str | None) -> None:
+    """Have the LLM do again what was organised or learned without it for the configured user."""
+    settings = _settings(config_file, flags)
+    # Beside the progress on stderr only what goes wrong, unless more is asked for.
+    _log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import reconsolidation
+
+    command = reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate
+    anyio.run(partial(command, settings, as_json=as_json))
 
 
 def main() -> None:

@@ -1,12 +1,13 @@
 """Background loops go on after failures and end when they are told to."""
 
 import asyncio
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from memoryos_mcp import background
-from memoryos_mcp.background import BackgroundLoop, LeaseKeeper
+from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
@@ -49,28 +50,81 @@ async def test_work_goes_on_at_once_while_there_is_more() -> None:
 
 
 async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.001)
+    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 1)
     succeeded = asyncio.Event()
     failures: list[Exception] = [ModelError("first"), RuntimeError("a secret text"), LeaseLostError("taken")]
-    health_seen = []
+    clock = Clock()
+    health_seen: list[Health] = []
+    tried_at: list[datetime] = []
 
     async def step() -> bool:
         health_seen.append(loop.health)
+        tried_at.append(clock.now)
         if failures:
             raise failures.pop(0)
         succeeded.set()
         return False
 
-    loop = BackgroundLoop("test", step, poll_s=0.001, clock=Clock())
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=clock)
     loop.start()
     async with asyncio.timeout(LIMIT_S):
-        await succeeded.wait()
+        while not succeeded.is_set():
+            await asyncio.sleep(0.001)
+            clock.move(seconds=0.25)
         await asyncio.sleep(0)
     await loop.close()
-    assert [health.failed_attempts for health in health_seen] == [0, 1, 2, 2]
+    assert [health.failed_attempts for health in health_seen[:4]] == [0, 1, 2, 2]
     assert loop.health.failed_attempts == 0
     assert loop.health.last_error == "unexpected RuntimeError"
-    assert loop.health.last_error_at == START
+    assert loop.health.last_error_at == tried_at[1]
+    assert tried_at[1] - tried_at[0] >= timedelta(seconds=1)
+    assert tried_at[2] - tried_at[1] >= timedelta(seconds=2)
+
+
+async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pauses_grow_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(background, "LONGEST_BACKOFF_S", 8.0)
+    clock = Clock()
+    tried_at: list[float] = []
+
+    async def step() -> bool:
+        tried_at.append((clock.now - START).total_seconds())
+        message = "down"
+        raise ModelError(message)
+
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=clock)
+    loop.start()
+    async with asyncio.timeout(LIMIT_S):
+        while len(tried_at) < 7:
+            tries = len(tried_at)
+            for _ in range(5):  # time to try again too soon, if the loop would
+                await asyncio.sleep(0.002)
+            assert len(tried_at) in {tries, tries + 1}
+            clock.move(seconds=1)
+    await loop.close()
+    assert tried_at == [0, 1, 3, 7, 15, 23, 31]
+
+
+async def test_a_clock_that_was_put_back_does_not_put_off_the_next_try() -> None:
+    clock = Clock()
+    tries: list[datetime] = []
+    tried, tried_twice = asyncio.Event(), asyncio.Event()
+
+    async def step() -> bool:
+        tries.append(clock.now)
+        (tried_twice if tried.is_set() else tried).set()
+        message = "down"
+        raise ModelError(message)
+
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=clock)
+    loop.start()
+    async with asyncio.timeout(LIMIT_S):
+        await tried.wait()
+        clock.move(days=-1)
+        await tried_twice.wait()
+    await loop.close()
+    assert tries[1] < tries[0]
 
 
 async def test_closing_before_the_start_is_no_error() -> None:

@@ -72,8 +72,13 @@ def assert_derived_rows_agree(data: Path) -> None:
         assert connection.execute("SELECT count(*) FROM page_words").get == pages
         counted = connection.execute("SELECT coalesce(sum(page_count), 0) FROM segments").get
         assert counted == connection.execute("SELECT count(*) FROM pages WHERE segment IS NOT NULL").get
-        wrong = "SELECT count(*) FROM pages WHERE (tier = 'mid_term') <> (segment IS NOT NULL)"
-        assert connection.execute(wrong).get == 0
+        for place in ("segment", "chain", "organised_by"):
+            wrong = f"SELECT count(*) FROM pages WHERE (tier = 'mid_term') <> ({place} IS NOT NULL)"  # noqa: S608
+            assert connection.execute(wrong).get == 0
+        for table in ("segment", "chain"):
+            empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
+            assert connection.execute(empty).get == 0
+        assert connection.execute("SELECT count(*) FROM pages WHERE is_degraded OR attempts").get == 0
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
     finally:
         connection.close()

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
-from memoryos_mcp.llm import Analyst, PageView
+from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.pages import Page, Tier
@@ -73,16 +73,23 @@ def views(drawn: list[tuple[str, str, int, list[float] | None]]) -> list[PageVie
     return made
 
 
+def continued(organised: Organised) -> set[int]:
+    """Return the pages that carry on the one before them."""
+    later = {seq for run in organised.runs for seq in run.pages[1:]}
+    return later | ({organised.runs[0].pages[0]} if organised.is_continuing else set())
+
+
 # Topics and chains
 
 
 @calm
 @given(dialogue)
-def test_every_page_is_in_exactly_one_topic(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
+def test_every_page_is_in_exactly_one_topic_and_one_run(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
     batch = views(drawn)
     organised = organise(batch, None)
     assert sorted(seq for topic in organised.topics for seq in topic.pages) == [view.page.seq for view in batch]
-    assert organised.continues <= {view.page.seq for view in batch[1:]}
+    assert [seq for run in organised.runs for seq in run.pages] == [view.page.seq for view in batch]
+    assert continued(organised) <= {view.page.seq for view in batch[1:]}
     assert organise(batch, None) == organised
 
 
@@ -109,19 +116,26 @@ def test_vectors_group_pages_that_share_no_word() -> None:
 def test_a_short_reply_continues_the_page_before_it_and_stays_in_its_topic() -> None:
     batch = [PageView(page(1, "I signed up for pottery."), None), PageView(page(2, "That was fun!"), None)]
     organised = organise(batch, None)
-    assert organised.continues == {2}
+    assert continued(organised) == {2}
     assert [topic.pages for topic in organised.topics] == [(1, 2)]
 
 
 def test_the_first_page_can_continue_the_page_before_the_batch() -> None:
     before = PageView(page(1, "Tell me about kilns.", "A kiln is an oven."), None)
-    assert organise([PageView(page(2, "Plan my tax return."), None)], before).continues == frozenset()
-    assert organise([PageView(page(2, "It sounds hot."), None)], before).continues == {2}
+    assert not organise([PageView(page(2, "Plan my tax return."), None)], before).is_continuing
+    assert organise([PageView(page(2, "It sounds hot."), None)], before).is_continuing
+
+
+def test_a_run_ends_where_a_page_does_not_continue_the_one_before_it() -> None:
+    said = pages("I signed up for pottery.", "That was fun!", "Plan my tax return.", "Thanks!")
+    organised = organise([PageView(one, None) for one in said], None)
+    assert [run.pages for run in organised.runs] == [(1, 2), (3, 4)]
+    assert [run.summary for run in organised.runs] == [make_digest(said[:2]).summary, make_digest(said[2:]).summary]
 
 
 def test_no_page_continues_one_of_another_session() -> None:
     batch = [PageView(page(1, "The kiln is hot.", session=1), None), PageView(page(2, "It is hot.", session=2), None)]
-    assert organise(batch, None).continues == frozenset()
+    assert continued(organise(batch, None)) == set()
 
 
 # Digests
@@ -404,8 +418,29 @@ async def test_the_analyst_keeps_the_protocol() -> None:
     analyst: Analyst = ExtractiveAnalyst()
     assert analyst.name == "extractive"
     view = PageView(page(1, "I live in Oslo and paint."), None)
-    assert (await analyst.organise([view], None)).topics[0].digest == await analyst.digest([view])
+    organised = await analyst.organise([view], Surroundings(before=None))
+    assert organised == organise([view], None)
     assert len((await analyst.learn([view], [], [])).knowledge) == 1
+    assert analyst.portion([view.page] * 300) == 300
+
+
+async def test_what_joins_is_digested_together_with_what_was_there() -> None:
+    earlier, later = (PageView(one, None) for one in pages("My pottery kiln is hot.", "The pottery glaze is blue."))
+    topic = Topic(make_digest([later.page]), (2,))
+    run = Run((2,), "the run alone")
+    times_read = []
+
+    async def both() -> Sequence[PageView]:
+        times_read.append(1)
+        return [earlier, later]
+
+    analyst: Analyst = ExtractiveAnalyst()
+    whole = make_digest([earlier.page, later.page])
+    assert await analyst.joined_digest(None, [topic], both) == whole
+    assert await analyst.joined_summary("the chain so far", run, both) == whole.summary
+    assert len(times_read) == 2
+    assert await analyst.joined_summary("", run, both) == "the run alone"
+    assert len(times_read) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,9 +15,9 @@ import pytest
 from memoryos_mcp.errors import LeaseLostError, StorageError
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
-from memoryos_mcp.profile import Level, TraitChange
+from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import ChainPlan, Lease, SegmentPlan
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from tests.fakes import START, Clock
@@ -66,8 +66,18 @@ async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -
     lease = await lease_of(store)
     seqs = tuple(page.seq for page in await store.backlog(1000))
     plan = SegmentPlan(None, seqs, Digest(keywords, "summary"), vector(1, 0, 0), "test")
-    assert await store.commit_consolidation(lease, [ChainPlan(None, seqs, "chain")], [plan])
+    filing = Filing(chains=[ChainPlan(None, seqs, "chain")], segments=[plan], organiser="test")
+    assert await store.commit_filing(lease, filing)
     return lease
+
+
+async def learned(
+    store: SqliteStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
+) -> bool:
+    """Take over what pages of segment 1 teach, computed from these traits; return whether it was accepted."""
+    return await store.commit_learning(
+        lease, Learning(segment=1, pages=pages, lessons=lessons, traits=traits, learner="test")
+    )
 
 
 async def test_pages_survive_closing_and_come_back_in_order(tmp_path: Path) -> None:
@@ -245,7 +255,7 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
         again = SegmentPlan(None, (1, 2), Digest(("again",), "again"), None, "test")
-        assert not await store.commit_consolidation(lease, [], [again])
+        assert not await store.commit_filing(lease, Filing(chains=[], segments=[again], organiser="test"))
         segments = await store.segments()
         assert [(s.page_count, s.unanalysed_count, s.l_interaction, s.keywords) for s in segments] == [
             (2, 2, 2, ("topic",))
@@ -272,7 +282,7 @@ async def test_lessons_set_traits_and_facts_and_reset_the_counters(tmp_path: Pat
             traits=(TraitChange("Music", Level.HIGH, "because", (1,)),),
             knowledge=(AddFact(About.USER, "I live in Rome.", "lives in", START, (1, 2)),),
         )
-        assert await store.commit_lessons(lease, 1, [1, 2], lessons, [])
+        assert await learned(store, lease, [1, 2], lessons)
         (trait,) = await store.traits()
         (fact,) = await store.facts(About.USER)
         assert (trait.level, trait.evidence) == (Level.HIGH, (receipts[0].page_id,))
@@ -287,27 +297,29 @@ async def test_lessons_from_a_stale_profile_are_refused_whole(tmp_path: Path) ->
         lease = await filed(store)
         stale = await store.traits()
         music = Lessons((TraitChange("Music", Level.HIGH, "first", (1,)),), ())
-        assert await store.commit_lessons(lease, 1, [1], music, stale)
+        assert await learned(store, lease, [1], music, stale)
         late = Lessons(
             (TraitChange("Music", Level.LOW, "late", (2,)),), (AddFact(About.USER, "x y", None, START, (2,)),)
         )
-        assert not await store.commit_lessons(lease, 1, [2], late, stale)
+        assert not await learned(store, lease, [2], late, stale)
         assert [trait.reason for trait in await store.traits()] == ["first"]
         assert await store.facts(About.USER) == []
 
 
 async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path: Path) -> None:
-    async with opened(tmp_path, short_term_capacity=0) as store:
+    clock = Clock()
+    async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
         rome = AddFact(About.USER, "I live in Rome.", "lives in", START, (1,))
-        assert await store.commit_lessons(lease, 1, [1], Lessons((), (rome,)), [])
+        assert await learned(store, lease, [1], Lessons((), (rome,)))
+        clock.move(days=9)
         oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START + timedelta(days=9), (2,), supersedes=(1,))
-        assert await store.commit_lessons(lease, 1, [2], Lessons((), (oslo,)), [])
+        assert await learned(store, lease, [2], Lessons((), (oslo,)))
         assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Oslo."]
         assert (await store.counts()).superseded_facts == 1
         confirm_old = Lessons((), (ConfirmFact(1, (2,)),))
-        assert not await store.commit_lessons(lease, 1, [2], confirm_old, [])
+        assert not await learned(store, lease, [2], confirm_old)
 
 
 async def test_the_same_fact_is_never_kept_twice(tmp_path: Path) -> None:
@@ -316,7 +328,7 @@ async def test_the_same_fact_is_never_kept_twice(tmp_path: Path) -> None:
         lease = await filed(store)
         for seq, text in ((1, "I like tea."), (2, "i LIKE tea")):
             lessons = Lessons((), (AddFact(About.USER, text, None, START, (seq,)),))
-            assert await store.commit_lessons(lease, 1, [seq], lessons, [])
+            assert await learned(store, lease, [seq], lessons)
         (fact,) = await store.facts(About.USER)
         assert len(fact.evidence) == 2
 
@@ -326,7 +338,7 @@ async def test_facts_of_one_assistant_do_not_reach_another(tmp_path: Path) -> No
         await store.add_pages([turn(1)])
         lease = await filed(store)
         own = AddFact(About.ASSISTANT, "I am Robin.", "name", START, (1,))
-        assert await store.commit_lessons(lease, 1, [1], Lessons((), (own,)), [])
+        assert await learned(store, lease, [1], Lessons((), (own,)))
         await store.release_lease(lease)
     async with opened(tmp_path, assistant_id="other") as store:
         assert await store.facts(About.ASSISTANT) == []
@@ -341,7 +353,7 @@ async def test_facts_beyond_the_capacity_are_archived_oldest_first(tmp_path: Pat
         for text in ("one", "two", "three"):
             clock.now += timedelta(seconds=1)
             fact = AddFact(About.USER, text, None, START, (1,))
-            assert await store.commit_lessons(lease, 1, [1], Lessons((), (fact,)), [])
+            assert await learned(store, lease, [1], Lessons((), (fact,)))
         assert [fact.text for fact in await store.facts(About.USER)] == ["two", "three"]
 
 
@@ -407,8 +419,8 @@ async def test_two_answers_to_one_question_are_never_both_in_force(tmp_path: Pat
         lease = await filed(store)
         rome = AddFact(About.USER, "I live in Rome.", "lives in", START, (1,))
         oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START, (2,))
-        assert await store.commit_lessons(lease, 1, [1], Lessons((), (rome,)), [])
-        assert not await store.commit_lessons(lease, 1, [2], Lessons((), (oslo,)), [])
+        assert await learned(store, lease, [1], Lessons((), (rome,)))
+        assert not await learned(store, lease, [2], Lessons((), (oslo,)))
         assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Rome."]
 
 

@@ -61,7 +61,8 @@ class KnowledgeEntry(BaseModel):
     """A fact with its evidence."""
 
     knowledge: str
-    timestamp: str = Field(description="When it was said.")
+    timestamp: str = Field(description="Since when it holds; when it was said, if nothing else is known.")
+    valid_until: str | None = Field(description="When it ends, if that is known.")
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages it rests on.")
 
@@ -139,6 +140,25 @@ class LoopStats(BaseModel):
     last_error_at: str | None
 
 
+class LlmUsage(BaseModel):
+    """What calls of the LLM for one purpose cost."""
+
+    calls: int = Field(description="The failed ones included.")
+    failed_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class LlmStats(BaseModel):
+    """The LLM that organises and learns, and what it costs for this user."""
+
+    model: str
+    usage_today: dict[str, LlmUsage] = Field(description="By purpose.")
+    usage_total: dict[str, LlmUsage] = Field(description="By purpose, of all days.")
+    tokens_today: int
+    daily_token_limit: int | None
+
+
 class GetMemoryStatsResult(BaseModel):
     """The state of the user's memory."""
 
@@ -150,6 +170,10 @@ class GetMemoryStatsResult(BaseModel):
     short_term_capacity: int
     backlog_pages: int = Field(description="Pages waiting to be filed into topics.")
     oldest_backlog_at: str | None
+    backlog_attempts: int = Field(description="How often filing has failed for the page that failed most.")
+    degraded_pages: int = Field(
+        description="Pages organised without the LLM because it failed; redone later."
+    )
     mid_term_pages: int
     unembedded_pages: int = Field(description="Pages that are found by words alone so far.")
     segments: int
@@ -167,3 +191,4 @@ class GetMemoryStatsResult(BaseModel):
     ranking: str
     is_settled: bool = Field(description="Whether the background has nothing to do now; pages may await their batch.")
     background: dict[str, LoopStats]
+    llm: LlmStats | None = Field(description="Null: memory is organised without an LLM.")

@@ -27,6 +27,8 @@ from memoryos_mcp.server.results import (
     GetMemoryStatsResult,
     GetUserProfileResult,
     KnowledgeEntry,
+    LlmStats,
+    LlmUsage,
     LoopStats,
     RetrievedKnowledge,
     RetrievedPage,
@@ -39,8 +41,10 @@ from memoryos_mcp.server.results import (
 from memoryos_mcp.service import MemoryService
 
 if TYPE_CHECKING:
+    from memoryos_mcp import engine
     from memoryos_mcp.knowledge import Fact
     from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
+    from memoryos_mcp.storage import UsageEntry
 
 HOTTEST_SHOWN = 10
 
@@ -208,6 +212,8 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         short_term_capacity=settings.short_term_capacity,
         backlog_pages=counts.backlog,
         oldest_backlog_at=_text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        backlog_attempts=counts.attempts,
+        degraded_pages=counts.degraded,
         mid_term_pages=counts.mid_term,
         unembedded_pages=counts.unembedded,
         segments=counts.segments,
@@ -242,6 +248,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
             )
             for name, health in stats.health.items()
         },
+        llm=_llm_stats(stats.llm, settings.llm_daily_token_limit) if stats.llm else None,
     )
     return Answer(result, texts.stats_text(result))
 
@@ -336,7 +343,30 @@ def _knowledge(fact: "Fact") -> KnowledgeEntry:
         timestamp=_text_time(fact.valid_from),
         knowledge_id=f"k{fact.fact}",
         evidence=list(fact.evidence),
+        valid_until=_text_time(fact.valid_until) if fact.valid_until else None,
     )
+
+
+def _llm_stats(stats: "engine.LlmStats", daily_token_limit: int | None) -> LlmStats:
+    return LlmStats(
+        model=stats.name,
+        usage_today=_usage(stats.today),
+        usage_total=_usage(stats.total),
+        tokens_today=sum(entry.prompt_tokens + entry.completion_tokens for entry in stats.today),
+        daily_token_limit=daily_token_limit,
+    )
+
+
+def _usage(entries: "Sequence[UsageEntry]") -> dict[str, LlmUsage]:
+    return {
+        entry.purpose: LlmUsage(
+            calls=entry.calls,
+            failed_calls=entry.failed_calls,
+            prompt_tokens=entry.prompt_tokens,
+            completion_tokens=entry.completion_tokens,
+        )
+        for entry in entries
+    }
 
 
 def _recalled(facts: "Sequence[RecalledFact]") -> list[RetrievedKnowledge]:

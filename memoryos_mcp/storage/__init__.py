@@ -78,12 +78,18 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much there is, by tier."""
+    """How much there is, by tier.
+
+    Attributes:
+        degraded: Pages that the stand-in organised or read for an LLM that failed.
+        attempts: Failed attempts on the page of the backlog that has had most.
+    """
 
     pages: int
     short_term: int
     backlog: int
     degraded: int
+    attempts: int
     mid_term: int
     unembedded: int
     segments: int

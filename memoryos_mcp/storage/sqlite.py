@@ -432,6 +432,7 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions, now_
         short_term=short_term,
         backlog=backlog,
         degraded=number("SELECT count(*) FROM pages WHERE is_degraded = 1"),
+        attempts=number("SELECT max(attempts) FROM pages WHERE tier = 'backlog'"),
         mid_term=pages - short_term - backlog,
         unembedded=number("SELECT count(*) FROM pages WHERE space < ?", space) if space else pages,
         segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),

@@ -1,0 +1,350 @@
+"""The command ``memoryos-mcp doctor``: whether the settings work, found out by trying them, and what to change if not.
+
+Nothing of a user's memory is opened or sent: what the LLM is asked is a fixed text.
+"""
+
+import asyncio
+import importlib
+import io
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from difflib import SequenceMatcher
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+import click
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.text import Text
+
+from memoryos_mcp.config import LlmProvider, Settings
+from memoryos_mcp.config_problems import CONTROL
+from memoryos_mcp.config_sources import check_data_folder
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
+from memoryos_mcp.llm.openai_chat import OpenAIChat
+from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung, endpoint_of
+from memoryos_mcp.llm.replies import json_object
+
+# As long as a person waits for a word.
+LONGEST_WAIT_S = 30.0
+LONGEST_PAUSE_S = 1.0
+PROBE_TIMEOUT_S = 5.0
+MODELS_SHOWN = 10
+MODEL_NAME_MAX_CHARS = 100
+
+REQUEST = ChatRequest(
+    purpose=Purpose.CHECK,
+    messages=(Message("system", "You check a connection."), Message("user", 'Set "ok" to true.')),
+    form=ReplyForm(
+        name="check",
+        schema={
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}},
+            "required": ["ok"],
+            "additionalProperties": False,
+        },
+        sketch='{"ok": true}',
+    ),
+)
+
+_VERSIONED = re.compile(r"/v\d+\w*$")
+_STARTED_WITH: Mapping[LlmProvider, str] = {
+    "vllm": "vllm serve MODEL",
+    "llama-factory": "llamafactory-cli api CONFIG.yaml",
+    "ollama": "ollama serve",
+    "llama.cpp": "llama-server -m MODEL.gguf",
+}
+_FORM_TOLD = {
+    FormRung.JSON_SCHEMA: "the server is asked to hold the model to the form (json_schema)",
+    FormRung.JSON_OBJECT: "the server is asked to hold the model to JSON (json_object)",
+    FormRung.PROMPT: "the form is only asked for in words",
+}
+
+
+class Verdict(StrEnum):
+    """How a check went; the first two do not fail the whole."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+_STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
+
+
+class Check(BaseModel):
+    """What one look has found.
+
+    Attributes:
+        fix: What to change; None if there is nothing to.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    verdict: Verdict
+    found: str
+    fix: str | None = None
+
+
+class Diagnosis(BaseModel):
+    """All checks; ``ok`` if none failed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    checks: Sequence[Check]
+    ok: bool
+
+
+async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
+    """Print what is found to stdout, a line as soon as it is; return whether nothing failed.
+
+    Args:
+        load: Reads the settings; its ConfigError is a failed check.
+        as_json: Print one JSON object instead, at the end.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
+    console = Console(highlight=False)
+    checks: list[Check] = []
+    async for check in _examine(load, os.environ):
+        checks.append(check)
+        if not as_json:
+            _print(console, check)
+    diagnosis = Diagnosis(checks=checks, ok=all(check.verdict is not Verdict.FAIL for check in checks))
+    if as_json:
+        click.echo(json.dumps(diagnosis.model_dump(mode="json")))
+    return diagnosis.ok
+
+
+def _print(console: Console, check: Check) -> None:
+    told = check.found if check.fix is None else f"{check.found}; {check.fix}"
+    mark = Text(f"{check.verdict:<4}", style=_STYLES[check.verdict])
+    console.print(Text.assemble(mark, f"  {check.name:<15}  ", CONTROL.sub("?", told)), soft_wrap=True)
+
+
+async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
+    """Yield the checks one by one; what cannot be checked because of an earlier one is left out."""
+    try:
+        settings = load()
+    except ConfigError as error:
+        yield _failed("settings", error)
+        return
+    endpoint: Endpoint | None = None
+    try:
+        endpoint = endpoint_of(settings, environment)
+    except ConfigError as error:
+        configuration = _failed("settings", error)
+    else:
+        configuration = Check(name="settings", verdict=Verdict.OK, found=_configured(settings, endpoint))
+    yield configuration
+    yield await _check_folder(settings)
+    yield await _check_embedder(settings)
+    if configuration.verdict is Verdict.FAIL:
+        return
+    if settings.llm_replay_file is not None:
+        yield _check_replay(settings.llm_replay_file)
+    elif endpoint is None:
+        found = "none: memory works without one"
+        yield Check(name="llm", verdict=Verdict.OK, found=found, fix=f"to use one {_how_to_use_one(environment)}")
+    else:
+        for check in await _check_llm(settings, endpoint):
+            yield check
+
+
+def _configured(settings: Settings, endpoint: Endpoint | None) -> str:
+    if settings.llm_replay_file is not None:
+        return "the LLM's replies come from a file (llm_replay_file)"
+    if endpoint is None:
+        return "no LLM is asked for"
+    source = KEY_SETTING if endpoint.key_source == KEY_SETTING else f"the variable {endpoint.key_source}"
+    key = "not set" if endpoint.key is None else f"set (from {source})"
+    provider = endpoint.provider or "none (known by its address)"
+    return f"provider {provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
+
+
+def _how_to_use_one(environment: Mapping[str, str]) -> str:
+    for provider, preset in PRESETS.items():
+        for variable in preset.key_variables:
+            if environment.get(variable, "").strip():
+                return f"set llm_provider to {provider} and llm_model; {variable} alone turns nothing on"
+    return (
+        f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if it needs one; "
+        "or openai_base_url and llm_model for any other server"
+    )
+
+
+async def _check_folder(settings: Settings) -> Check:
+    try:
+        await anyio.to_thread.run_sync(check_data_folder, settings)
+    except ConfigError as error:
+        return _failed("data_folder", error)
+    return Check(name="data_folder", verdict=Verdict.OK, found=f"{settings.data_storage_path} can be written")
+
+
+async def _check_embedder(settings: Settings) -> Check:
+    name = "embedding_model"
+    if not settings.uses_bundled_embedder:
+        found = "the model named is not there: search goes by words alone"
+        fix = "set embedding_model_name to all-MiniLM-L6-v2, the bundled model"
+        return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
+    embedder = BundledEmbedder()
+    try:
+        await embedder.load()
+    except ModelError as error:
+        return _failed(name, error)
+    finally:
+        await embedder.aclose()
+    return Check(name=name, verdict=Verdict.OK, found="the bundled model loads")
+
+
+def _check_replay(path: Path) -> Check:
+    return Check(name="llm", verdict=Verdict.OK, found=f"nobody is asked: replies are read from {path}")
+
+
+async def _check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
+    """Ask the LLM once, and say what came of it."""
+    if sys.stderr.isatty():
+        click.echo(f"asking the LLM at {endpoint.address} ...", err=True)
+    with suppress(ImportError):  # which the chat tells of; here only so that it does not count as the LLM's time
+        await anyio.to_thread.run_sync(importlib.import_module, "openai")
+    chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(LONGEST_WAIT_S):
+            reply = await chat.complete(REQUEST)
+    except TimeoutError:
+        found = f"the LLM at {endpoint.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
+        fix = "a server that is loading its model answers when it is done: try again; else take a faster model"
+        return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
+    except ModelError as error:
+        return [await _failed_call(error, endpoint)]
+    finally:
+        await chat.aclose()
+    took_ms = (time.perf_counter() - began) * 1000
+    tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
+    answered = Check(name="llm", verdict=Verdict.OK, found=f"replied in {took_ms:,.0f} ms, {tokens}")
+    return [answered, _check_reply(reply, endpoint.dialect.rung)]
+
+
+async def _pause_briefly(seconds: float) -> None:
+    await asyncio.sleep(min(seconds, LONGEST_PAUSE_S))
+
+
+def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
+    name, told = "llm_reply", _FORM_TOLD[rung]
+    try:
+        is_as_asked = json_object(reply).get("ok") is True
+        problem = "the reply is JSON, but not the object that was asked for"
+    except ReplyFormatError as error:
+        is_as_asked, problem = False, _parts(error)[0]
+    if is_as_asked:
+        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
+    fix = (
+        "what it sends like this is filed and learned without it: take a larger model, "
+        "or a server that holds it to a JSON schema"
+    )
+    return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
+
+
+async def _failed_call(error: ModelError, endpoint: Endpoint) -> Check:
+    """Return the failure with what can be found out beside it: what runs there, what models it has, or where it is."""
+    found, fix = _parts(error)
+    hints = [fix or "try again; if it persists, the log of the LLM's server tells more"]
+    if endpoint.is_on_this_machine and not await _is_listening(endpoint):
+        provider = endpoint.provider or _provider_at_port(endpoint)
+        if provider is not None and provider in _STARTED_WITH:
+            hints.append(f"{provider} is started with: {_STARTED_WITH[provider]}")
+    elif names := await _model_names(endpoint):
+        if endpoint.model not in names:
+            hints.append(f"models there: {_nearest(names, endpoint.model)}")
+    elif not _VERSIONED.search(endpoint.address):
+        beneath = replace(endpoint, base_url=_with_version(endpoint.base_url))
+        if await _model_names(beneath):
+            hints.append(f"an API answers at {beneath.address}: set openai_base_url to that")
+    return Check(name="llm", verdict=Verdict.FAIL, found=found, fix="; ".join(hints))
+
+
+def _nearest(names: Sequence[str], model: str) -> str:
+    """Return a few names, those most like the model's first."""
+    nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
+    more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
+    return ", ".join(nearest[:MODELS_SHOWN]) + more
+
+
+def _with_version(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/v1"))
+
+
+async def _is_listening(endpoint: Endpoint) -> bool:
+    """Return whether something takes connections at an address on this machine."""
+    parts = urlsplit(endpoint.base_url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            stream = await anyio.connect_tcp(parts.hostname or "", port)
+    except (OSError, TimeoutError):
+        return False
+    await stream.aclose()
+    return True
+
+
+def _provider_at_port(endpoint: Endpoint) -> LlmProvider | None:
+    """Return whose port by default the endpoint's is; None if it is nobody's."""
+    port = urlsplit(endpoint.base_url).port
+    return next((name for name in _STARTED_WITH if urlsplit(PRESETS[name].base_url).port == port), None)
+
+
+class _Model(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Model]
+
+
+async def _model_names(endpoint: Endpoint) -> list[str]:
+    """Return the models that an endpoint says it has; empty if it does not say."""
+    try:
+        import openai
+    except ImportError:
+        return []
+    key = "none" if endpoint.key is None else endpoint.key.get_secret_value()
+    http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not endpoint.is_on_this_machine)
+    try:
+        client = openai.AsyncOpenAI(api_key=key, base_url=endpoint.base_url, max_retries=0, http_client=http_client)
+        client.organization = client.project = None  # from the environment; of another account
+        async with asyncio.timeout(PROBE_TIMEOUT_S), client:
+            answer = await client.models.with_raw_response.list()
+            models = _Models.model_validate_json(answer.content)
+    except (openai.OpenAIError, ValueError, RuntimeError, OSError):
+        return []
+    return [model.id for model in models.data if _is_showable(model.id, key)]
+
+
+def _is_showable(name: str, key: str) -> bool:
+    """Return whether a server's word can be shown: a name, and not what it was sent."""
+    return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name
+
+
+def _failed(name: str, error: MemoryOSError) -> Check:
+    found, fix = _parts(error)
+    return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
+
+
+def _parts(error: MemoryOSError) -> tuple[str, str | None]:
+    """Return what was wrong and what to do: our errors say the one, a semicolon and the other."""
+    found, _, fix = str(error).partition("; ")
+    return found, fix or None

@@ -1,0 +1,352 @@
+"""The doctor's checks, against real servers that answer well, badly or not at all."""
+
+import asyncio
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner, Result
+
+from memoryos_mcp import doctor
+from memoryos_mcp.cli import cli
+from memoryos_mcp.llm.providers import PRESETS
+from tests.llm_server import (
+    Answer,
+    Answering,
+    Asked,
+    Hang,
+    LlmServer,
+    Reply,
+    api_error,
+    completion,
+    free_port,
+    html,
+    json_reply,
+    llm_server,
+)
+from tests.servers import clean_environment
+
+LIMIT_S = 60
+KEY = "sk-live-4f9a8b7c6d5e"
+PASSWORD = "hunter2"  # noqa: S105 - of no account
+WELL = completion('{"ok": true}')
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No variable of ours or of a provider; the log's level is put back."""
+    variables = {name for preset in PRESETS.values() for name in preset.key_variables}
+    for name in os.environ:
+        if name.startswith("MEMORYOS_") or name in variables:
+            monkeypatch.delenv(name)
+    logger = logging.getLogger("memoryos_mcp")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+async def run(data: Path, *arguments: str, **environment: str) -> Result:
+    command = ["doctor", "--data-storage-path", str(data), *arguments]
+    return await asyncio.to_thread(CliRunner().invoke, cli, command, env=environment)
+
+
+async def ask(server: LlmServer, data: Path, *arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
+    """Return the checks by name, with a key and a model set; the embedding model is left alone, to be quick."""
+    flags = ("--json", "--openai-base-url", server.base_url, "--llm-model", "tiny", "--embedding-model-name", "other")
+    arguments = (*flags, *arguments)
+    return checks(await run(data, *arguments, **{"MEMORYOS_OPENAI_API_KEY": KEY, **environment}))
+
+
+def checks(result: Result) -> dict[str, dict[str, Any]]:
+    found = json.loads(result.stdout)
+    assert found.keys() == {"checks", "ok"}
+    assert all(check.keys() == {"name", "verdict", "found", "fix"} for check in found["checks"])
+    verdicts = [check["verdict"] for check in found["checks"]]
+    assert set(verdicts) <= {"ok", "warn", "fail"}
+    assert found["ok"] is ("fail" not in verdicts)
+    assert result.exit_code == ("fail" in verdicts)
+    return {check["name"]: check for check in found["checks"]}
+
+
+def with_models(answer: Answer, names: Sequence[str]) -> Answering:
+    """Answer chats like this, and the question for models with these."""
+    listed = json_reply({"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+    return lambda asked: listed if asked.path.endswith("/models") else answer
+
+
+def files_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def chats(server: LlmServer) -> list[Asked]:
+    return [asked for asked in server.asked if asked.path.endswith("/chat/completions")]
+
+
+async def test_without_an_llm_nothing_is_wrong_and_it_is_said_how_to_have_one(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json"))
+    assert {check["verdict"] for check in found.values()} == {"ok"}
+    assert "memory works without one" in found["llm"]["found"]
+    assert "llm_provider" in found["llm"]["fix"]
+
+
+async def test_a_key_that_only_stands_in_the_environment_is_said_to_turn_nothing_on(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", DASHSCOPE_API_KEY=KEY))
+    assert "set llm_provider to qwen" in found["llm"]["fix"]
+    assert "DASHSCOPE_API_KEY alone turns nothing on" in found["llm"]["fix"]
+
+
+async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_of_a_memory(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+        found = await ask(server, data, "--embedding-model-name", "all-MiniLM-L6-v2")
+        (asked,) = server.asked
+    assert [check["verdict"] for check in found.values()] == ["ok"] * 5
+    assert "11 + 7 tokens" in found["llm"]["found"]
+    assert "json_schema" in found["llm_reply"]["found"]
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["ok"]
+    assert sum(len(message["content"]) for message in asked.body["messages"]) < 500
+    assert files_in(data) == []
+
+
+async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(completion("Certainly!")) as server:
+        result = await run(data, "--openai-base-url", server.base_url, "--embedding-model-name", "other")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+    assert [(mark, name) for mark, name, _ in lines] == [
+        ("ok", "settings"),
+        ("ok", "data_folder"),
+        ("warn", "embedding_model"),
+        ("ok", "llm"),
+        ("warn", "llm_reply"),
+    ]
+    assert "set embedding_model_name to all-MiniLM-L6-v2" in lines[2][2]
+
+
+@pytest.mark.parametrize(
+    ("key_arguments", "environment", "told"),
+    [
+        ((), {"MEMORYOS_OPENAI_API_KEY": KEY}, "key set (from openai_api_key)"),
+        (("--llm-provider", "deepseek"), {"DEEPSEEK_API_KEY": KEY}, "key set (from the variable DEEPSEEK_API_KEY)"),
+        ((), {"MEMORYOS_OPENAI_API_KEY": "sk-..."}, "key not set"),
+    ],
+)
+async def test_the_settings_are_told_with_where_the_key_is_from(
+    key_arguments: tuple[str, ...], environment: dict[str, str], told: str, data: Path
+) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+        url = server.base_url.replace("//", f"//user:{PASSWORD}@") + "?token=t0k3n"
+        result = await run(data, "--json", "--openai-base-url", url, *key_arguments, **environment)
+        settings = checks(result)["settings"]["found"]
+        assert f"address {server.base_url}, model gpt-4o-mini" in settings
+    assert told in settings
+    assert PASSWORD not in result.output
+    assert "t0k3n" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem", "fix"),
+    [
+        (api_error(401, "Incorrect API key", code="invalid_api_key"), "refused the key", "check openai_api_key"),
+        (api_error(404, "model 'tiny' not found"), "no such model or path", "check llm_model"),
+        (api_error(402, "Insufficient Balance"), "no credit left", "billing"),
+        (api_error(429, "quota", code="insufficient_quota"), "no credit left", "billing"),
+        (html("<h1>Welcome</h1>"), "not as a chat API", "ends in /v1"),
+        (html("<h1>Not found</h1>", status=404), "no such model or path", "openai_base_url"),
+        (html("Method not allowed", status=405), "refused the request", "ends in /v1"),
+        (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "is elsewhere", "set openai_base_url"),
+        (api_error(503, "overloaded"), "HTTP 503", "log tells more"),
+        (Reply(WELL.body, headers=WELL.headers, sent_bytes=20), "broke before its reply was whole", "try again"),
+    ],
+)
+async def test_a_refusal_fails_with_what_is_wrong_and_what_to_change(
+    answer: Answer, problem: str, fix: str, data: Path
+) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+        found = await ask(server, data)
+        assert server.base_url in found["llm"]["found"]
+    assert found["llm"]["verdict"] == "fail"
+    assert problem in found["llm"]["found"]
+    assert fix in found["llm"]["fix"]
+    assert "llm_reply" not in found
+
+
+async def test_an_unknown_model_is_told_with_the_nearest_of_those_that_are_there(data: Path) -> None:
+    names = [*(f"embedding-{number}" for number in range(20)), f"leaked-{KEY}", "odd\x1b[2J", "", "tiny-2"]
+    answer = with_models(api_error(404, "model not found"), names)
+    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+        found = await ask(server, data)
+    listed = found["llm"]["fix"].partition("models there: ")[2]
+    assert listed.startswith("tiny-2, ")
+    assert listed.count(",") == 9
+    assert listed.endswith(" and 11 more")
+    assert KEY not in listed
+    assert "odd" not in listed
+
+
+async def test_models_are_not_listed_where_the_model_is_one_of_them(data: Path) -> None:
+    answer = with_models(api_error(402, "pay"), ["tiny", "huge"])
+    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+        assert "models there" not in (await ask(server, data))["llm"]["fix"]
+
+
+async def test_an_address_that_lacks_v1_is_told_with_the_one_that_answers(data: Path) -> None:
+    models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
+    answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
+    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+        found = await ask(server, data, "--openai-base-url", server.base_url.removesuffix("/v1") + "/")
+        assert f"an API answers at {server.base_url}: set openai_base_url to that" in found["llm"]["fix"]
+
+
+@pytest.mark.parametrize("listing", [html("<p>"), json_reply({"data": "none"}), api_error(401), Hang()])
+async def test_an_endpoint_that_does_not_list_models_is_no_further_failure(
+    listing: Answer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "PROBE_TIMEOUT_S", 0.5)
+    refused = api_error(404, "model not found")
+    answering: Answering = lambda asked: listing if asked.path.endswith("/models") else refused  # noqa: E731
+    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+        found = await ask(server, data)
+    assert "no such model" in found["llm"]["found"]
+    assert "models there" not in found["llm"]["fix"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "started_with"), [("ollama", "ollama serve"), ("llama.cpp", "llama-server"), ("vllm", "vllm serve")]
+)
+async def test_where_nothing_answers_on_this_machine_it_is_said_how_the_server_is_started(
+    provider: str, started_with: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "LONGEST_PAUSE_S", 0.01)
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--llm-provider", provider, "--openai-base-url", url))
+    assert found["llm"]["found"] == f"nothing answers at {url}"
+    assert started_with in found["llm"]["fix"]
+
+
+async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(with_models(Hang(), ["tiny"])) as server:
+        found = await ask(server, data, "--llm-timeout-s", "0.3")
+        assert len(chats(server)) == 1
+    assert "no whole reply within 0.3 s" in found["llm"]["found"]
+    assert "llm_timeout_s" in found["llm"]["fix"]
+
+
+async def test_nobody_is_kept_waiting_as_long_as_the_settings_allow(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "LONGEST_WAIT_S", 1.0)
+    async with asyncio.timeout(LIMIT_S), llm_server(Hang()) as server:
+        found = await ask(server, data, "--llm-timeout-s", "3600")
+        await server.hung_up.wait()
+    assert "no whole reply within 1 s" in found["llm"]["found"]
+    assert "llm_timeout_s" not in found["llm"]["fix"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (completion("Certainly! It is done."), "the reply holds no JSON object"),
+        (completion(""), "the reply is empty"),
+        (completion('{"ok": tr', finish_reason="length"), "the reply was cut"),
+        (completion('{"okay": 1}'), "not the object that was asked for"),
+    ],
+)
+async def test_a_reply_that_is_not_as_asked_is_a_warning_with_what_it_means(
+    reply: Answer, problem: str, data: Path
+) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(reply) as server:
+        found = await ask(server, data)
+    assert found["llm"]["verdict"] == "ok"
+    assert found["llm_reply"]["verdict"] == "warn"
+    assert problem in found["llm_reply"]["found"]
+    assert "larger model" in found["llm_reply"]["fix"]
+
+
+async def test_a_provider_that_takes_no_form_is_said_to_be_asked_in_words(data: Path) -> None:
+    fenced = completion('Here it is:\n```json\n{"ok": true}\n```')
+    async with asyncio.timeout(LIMIT_S), llm_server(fenced) as server:
+        found = await ask(server, data, "--llm-provider", "anthropic")
+        assert '{"ok": true}' in server.bodies[0]["messages"][0]["content"]
+    assert found["llm_reply"]["verdict"] == "ok"
+    assert "only asked for in words" in found["llm_reply"]["found"]
+
+
+async def test_a_setting_that_cannot_be_used_is_a_failed_check_and_no_crash(data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"llm_modle": "x"}', encoding="utf-8")
+    async with asyncio.timeout(LIMIT_S):
+        unknown = checks(await run(data, "--json", "--config", str(config)))
+        keyless = checks(await run(data, "--json", "--llm-provider", "openai"))
+    assert list(unknown) == ["settings"]
+    assert "llm_modle" in unknown["settings"]["found"]
+    assert keyless["settings"]["verdict"] == "fail"
+    assert "OPENAI_API_KEY" in keyless["settings"]["fix"]
+    assert keyless["data_folder"]["verdict"] == "ok"
+    assert "llm" not in keyless
+
+
+async def test_a_data_folder_that_cannot_be_written_fails_and_the_rest_is_still_checked(data: Path) -> None:
+    taken = data / "file"
+    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+        await anyio.Path(data).write_text("a file", encoding="utf-8")
+        found = await ask(server, taken)
+    assert found["data_folder"]["verdict"] == "fail"
+    assert "name a folder" in found["data_folder"]["fix"]
+    assert found["llm"]["verdict"] == "ok"
+
+
+async def test_replies_from_a_file_ask_nobody_and_leave_nothing_beside_it(data: Path, tmp_path: Path) -> None:
+    replies = tmp_path / "replies.jsonl"
+    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+        found = await ask(server, data, "--llm-replay-file", str(replies))
+        assert server.asked == []
+    assert str(replies) in found["llm"]["found"]
+    assert files_in(tmp_path) == [data.name]
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        WELL,
+        completion(f"The key is {KEY}"),
+        completion(json.dumps({"ok": KEY})),
+        api_error(401, f"Incorrect API key provided: {KEY}", code=KEY),
+        api_error(400, f"unknown parameter {KEY}", param=KEY),
+        api_error(404, f"no such model for {KEY}"),
+        html(f"<p>{KEY}</p>", status=502),
+        Reply(b"", 302, {"location": f"https://example.org/?key={KEY}"}),
+    ],
+)
+async def test_the_key_is_in_no_output(answer: Answer, as_json: tuple[str, ...], data: Path) -> None:
+    models = with_models(answer, [KEY, f"x{KEY}x", "other"])
+    async with asyncio.timeout(LIMIT_S), llm_server(models) as server:
+        url = server.base_url.replace("//", f"//user:{PASSWORD}@")
+        arguments = ["--openai-base-url", url, "--embedding-model-name", "other", "--log-level", "DEBUG", *as_json]
+        result = await run(data, *arguments, MEMORYOS_OPENAI_API_KEY=KEY)
+        assert chats(server)
+    assert "llm" in result.stdout
+    for secret in (KEY, KEY[:10], KEY[-6:], PASSWORD):
+        assert secret not in result.output
+
+
+async def test_in_a_process_of_its_own_stdout_is_the_json_and_the_code_tells_of_failure(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as server:
+        environment = clean_environment({"MEMORYOS_OPENAI_API_KEY": KEY, "MEMORYOS_OPENAI_BASE_URL": server.base_url})
+        command = [sys.executable, "-m", "memoryos_mcp", "doctor", "--json", "--data-storage-path", str(data)]
+        done = await asyncio.to_thread(
+            subprocess.run, command, env=environment, capture_output=True, timeout=LIMIT_S, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert json.loads(done.stdout)["ok"] is False
