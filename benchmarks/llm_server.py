@@ -360,6 +360,7 @@ class LlmServer:
 
     def __init__(self, port: int, pid: int) -> None:
         self.base_url = f"http://127.0.0.1:{port}/v1"
+        self.pid = pid
         self._port = port
         self._process = psutil.Process(pid)
 

@@ -137,6 +137,14 @@ class LeaseKeeper:
         finally:
             await self._give_back()
 
+    async def close(self) -> None:
+        """Give back what a cancelled holder has left behind; call it when every holder has ended."""
+        heartbeat, self._heartbeat, self._lease = self._heartbeat, None, None
+        if heartbeat is not None:
+            heartbeat.cancel()
+            await asyncio.wait([heartbeat])
+        await self._store.release_leases()
+
     async def _give_back(self) -> None:
         async with self._lock:
             self._holders -= 1

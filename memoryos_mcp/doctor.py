@@ -33,8 +33,8 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung, endpoint_of
 from memoryos_mcp.llm.replies import json_object
+from memoryos_mcp.providers import KEY_SETTING, PRESETS, Endpoint, FormRung, endpoint_of
 
 # As long as a person waits for a word.
 LONGEST_WAIT_S = 30.0

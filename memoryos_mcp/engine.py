@@ -299,6 +299,7 @@ class MemoryEngine:
         await asyncio.gather(*(loop.close() for loop in self._loops.values()))
         try:
             await self._count_visits()
+            await self._lease.close()
         finally:
             await self._store.close()
 
@@ -336,12 +337,12 @@ class MemoryEngine:
 
     async def _redo(self) -> bool:
         """Have the LLM do again what was done without it while it was out of reach."""
-        if not await self._organising.has_degraded():
+        if self._analyst is self._parts.stand_in or not (await self._store.counts()).degraded:
             return False
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            has_more = await self._organising.redo(lease)
+            has_more = await self._organising.redo(lease) or await self._promotion.redo(lease)
         self._loops["promotion"].wake()
         self._loops["embedding"].wake()
         return has_more

@@ -32,8 +32,8 @@ from memoryos_mcp.llm.analyst import PAGES_SHARE
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.pages import Page, estimate_tokens, utc_now
+from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions

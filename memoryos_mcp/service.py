@@ -21,8 +21,8 @@ import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.pages import utc_now
+from memoryos_mcp.providers import endpoint_of
 
 if TYPE_CHECKING:
     from memoryos_mcp.embedding import Embedder

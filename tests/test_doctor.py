@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from memoryos_mcp import doctor
 from memoryos_mcp.cli import cli
-from memoryos_mcp.llm.providers import PRESETS
+from memoryos_mcp.providers import PRESETS
 from tests.llm_server import (
     Answer,
     Answering,

@@ -23,7 +23,9 @@ from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.openai_chat import ATTEMPTS, OpenAIChat
-from memoryos_mcp.llm.providers import (
+from memoryos_mcp.llm.refusals import LONGEST_RETRY_AFTER_S, retry_after_seconds
+from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.providers import (
     OUTPUT_TOKENS,
     PRESETS,
     REASONING_OUTPUT_TOKENS,
@@ -32,8 +34,6 @@ from memoryos_mcp.llm.providers import (
     Endpoint,
     FormRung,
 )
-from memoryos_mcp.llm.refusals import LONGEST_RETRY_AFTER_S, retry_after_seconds
-from memoryos_mcp.pages import estimate_tokens
 from tests.llm_server import (
     Answer,
     Answering,

@@ -20,7 +20,7 @@ from memoryos_mcp.cli import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import Stats
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
-from memoryos_mcp.llm.providers import PRESETS
+from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.errors import BudgetSpentError, ModelError
+from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.llm import Analyst, Organised, PageView, Surroundings
 from memoryos_mcp.pages import Page
 from memoryos_mcp.storage import Lease, Store
@@ -61,6 +61,7 @@ class Organising:
         self._planning = asyncio.Lock()
         # Answers to batches that could not be filed yet, because one before them failed: they were paid for.
         self._answers: dict[tuple[int, ...], Organised] = {}
+        self._failures_in_a_row = 0
 
     async def due(self) -> list[list[Page]]:
         """Return the batches that are due, in order, at most a few; empty if it is not yet time."""
@@ -88,23 +89,28 @@ class Organising:
         batches = [await page_views(self._store, batch) for batch in await self.due()]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
-        answers = await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
-        for batch, answer in zip(batches, answers, strict=True):
+        failure: BaseException | None = None
+        for batch, answer in zip(batches, await self._answers_to(batches), strict=True):
             if not isinstance(answer, BaseException):
-                is_filed = await self._file(lease, batch, answer, self._analyst)
+                # Later batches wait for those before them, so that chains go on; what was paid for is kept.
+                self._answers[_seqs(batch)] = answer
+                is_filed = failure is None and await self._file(lease, batch, answer, self._analyst)
             elif isinstance(answer, ModelError) and await self._is_given_up(lease, batch, answer):
-                organised = await self._stand_in.organise(batch, await self._around(batch))
-                is_filed = await self._file(lease, batch, organised, self._stand_in)
+                is_filed = failure is None and await self._stand_in_for(lease, batch)
             else:
-                self._keep(batches, answers)
-                raise answer
-            if not is_filed:
-                break
+                failure = failure or answer
+                is_filed = False
+            if is_filed:
+                self._answers.pop(_seqs(batch), None)
+        if failure is not None:
+            raise failure
         self._answers.clear()
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst do again what the stand-in did in its place, several batches in parallel.
+        """Have the analyst file again what the stand-in filed in its place, several batches in parallel.
+
+        A batch that the analyst answers to, but never usably, is left as it is.
 
         Returns:
             Whether there may be more.
@@ -112,26 +118,22 @@ class Organising:
         Raises:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
-        if self._analyst.name == self._stand_in.name:
-            return False
-        relearns = await self._store.learn_again(lease, self._stand_in.name)
         pages = await self._store.degraded(self._stand_in.name, self._rule.pages * BATCHES_AT_ONCE)
         batches = [await page_views(self._store, batch) for batch in self._batches(pages)]
-        # One batch shows whether the analyst is back before all are sent.
-        for group in (batches[:1], batches[1:]):
-            answers = await asyncio.gather(*map(self._ask, group), return_exceptions=True)
-            for batch, answer in zip(group, answers, strict=True):
-                if isinstance(answer, BaseException):
-                    raise answer
-                if not await self._file(lease, batch, answer, self._analyst, is_redo=True):
-                    return True
-        return relearns or bool(batches)
-
-    async def has_degraded(self) -> bool:
-        """Whether the stand-in did something that the analyst could do again."""
-        if self._analyst.name == self._stand_in.name:
-            return False
-        return (await self._store.counts()).degraded > 0
+        has_filed = False
+        failure: BaseException | None = None
+        for batch, answer in zip(batches, await self._answers_to(batches, asks_one_first=True), strict=True):
+            if not isinstance(answer, BaseException):
+                has_filed |= await self._file(lease, batch, answer, self._analyst, is_redo=True)
+                continue
+            failure = failure or answer
+            if isinstance(answer, ReplyFormatError):
+                attempts = await self._store.count_page_attempt(lease, _seqs(batch))
+                if attempts >= ATTEMPTS_BEFORE_STAND_IN:
+                    await self._store.accept_degraded(lease, _seqs(batch))
+        if failure is not None and not has_filed:
+            raise failure
+        return bool(batches)
 
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
         size = self._rule.pages
@@ -141,11 +143,31 @@ class Organising:
         newest = await self._store.last_added_at()
         return newest is None or self._clock() - newest >= self._rule.idle
 
+    async def _answers_to(
+        self, batches: Sequence[Sequence[PageView]], *, asks_one_first: bool = False
+    ) -> list[Organised | BaseException]:
+        """Return an answer or a failure for each batch, asked in parallel.
+
+        Where the analyst may be out of reach one batch is asked first, and its failure stands for all.
+        """
+        if batches and (asks_one_first or self._failures_in_a_row):
+            (first,) = await asyncio.gather(self._ask(batches[0]), return_exceptions=True)
+            if isinstance(first, ModelError) and not isinstance(first, ReplyFormatError):
+                return [first] * len(batches)
+            rest = await asyncio.gather(*map(self._ask, batches[1:]), return_exceptions=True)
+            return [first, *rest]
+        return await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
+
     async def _ask(self, batch: Sequence[PageView]) -> Organised:
         kept = self._answers.get(_seqs(batch))
         if kept is not None:
             return kept
-        organised = await self._analyst.organise(batch, await self._around(batch))
+        try:
+            organised = await self._analyst.organise(batch, await self._around(batch))
+        except ModelError:
+            self._failures_in_a_row += 1
+            raise
+        self._failures_in_a_row = 0
         _check(batch, organised)
         return organised
 
@@ -159,17 +181,19 @@ class Organising:
         return Surroundings(before=view, chain_summary=summary, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
-        """Count a failure, and return whether the stand-in does this batch now."""
+        """Count a failure, and return whether the stand-in does this batch now.
+
+        It does when the batch has had its attempts, and when the analyst has failed on so many in a row that further
+        attempts are left to the redo.
+        """
         if isinstance(failure, BudgetSpentError):
             return True
-        return await self._store.count_page_attempt(lease, _seqs(batch)) >= ATTEMPTS_BEFORE_STAND_IN
+        attempts = await self._store.count_page_attempt(lease, _seqs(batch))
+        return max(attempts, self._failures_in_a_row) >= ATTEMPTS_BEFORE_STAND_IN
 
-    def _keep(self, batches: Sequence[Sequence[PageView]], answers: Sequence[Organised | BaseException]) -> None:
-        self._answers = {
-            _seqs(batch): answer
-            for batch, answer in zip(batches, answers, strict=True)
-            if not isinstance(answer, BaseException)
-        }
+    async def _stand_in_for(self, lease: Lease, batch: Sequence[PageView]) -> bool:
+        organised = await self._stand_in.organise(batch, await self._around(batch))
+        return await self._file(lease, batch, organised, self._stand_in)
 
     async def _file(
         self, lease: Lease, batch: Sequence[PageView], organised: Organised, by: Analyst, *, is_redo: bool = False

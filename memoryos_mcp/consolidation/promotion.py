@@ -6,7 +6,7 @@ from datetime import datetime
 
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.errors import BudgetSpentError, ModelError
+from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
@@ -72,17 +72,45 @@ class Promotion:
         surplus = self._surplus(segments)
         unread = [segment.segment for segment in surplus if segment.unanalysed_count]
         hot = [segment.segment for segment in self._hot(segments)]
-        to_read = dict.fromkeys([*hot, *unread, *await self._store.due_segments()])
+        due = await self._store.due_segments()
+        to_read = dict.fromkeys([*hot, *unread, *due])
         slots = asyncio.Semaphore(SEGMENTS_AT_ONCE)
-        asked = [self._promote(lease, segment, slots) for segment in to_read]
-        for failure in await asyncio.gather(*asked, return_exceptions=True):
-            if failure is not None:
-                raise failure
+        # What is due was read by the stand-in before: another reading by it would teach nothing new.
+        asked = [self._promote(lease, segment, slots, may_stand_in=segment not in due) for segment in to_read]
+        failures = [failure for failure in await asyncio.gather(*asked, return_exceptions=True) if failure is not None]
         if surplus:
             behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
             read = [segment.segment for segment in surplus if segment.segment not in behind]
             await self._store.archive_segments(lease, read)
+        for failure in failures:
+            raise failure
         return bool(to_read)
+
+    async def redo(self, lease: Lease) -> bool:
+        """Have the analyst read again what the stand-in read in its place, and it alone: what it filed is filed first.
+
+        What the analyst answers to, but never usably, is left as it is.
+
+        Returns:
+            Whether there may be more.
+
+        Raises:
+            ModelError: The analyst has no answer yet; all stays as it is.
+        """
+        pages = await self._store.degraded_readings(self._stand_in.name, PAGES_AT_ONCE)
+        if not pages:
+            return False
+        segment = pages[0].segment or 0
+        together = [page for page in pages if page.segment == pages[0].segment]
+        portion = together[: self._analyst.portion(together)]
+        try:
+            await self._read(lease, segment, portion, self._analyst)
+        except ReplyFormatError:
+            seqs = [page.seq for page in portion]
+            if await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_STAND_IN:
+                await self._store.accept_degraded(lease, seqs)
+            raise
+        return True
 
     def _hot(self, segments: Sequence[Segment]) -> list[Segment]:
         """Return the segments at or over the threshold with something new to read, hottest first."""
@@ -99,7 +127,7 @@ class Promotion:
         now = self._clock()
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
-    async def _promote(self, lease: Lease, segment: int, slots: asyncio.Semaphore) -> None:
+    async def _promote(self, lease: Lease, segment: int, slots: asyncio.Semaphore, *, may_stand_in: bool) -> None:
         """Read a segment's new pages, portion by portion."""
         async with slots:
             while pages := await self._store.segment_pages(segment, only_unanalysed=True, limit=PAGES_AT_ONCE):
@@ -107,7 +135,8 @@ class Promotion:
                 try:
                     await self._read(lease, segment, portion, self._analyst)
                 except ModelError as failure:
-                    if not await self._is_given_up(lease, segment, failure):
+                    is_given_up = await self._is_given_up(lease, segment, failure)
+                    if not is_given_up or not (may_stand_in or isinstance(failure, ReplyFormatError)):
                         raise
                     await self._read(lease, segment, portion, self._stand_in)
 

@@ -4,13 +4,14 @@ Segments are read side by side, so two may teach the same fact or trait. Here is
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memoryos_mcp.knowledge import AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
 from memoryos_mcp.profile import Trait, TraitChange
 from memoryos_mcp.terms import stem, words
 
-# Neither a negation nor a direction is among these: they make another fact of a sentence.
-_SAYS_NOTHING = frozenset("a an the is are was were be been being has have had s also that currently user".split())
+# No negation, direction or tense is among these: they make another fact of a sentence.
+_SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split())
 
 
 def reconcile(
@@ -48,42 +49,44 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 
 def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
     """Return the changes with every fact once."""
-    in_force = {fact.fact: fact for fact in facts}
+    in_force = {fact.fact for fact in facts}
     kept: list[KnowledgeChange] = []
-    added: list[AddFact] = []
     for change in changes:
         if isinstance(change, ConfirmFact):
             if change.fact in in_force:
                 kept.append(change)
             continue
-        supersedes = tuple(fact for fact in change.supersedes if fact in in_force)
-        known = next((fact for fact in facts if fact.about is change.about and _says_same(fact, change)), None)
-        if known is not None and known.fact not in supersedes:
+        fitted = replace(change, supersedes=tuple(fact for fact in change.supersedes if fact in in_force))
+        known = next(
+            (fact for fact in facts if fact.about is change.about and is_same_fact(fact.text, change.text)), None
+        )
+        if known is not None:
+            fitted = replace(fitted, text=known.text, supersedes=tuple({*fitted.supersedes} - {known.fact}))
+        if known is not None and not fitted.supersedes:
             kept.append(ConfirmFact(fact=known.fact, evidence=change.evidence))
-        elif not any(other.about is change.about and is_same_fact(other.text, change.text) for other in added):
-            fitted = AddFact(
-                about=change.about,
-                text=change.text,
-                slot=change.slot,
-                valid_from=change.valid_from,
-                evidence=change.evidence,
-                supersedes=supersedes,
-                valid_until=change.valid_until,
-            )
-            added.append(fitted)
-            kept.append(fitted)
+        else:
+            _join(kept, fitted)
     return tuple(kept)
 
 
-def _says_same(fact: Fact, change: AddFact) -> bool:
-    return is_same_fact(fact.text, change.text)
+def _join(kept: list[KnowledgeChange], change: AddFact) -> None:
+    """Add a change, or what it rests on and supersedes to the one before that says the same."""
+    for place, other in enumerate(kept):
+        if isinstance(other, AddFact) and other.about is change.about and is_same_fact(other.text, change.text):
+            kept[place] = replace(
+                other,
+                evidence=tuple(dict.fromkeys([*other.evidence, *change.evidence])),
+                supersedes=tuple(dict.fromkeys([*other.supersedes, *change.supersedes])),
+            )
+            return
+    kept.append(change)
 
 
 def is_same_fact(left: str, right: str) -> bool:
-    """Whether two sentences are the same fact: the same words in whatever order, but for those that say nothing."""
+    """Whether two sentences are the same fact: the same words in the same order, but for those that say nothing."""
     return _told(left) == _told(right)
 
 
-def _told(text: str) -> frozenset[str]:
+def _told(text: str) -> tuple[str, ...]:
     found = words(text)
-    return frozenset(stem(word) for word in found if word not in _SAYS_NOTHING) or frozenset(found)
+    return tuple(stem(word) for word in found if word not in _SAYS_NOTHING) or tuple(found)

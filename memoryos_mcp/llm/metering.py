@@ -69,11 +69,12 @@ class MeteredChat:
     async def _check_budget(self) -> None:
         if self._limit is None:
             return
-        spent = await self._account.spent_today() + self._asked_tokens
-        if spent >= self._limit:
+        spent = await self._account.spent_today()
+        if spent + self._asked_tokens >= self._limit:
+            under_way = f" and {self._asked_tokens:,} under way" if self._asked_tokens else ""
             msg = (
-                f"{spent:,} tokens are spent today and llm_daily_token_limit is {self._limit:,}; memory goes on "
-                "without the LLM until tomorrow"
+                f"{spent:,} tokens are spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; memory "
+                "goes on without the LLM until tomorrow"
             )
             raise BudgetSpentError(msg)
 

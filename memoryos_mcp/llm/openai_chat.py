@@ -18,9 +18,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, ReplyForm, Usage
-from memoryos_mcp.llm.providers import Dialect, Endpoint, FormRung
 from memoryos_mcp.llm.refusals import DialectError, PassingError, Refusal, error_of, refusal
 from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.providers import Dialect, Endpoint, FormRung
 
 if TYPE_CHECKING:
     import openai
@@ -90,6 +90,11 @@ class OpenAIChat:
     def name(self) -> str:
         """Name of the model, as the endpoint knows it."""
         return self._endpoint.model
+
+    @property
+    def rung(self) -> FormRung:
+        """The form that replies are asked in, the strictest that the server is known to take."""
+        return self._dialect.rung
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to a request.

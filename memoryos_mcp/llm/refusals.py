@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.providers import CapName, Dialect, Endpoint, FormRung
+from memoryos_mcp.providers import CapName, Dialect, Endpoint, FormRung
 
 LONGEST_RETRY_AFTER_S = 60.0
 # Long enough for any message; a body that repeats the whole prompt is not searched to its end.

@@ -183,12 +183,15 @@ class Retrieving:
     def _fit_facts(
         self, query: str, vector: Vector | None, max_tokens: int, left: int
     ) -> tuple[list[RecalledFact], list[RecalledFact], int]:
-        asked = frozenset(stems(query))
+        asked, now = frozenset(stems(query)), self._clock()
         allowance = min(left, int(max_tokens * KNOWLEDGE_SHARE))
         kept: dict[About, list[RecalledFact]] = {}
         for about in About:
             kept[about] = []
-            for recalled in self._rank_facts(self._mirror.facts[about], asked, vector)[:FACTS_AT_MOST]:
+            in_force = [
+                fact for fact in self._mirror.facts[about] if fact.valid_until is None or fact.valid_until > now
+            ]
+            for recalled in self._rank_facts(in_force, asked, vector)[:FACTS_AT_MOST]:
                 cost = estimate_tokens(recalled.fact.text)
                 if cost <= allowance:
                     kept[about].append(recalled)

@@ -171,9 +171,7 @@ class GetMemoryStatsResult(BaseModel):
     backlog_pages: int = Field(description="Pages waiting to be filed into topics.")
     oldest_backlog_at: str | None
     backlog_attempts: int = Field(description="How often filing has failed for the page that failed most.")
-    degraded_pages: int = Field(
-        description="Pages organised without the LLM because it failed; redone later."
-    )
+    degraded_pages: int = Field(description="Pages organised without the LLM because it failed; redone later.")
     mid_term_pages: int
     unembedded_pages: int = Field(description="Pages that are found by words alone so far.")
     segments: int

@@ -54,9 +54,7 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.llm is not None:
         lines.append(f"LLM: {result.llm.model}; {result.llm.tokens_today:,} tokens today.")
     if result.degraded_pages:
-        lines.append(
-            f"{result.degraded_pages} pages were organised without the LLM; they are redone when it answers."
-        )
+        lines.append(f"{result.degraded_pages} pages were organised without the LLM; they are redone when it answers.")
     for name, loop in result.background.items():
         if loop.failed_attempts:
             lines.append(f"{name} has failed {loop.failed_attempts} times in a row: {loop.last_error}")

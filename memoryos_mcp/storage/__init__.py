@@ -223,6 +223,20 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class DonePage:
+    """A page with what somebody did with it.
+
+    Attributes:
+        is_filed: Whether they filed it.
+        is_read: Whether they read it for profile and knowledge.
+    """
+
+    page: Page
+    is_filed: bool
+    is_read: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UsageEntry:
     """What calls of an LLM cost on one day.
 
@@ -323,6 +337,10 @@ class Store(Protocol):
         """Give the right back, so that another process need not wait for its end."""
         ...
 
+    async def release_leases(self) -> None:
+        """Give back whatever this store still holds, at its end."""
+        ...
+
     async def unembedded(self, limit: int) -> list[Page]:
         """Return pages without vectors in the current space or a newer one, oldest first.
 
@@ -374,8 +392,16 @@ class Store(Protocol):
         """Note that learning from a segment failed, and return how often it has since it last succeeded."""
         ...
 
-    async def learn_again(self, lease: Lease, organiser: str) -> bool:
-        """Make degraded pages that ``organiser`` did not file unread again; return whether there were any."""
+    async def degraded_readings(self, organiser: str, limit: int) -> list[Page]:
+        """Return the oldest degraded pages that were not filed by ``organiser``, but read by it in place of an LLM."""
+        ...
+
+    async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
+        """Leave pages as the stand-in has done them."""
+        ...
+
+    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
+        """Return the next pages after a page that ``worker`` filed or read, in order of arrival."""
         ...
 
     async def mark_degraded(self, worker: str) -> int:

@@ -35,6 +35,11 @@ def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: 
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))
 
 
+def release_leases(connection: apsw.Connection, holder: str) -> None:
+    """Give back whatever a holder has."""
+    connection.execute("UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?", (holder,))
+
+
 def release_lease(connection: apsw.Connection, holder: str, lease: Lease) -> None:
     """Give the lease back, if it is still this holder's."""
     connection.execute(

@@ -8,6 +8,7 @@ import apsw
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange, Lessons
 from memoryos_mcp.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage import Learning
 from memoryos_mcp.storage.rows import from_us, offset_s, to_us
 from memoryos_mcp.storage.vector_rows import note_change
 from memoryos_mcp.terms import words
@@ -70,44 +71,62 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
     return (change.fact,) if isinstance(change, ConfirmFact) else change.supersedes
 
 
-def set_traits(connection: apsw.Connection, changes: Sequence[TraitChange], learner: str, now_us: int) -> None:
-    """Set the named traits and keep what they replace as history."""
-    for change in changes:
-        _to_history(connection, change.dimension, now_us)
-        connection.execute(
-            "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
-            "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
-            (change.dimension, change.level, change.reason, now_us, learner),
-        )
+def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+    """Set the named traits and keep what they replace as history; to another's, who stands in adds evidence only."""
+    for change in learning.lessons.traits:
+        sql = "SELECT learned_by FROM traits WHERE dimension = ?"
+        owner = connection.execute(sql, (change.dimension,)).get
+        if learning.is_degraded and owner not in {None, learning.learner}:
+            connection.execute("UPDATE traits SET updated_us = ? WHERE dimension = ?", (now_us, change.dimension))
+        else:
+            _set_trait(connection, change, learning.learner, now_us)
         connection.executemany(
             "INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(change.dimension, seq) for seq in change.evidence],
         )
-    if changes:
+    if learning.lessons.traits:
         note_change(connection, "profile", 0)
+
+
+def _set_trait(connection: apsw.Connection, change: TraitChange, learner: str, now_us: int) -> None:
+    _to_history(connection, change.dimension, now_us)
+    connection.execute(
+        "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
+        "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
+        (change.dimension, change.level, change.reason, now_us, learner),
+    )
 
 
 def change_knowledge(
     connection: apsw.Connection,
-    changes: Sequence[KnowledgeChange],
+    learning: Learning,
     owner: Callable[[About], str],
-    learner: str,
     now_us: int,
 ) -> None:
-    """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice."""
-    for change in changes:
-        fact = change.fact if isinstance(change, ConfirmFact) else _add_fact(connection, change, owner, now_us)
+    """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
+
+    A fact that is confirmed stays whose it was, except where the learner replaces that one.
+    """
+    for change in learning.lessons.knowledge:
+        if isinstance(change, ConfirmFact):
+            fact = change.fact
+        else:
+            fact = _add_fact(connection, change, learning.learner, owner, now_us)
         connection.executemany(
             "INSERT INTO fact_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", [(fact, seq) for seq in change.evidence]
         )
         connection.execute(
-            "UPDATE facts SET confirmed_us = ?, is_archived = 0, learned_by = ? WHERE fact = ?", (now_us, learner, fact)
+            "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
+            "learned_by = CASE learned_by WHEN ? THEN ? ELSE learned_by END WHERE fact = ?",
+            (now_us, learning.replaces, learning.learner, fact),
         )
         note_change(connection, "fact", fact)
 
 
-def _add_fact(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> int:
+def _add_fact(
+    connection: apsw.Connection, change: AddFact, learner: str, owner: Callable[[About], str], now_us: int
+) -> int:
     folded = " ".join(words(change.text)) or change.text.casefold()
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
@@ -119,8 +138,8 @@ def _add_fact(connection: apsw.Connection, change: AddFact, owner: Callable[[Abo
     fact = connection.execute(sql, (now_us, change.about, assistant_id, folded)).get
     if fact is None:
         connection.execute(
-            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, utc_offset_s, confirmed_us, "
-            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
+            "utc_offset_s, confirmed_us, folded, text, learned_by) VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?)",
             (
                 change.about,
                 assistant_id,
@@ -131,6 +150,7 @@ def _add_fact(connection: apsw.Connection, change: AddFact, owner: Callable[[Abo
                 now_us,
                 folded,
                 change.text,
+                learner,
             ),
         )
         fact = connection.last_insert_rowid()
@@ -183,8 +203,11 @@ def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple
 
 
 def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+    heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
+    if heir is not None:  # another took its place, and so the place of what it had superseded
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
     connection.execute(
-        "UPDATE OR IGNORE facts SET valid_until_us = NULL "  # a fact of the same words may hold already
+        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
         "WHERE superseded_by = ? AND fact NOT IN (SELECT value FROM json_each(?))",
         (fact, json.dumps(list(dropped))),
     )

@@ -145,23 +145,27 @@ def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> No
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark pages as read for profile and knowledge; the segment's counters return to 0."""
+    """Mark pages as read for profile and knowledge; what is new of them no longer heats the segment."""
     pages = json.dumps(list(learning.pages))
+    sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
+    has_new = bool(connection.execute(sql, (pages,)).get)
     connection.execute(
-        "UPDATE pages SET is_analysed = 1, learned_by = ?, is_degraded = is_degraded OR ? "  # noqa: S608 - constant
-        f"WHERE seq IN {_LISTED}",
-        (learning.learner, learning.is_degraded, pages),
+        "UPDATE pages SET is_analysed = 1, learned_by = ?1, attempts = 0, "
+        "is_degraded = ?2 OR (is_degraded AND coalesce(organised_by = ?3, 1)) "
+        "WHERE seq IN (SELECT value FROM json_each(?4))",
+        (learning.learner, learning.is_degraded, learning.replaces, pages),
     )
     # The pages may have been filed anew since they were read.
     sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     for segment in sorted({learning.segment, *(row[0] for row in filed_under)}):
         _recount(connection, segment)
+        connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
     connection.execute(
-        "UPDATE segments SET n_visit = 0, l_interaction = 0, attempts = 0, is_due = is_due AND unanalysed_count > 0 "
-        "WHERE segment = ?",
-        (learning.segment,),
+        "UPDATE segments SET n_visit = n_visit * ?1, l_interaction = l_interaction * ?1, attempts = 0 "
+        "WHERE segment = ?2",
+        (not has_new, learning.segment),
     )
 
 
@@ -178,17 +182,10 @@ def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
     return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
 
 
-def learn_again(connection: apsw.Connection, organiser: str) -> bool:
-    """Make degraded pages that another than ``organiser`` filed unread again; return whether there were any."""
-    where = "is_degraded = 1 AND organised_by <> ?"
-    sql = f"SELECT DISTINCT segment FROM pages WHERE {where}"  # noqa: S608 - constant
-    segments: list[tuple[Any, ...]] = connection.execute(sql, (organiser,)).fetchall()
-    connection.execute(f"UPDATE pages SET is_analysed = 0, is_degraded = 0 WHERE {where}", (organiser,))  # noqa: S608
-    for (segment,) in segments:
-        connection.execute("UPDATE segments SET is_due = 1 WHERE segment = ?", (segment,))
-        _recount(connection, segment)
-        note_change(connection, "segment", segment)
-    return bool(segments)
+def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
+    """Leave pages as the stand-in has done them."""
+    listed = (json.dumps(list(pages)),)
+    connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
 def mark_degraded(connection: apsw.Connection, worker: str) -> int:

@@ -151,6 +151,7 @@ ALTER TABLE segments ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE traits ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
 ALTER TABLE facts ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
+ALTER TABLE facts ADD COLUMN stated_until_us INTEGER; -- valid_until_us, unless a newer fact ends it sooner
 CREATE INDEX fact_evidence_pages ON fact_evidence (seq);
 CREATE INDEX trait_evidence_pages ON trait_evidence (seq);
 

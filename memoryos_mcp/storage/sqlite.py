@@ -18,6 +18,7 @@ from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
     Changes,
     Counts,
+    DonePage,
     Filing,
     FoundPage,
     Learning,
@@ -159,6 +160,17 @@ class SqliteStore:
     async def degraded(self, organiser: str, limit: int) -> list[Page]:
         return await self._pages("WHERE is_degraded = 1 AND organised_by = ? ORDER BY seq LIMIT ?", organiser, limit)
 
+    async def degraded_readings(self, organiser: str, limit: int) -> list[Page]:
+        return await self._pages("WHERE is_degraded = 1 AND organised_by <> ? ORDER BY seq LIMIT ?", organiser, limit)
+
+    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
+        sql = (
+            f"SELECT organised_by = ?1, coalesce(learned_by = ?1, 0), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
+            "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
+        )
+        rows = await self._rows(sql, worker, after_seq, limit)
+        return [DonePage(page=to_page(row[2:]), is_filed=bool(row[0]), is_read=bool(row[1])) for row in rows]
+
     async def page_before(self, seq: int) -> Page | None:
         found = await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
         return found[0] if found else None
@@ -271,6 +283,10 @@ class SqliteStore:
     async def release_lease(self, lease: Lease) -> None:
         await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
 
+    async def release_leases(self) -> None:
+        if await self._rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
+            await self._database.write(lambda connection: leases.release_leases(connection, self._holder))
+
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
         await self._derive(lease, lambda connection: vector_rows.set_page_vectors(connection, self._space, windows))
 
@@ -289,8 +305,8 @@ class SqliteStore:
             now_us, lessons = to_us(self._clock()), learning.lessons
             if not longterm.is_current(connection, lessons, learning.traits, self._owner, now_us):
                 return False
-            longterm.set_traits(connection, lessons.traits, learning.learner, now_us)
-            longterm.change_knowledge(connection, lessons.knowledge, self._owner, learning.learner, now_us)
+            longterm.set_traits(connection, learning, now_us)
+            longterm.change_knowledge(connection, learning, self._owner, now_us)
             midterm.mark_analysed(connection, learning)
             if learning.replaces is not None:
                 longterm.drop_replaced(connection, learning.pages, learning.replaces, now_us)
@@ -305,8 +321,8 @@ class SqliteStore:
     async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
         return await self._derive(lease, lambda connection: midterm.count_segment_attempt(connection, segment))
 
-    async def learn_again(self, lease: Lease, organiser: str) -> bool:
-        return await self._derive(lease, lambda connection: midterm.learn_again(connection, organiser))
+    async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
+        await self._derive(lease, lambda connection: midterm.accept_degraded(connection, pages))
 
     async def mark_degraded(self, worker: str) -> int:
         return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
