@@ -523,7 +523,7 @@ def main(data: Path, conversation: int, json_file: Path | None) -> None:
         raise click.BadParameter(message, param_hint="--conversation")
     with Progress(console=Console(stderr=True)) as progress:
         rows = asyncio.run(measure(conversations, conversation - 1, progress))
-    print_rows(Console(width=None if sys.stdout.isatty() else 150), rows)
+    print_rows(Console(width=None if sys.stdout.isatty() else 170), rows)
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(row) for row in rows], indent=2), encoding="utf-8")
 

@@ -35,15 +35,29 @@ class BackgroundLoop:
     """Does a step of work again and again: at once while there is more, else when woken or after a while.
 
     A failed step is tried again after a growing pause; a failure never ends the loop.
+
+    Args:
+        name: What it is called in logs and stats.
+        step: Does some work, and returns whether there is more.
+        poll_s: The longest pause while there is nothing to do.
+        clock: Returns the present; it decides when a failed step is tried again.
+        gather_s: How long it waits after it is woken, so that one step does what several wake it for.
     """
 
     def __init__(
-        self, name: str, step: Callable[[], Awaitable[bool]], *, poll_s: float, clock: Callable[[], datetime]
+        self,
+        name: str,
+        step: Callable[[], Awaitable[bool]],
+        *,
+        poll_s: float,
+        clock: Callable[[], datetime],
+        gather_s: float = 0.0,
     ) -> None:
         self.name = name
         self.health = Health()
         self._step = step
         self._poll_s = poll_s
+        self._gather_s = gather_s
         self._clock = clock
         self._awake = asyncio.Event()
         self._retry_at = clock()
@@ -75,6 +89,7 @@ class BackgroundLoop:
                     await self._wait(min(rest_s, self._poll_s))
             elif pause_s > 0:
                 await self._wait(pause_s)
+                await asyncio.sleep(self._gather_s)
 
     async def _wait(self, pause_s: float) -> None:
         """Return when woken, or after the pause."""

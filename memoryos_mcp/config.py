@@ -316,7 +316,8 @@ class Settings(BaseSettings):
         strict=True,
         ge=0,
         le=_YEAR_S,
-        description="Silence after which a smaller batch is consolidated, seconds.",
+        description="Silence after which a smaller batch is consolidated, seconds. With an LLM the fewer pages wait, "
+        "the longer: times the batch's size, by the pages.",
     )
     max_page_chars: int = Field(
         default=1_000_000,

@@ -43,6 +43,8 @@ TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
 LEASE_TTL_S = 30.0
 # How often a process looks for what another one left to do.
 POLL_S = 5.0
+# How long new pages are gathered before they are embedded together.
+GATHER_S = 0.05
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 VERIFICATION_POLL_S = 86_400.0
@@ -138,7 +140,11 @@ class MemoryEngine:
             store,
             self._analyst,
             parts.stand_in,
-            rule=BatchRule(settings.consolidation_batch_pages, timedelta(seconds=settings.consolidation_idle_s)),
+            rule=BatchRule(
+                settings.consolidation_batch_pages,
+                timedelta(seconds=settings.consolidation_idle_s),
+                is_thrifty=self._analyst is not parts.stand_in,
+            ),
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=parts.clock,
         )
@@ -156,14 +162,14 @@ class MemoryEngine:
         self._is_warm = asyncio.Event()
         poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._loops = {
-            name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock)
-            for name, step, pause_s in (
-                ("embedding", self._embed, poll_s),
-                ("consolidation", self._consolidate, poll_s),
-                ("redo", self._redo, poll_s),
-                ("promotion", self._promote, poll_s),
-                ("visits", self._count_visits, VISIT_POLL_S),
-                ("verification", self._verify, VERIFICATION_POLL_S),
+            name: BackgroundLoop(name, step, poll_s=pause_s, gather_s=gather_s, clock=parts.clock)
+            for name, step, pause_s, gather_s in (
+                ("embedding", self._embed, poll_s, GATHER_S),
+                ("consolidation", self._consolidate, poll_s, 0.0),
+                ("redo", self._redo, poll_s, 0.0),
+                ("promotion", self._promote, poll_s, 0.0),
+                ("visits", self._count_visits, VISIT_POLL_S, 0.0),
+                ("verification", self._verify, VERIFICATION_POLL_S, 0.0),
             )
         }
 
@@ -331,13 +337,14 @@ class MemoryEngine:
             if lease is None:
                 return False
             while await self._organising.step(lease, needs_vectors=self._is_embedding_well()):
-                self._loops["promotion"].wake()
+                pass
+        self._loops["promotion"].wake()
         self._loops["embedding"].wake()
         return False
 
     async def _redo(self) -> bool:
         """Have the LLM do again what was done without it while it was out of reach."""
-        if self._analyst is self._parts.stand_in or not (await self._store.counts()).degraded:
+        if self._analyst is self._parts.stand_in or not await self._store.has_degraded():
             return False
         async with self._lease.hold() as lease:
             if lease is None:
@@ -348,7 +355,9 @@ class MemoryEngine:
         return has_more
 
     async def _promote(self) -> bool:
-        """Read what is hot."""
+        """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""
+        if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
+            return False
         if not await self._promotion.has_work():
             return False
         async with self._lease.hold() as lease:

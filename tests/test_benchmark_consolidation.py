@@ -33,7 +33,7 @@ DIALOGUE = [
     ("I bought a red kayak for the river.", "A kayak! Which river will you take the kayak to?"),
     ("My kayak goes to the river Loire. Lovely.", "The Loire river is calm enough for a kayak."),
     ("Can you proofread an invoice?", "Of course, send the invoice over."),
-    ("The invoice is for my bakery.", "An invoice of a bakery needs its number."),
+    ("The invoice is for my bakery.", "Good."),
 ]
 
 

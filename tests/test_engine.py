@@ -403,9 +403,6 @@ async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> No
         assert "every page of the batch once" in str(stats.health["consolidation"].last_error)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the mirror reads facts again when one changes, not when the time of one is over"
-)
 async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Path) -> None:
     class Visiting(ScriptedAnalyst):
         async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
@@ -428,9 +425,6 @@ async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Pat
         assert (await engine.retrieve("pottery village")).user_facts == []
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a loop that is cancelled while it takes or gives back the lease leaves it taken"
-)
 async def test_a_memory_that_was_closed_leaves_its_lease_to_others(tmp_path: Path) -> None:
     for number in range(80):
         async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=1) as engine:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import SecretStr
+from pydantic import JsonValue, SecretStr
 
 from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
@@ -205,8 +205,11 @@ async def test_a_form_with_a_sketch_is_told_by_it() -> None:
 
 
 async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_refused() -> None:
-    topic = {"type": "string", "maxLength": 40}
-    bounded = {"type": "object", "properties": {"maxLength": topic, "tags": {"type": "array", "items": topic}}}
+    topic: JsonValue = {"type": "string", "maxLength": 40}
+    bounded: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {"maxLength": topic, "tags": {"type": "array", "items": topic}},
+    }
     request = replace(REQUEST, form=ReplyForm("organised", bounded))
     sent = []
     for refuses in (False, True):

@@ -23,10 +23,17 @@ class BatchRule:
     Attributes:
         pages: So many pages are due at once.
         idle: Fewer are due after a silence of this length.
+        is_thrifty: Whether fewer wait longer, the longer the fewer they are, because each batch costs a call: in a slow
+            conversation each page would else be a batch of its own.
     """
 
     pages: int
     idle: timedelta
+    is_thrifty: bool = False
+
+    def silence(self, waiting: int) -> timedelta:
+        """Return the silence after which so many waiting pages are due."""
+        return self.idle * (self.pages / waiting) if self.is_thrifty else self.idle
 
 
 class Organising:
@@ -66,7 +73,7 @@ class Organising:
     async def due(self) -> list[list[Page]]:
         """Return the batches that are due, in order, at most a few; empty if it is not yet time."""
         batches = self._batches(await self._store.backlog(self._rule.pages * BATCHES_AT_ONCE))
-        if batches and len(batches[-1]) < self._rule.pages and not await self._is_idle():
+        if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
             batches.pop()
         return batches
 
@@ -139,9 +146,9 @@ class Organising:
         size = self._rule.pages
         return [list(pages[start : start + size]) for start in range(0, len(pages), size)]
 
-    async def _is_idle(self) -> bool:
+    async def _is_silent_for(self, waiting: int) -> bool:
         newest = await self._store.last_added_at()
-        return newest is None or self._clock() - newest >= self._rule.idle
+        return newest is None or self._clock() - newest >= self._rule.silence(waiting)
 
     async def _answers_to(
         self, batches: Sequence[Sequence[PageView]], *, asks_one_first: bool = False

@@ -5,6 +5,7 @@ Segments are read side by side, so two may teach the same fact or trait. Here is
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from memoryos_mcp.knowledge import AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
 from memoryos_mcp.profile import Trait, TraitChange
@@ -87,6 +88,7 @@ def is_same_fact(left: str, right: str) -> bool:
     return _told(left) == _told(right)
 
 
+@lru_cache(maxsize=20_000)
 def _told(text: str) -> tuple[str, ...]:
     found = words(text)
     return tuple(stem(word) for word in found if word not in _SAYS_NOTHING) or tuple(found)

@@ -14,6 +14,7 @@ from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, learn_request, organise_request, page_tokens, segment_name
 from memoryos_mcp.llm.prose import shorten
 from memoryos_mcp.llm.replies import Number, Numbers, Part, Text, Texts, checked, items, numbers
@@ -161,7 +162,7 @@ class _OrganiseReading:
             ReplyFormatError: Pages have no topic; on the last round, more than can be made up for.
         """
         pages = self._pages(found.get("pages"))
-        described = checked(items(found.get("topics")), _TopicReply, _problem_of_topic)
+        described = checked(items(found.get("topics")), "topic", _TopicReply, _problem_of_topic)
         if len(described) > self._max_topics:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
@@ -172,17 +173,18 @@ class _OrganiseReading:
             raise ReplyFormatError(msg)
         named = [
             Topic(
-                digest=_digest(topic),
-                pages=tuple(v.page.seq for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number),
+                digest=_digest(topic, members),
+                pages=tuple(page.seq for page in members),
                 segment=self._segments.get(topic.segment),
             )
             for number, topic in topics.items()
+            if (members := [v.page for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number])
         ]
-        chains = checked(items(found.get("chains")), _ChainReply, _problem_of_chain)
+        chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain)
         organised = Organised(
             is_continuing=pages[1].continues if 1 in pages else False,
             runs=self._runs(pages, {chain.first: chain.summary for chain in chains}, topics),
-            topics=tuple(topic for topic in named if topic.pages),
+            topics=tuple(named),
         )
         return organised, left
 
@@ -195,7 +197,7 @@ class _OrganiseReading:
         said = [(places[0], value) for places, value in pairs if places and 1 <= places[0] <= len(self._batch)]
         read: dict[int, _PageReply] = {}
         for place, value in said:
-            for reply in checked([value], _PageReply, lambda _: None):
+            for reply in checked([value], "page", _PageReply, lambda _: None):
                 read.setdefault(place, reply)
         return read
 
@@ -255,8 +257,8 @@ class _LearnReading:
         if len(facts) > most:
             msg = f"facts: there are {len(facts):,} for {len(self._pages)} pages; report at most {most}"
             raise ReplyFormatError(msg)
-        said = checked(facts, _FactReply, self._problem_of_fact)
-        traits = checked(items(found.get("traits")), _TraitReply, self._problem_of_trait)
+        said = checked(facts, "fact", _FactReply, self._problem_of_fact)
+        traits = checked(items(found.get("traits")), "trait", _TraitReply, self._problem_of_trait)
         return Lessons(
             traits=tuple({change.dimension: change for change in map(self._trait, traits)}.values()),
             knowledge=tuple(map(self._change, said)),
@@ -330,18 +332,18 @@ _OF_NOBODY = frozenset({"user", "assist"}) | {stem("assistant")}
 def _problem_of_topic(topic: _TopicReply) -> str | None:
     if not topic.topic:
         return "topic is no number"
-    return None if topic.summary and topic.keywords else "summary or keywords are empty"
+    return None if topic.summary else "summary is empty"
 
 
 def _problem_of_chain(chain: _ChainReply) -> str | None:
     return None if chain.first else "first is no number of a page"
 
 
-def _digest(topic: _TopicReply) -> Digest:
-    keywords = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
-    return Digest(
-        keywords=tuple(dict.fromkeys(keywords))[:KEYWORDS_MAX], summary=shorten(topic.summary, SUMMARY_MAX_CHARS)
-    )
+def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
+    """Return a topic's words; if it names no keywords, its pages' own."""
+    named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
+    keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX] or make_digest(pages).keywords
+    return Digest(keywords=keywords, summary=shorten(topic.summary, SUMMARY_MAX_CHARS))
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fact]:

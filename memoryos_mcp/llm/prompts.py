@@ -27,10 +27,10 @@ OMISSION = " […] "
 KEYWORDS_ASKED = 8
 KEYWORD_MAX_CHARS = 40
 SUMMARY_ASKED_CHARS = 600
-SENTENCE_ASKED_CHARS = 250
+SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
-FACTS_ASKED_PER_PAGE = 3
-TRAITS_ASKED_PER_PAGE = 1
+FACTS_ASKED_PER_PAGE = 2
+PAGES_PER_TRAIT_ASKED = 2
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -206,8 +206,8 @@ def _object(**properties: JsonValue) -> dict[str, JsonValue]:
     }
 
 
-def _list(of: JsonValue, at_most: int) -> dict[str, JsonValue]:
-    return {"type": "array", "items": of, "maxItems": at_most}
+def _list(of: JsonValue, at_most: int, at_least: int = 0) -> dict[str, JsonValue]:
+    return {"type": "array", "items": of, "minItems": at_least, "maxItems": at_most}
 
 
 def _text(max_chars: int) -> dict[str, JsonValue]:
@@ -226,12 +226,12 @@ def _organise_form(pages: int, segments: Sequence[str], max_topics: int) -> Repl
     topic = _object(
         topic=_number(1, max_topics),
         segment=_one_of(["", *segments]),
-        keywords=_list(_text(KEYWORD_MAX_CHARS), KEYWORDS_ASKED),
+        keywords=_list(_text(KEYWORD_MAX_CHARS), KEYWORDS_ASKED, 1),
         summary=_text(SUMMARY_ASKED_CHARS),
     )
     page_names: dict[str, JsonValue] = {str(number): {"$ref": "#/$defs/page"} for number in range(1, pages + 1)}
     chain = _object(first=_number(1, pages), summary=_text(SENTENCE_ASKED_CHARS))
-    reply = _object(topics=_list(topic, max_topics), pages=_object(**page_names), chains=_list(chain, pages))
+    reply = _object(topics=_list(topic, max_topics, 1), pages=_object(**page_names), chains=_list(chain, pages))
     page = _object(continues={"type": "boolean"}, topic=_number(1, max_topics))
     return ReplyForm(
         name="organised",
@@ -242,7 +242,7 @@ def _organise_form(pages: int, segments: Sequence[str], max_topics: int) -> Repl
 
 
 def _learn_form(pages: int, facts: int, dimensions: Sequence[str]) -> ReplyForm:
-    evidence = _list(_number(1, pages), pages)
+    evidence = _list(_number(1, pages), pages, 1)
     fact = _object(
         action=_one_of(["add", "supersede", "confirm"]),
         fact=_number(0, facts),
@@ -261,7 +261,7 @@ def _learn_form(pages: int, facts: int, dimensions: Sequence[str]) -> ReplyForm:
     return ReplyForm(
         name="lessons",
         schema=_object(
-            facts=_list(fact, FACTS_ASKED_PER_PAGE * pages), traits=_list(trait, TRAITS_ASKED_PER_PAGE * pages)
+            facts=_list(fact, FACTS_ASKED_PER_PAGE * pages), traits=_list(trait, 1 + pages // PAGES_PER_TRAIT_ASKED)
         ),
         sketch='{"facts":[{"action":"add","fact":0,"about":"user","text":"...","since":"","until":"","pages":[1]}],'
         '"traits":[{"dimension":"...","level":"High","reason":"...","pages":[1,2]}]}',

@@ -25,6 +25,7 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL
 # Some servers keep the opening mark to themselves.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
     r"\W*(?:none|null|nil|n/?a|nothing|unknown|undefined"
     r"|no (?:new )?(?:facts?|information|data|changes?|traits?|topics?|keywords?|summary))?\W*",
@@ -89,19 +90,20 @@ def numbers(value: object) -> list[int]:
 
 
 def text_of(value: object) -> str:
-    """Return a text with single blanks; what only says that there is nothing is empty."""
+    """Return a text with single blanks and each sentence once; what only says that there is nothing is empty."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
         return ""
-    return plain(value)
+    return " ".join(dict.fromkeys(_SENTENCE_END.split(plain(value))))
 
 
-def checked(found: Iterable[object], model: type[Item], problem: Callable[[Item], str | None]) -> list[Item]:
+def checked(found: Iterable[object], what: str, model: type[Item], problem: Callable[[Item], str | None]) -> list[Item]:
     """Return the items that are as they were asked for; the others are left out.
 
     Args:
         found: What the reply holds.
+        what: What an item is called.
         model: What an item must be.
         problem: Says what is wrong with an item, None if nothing is.
 
@@ -114,13 +116,13 @@ def checked(found: Iterable[object], model: type[Item], problem: Callable[[Item]
         try:
             item = model.model_validate(value)
         except ValidationError as error:
-            wrong.append(f"{model.__name__.lower()} {place + 1}: {_told(error)}")
+            wrong.append(f"{what} {place + 1}: {_told(error)}")
             continue
         reason = problem(item)
         if reason is None:
             good.append(item)
         else:
-            wrong.append(f"{model.__name__.lower()} {place + 1}: {reason}")
+            wrong.append(f"{what} {place + 1}: {reason}")
     if len(wrong) > len(good):
         raise ReplyFormatError(wrong[0])
     return good

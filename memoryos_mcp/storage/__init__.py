@@ -372,6 +372,10 @@ class Store(Protocol):
         """Return the oldest pages that wait for consolidation."""
         ...
 
+    async def has_degraded(self) -> bool:
+        """Whether there are pages to be organised or read again."""
+        ...
+
     async def degraded(self, organiser: str, limit: int) -> list[Page]:
         """Return the oldest pages that ``organiser`` filed in place of an LLM."""
         ...

@@ -157,6 +157,9 @@ class SqliteStore:
     async def backlog(self, limit: int) -> list[Page]:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
+    async def has_degraded(self) -> bool:
+        return bool(await self._rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
+
     async def degraded(self, organiser: str, limit: int) -> list[Page]:
         return await self._pages("WHERE is_degraded = 1 AND organised_by = ? ORDER BY seq LIMIT ?", organiser, limit)
 

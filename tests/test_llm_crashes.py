@@ -1,0 +1,67 @@
+"""A server that is killed while its LLM answers: the call was paid for, but each page is organised exactly once."""
+
+import asyncio
+import json
+import random
+from pathlib import Path
+
+from benchmarks.llm_server import purpose_of, reply_to
+from memoryos_mcp.llm.chat import Purpose
+from tests.llm_server import Answer, Asked, completion, llm_server
+from tests.servers import PipeServer, open_store, stored_pages
+from tests.test_crashes import assert_derived_rows_agree
+
+KILLS = 30
+PAGES_PER_ROUND = 3
+# The commit follows the reply within a few milliseconds: kills fall before, between and after.
+LATENCY_S = 0.02
+LONGEST_DELAY_S = 0.08
+LIMIT_S = 300
+SETTINGS = {
+    "short_term_capacity": 0,
+    "consolidation_batch_pages": PAGES_PER_ROUND,
+    "consolidation_idle_s": 0.1,
+    "mid_term_heat_threshold": 3,
+    "llm_model": "tiny",
+}
+
+
+async def test_each_page_is_organised_once_when_the_server_is_killed_30_times_between_call_and_commit(
+    data: Path,
+) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201 - shown only if the test fails
+    dice = random.Random(seed)  # noqa: S311 - no secret
+
+    async def answer(asked: Asked) -> Answer:
+        await asyncio.sleep(LATENCY_S)
+        return completion(json.dumps(reply_to(asked.body["messages"])))
+
+    ids: list[str] = []
+    async with asyncio.timeout(LIMIT_S), llm_server(answer) as llm:
+        settings = {**SETTINGS, "openai_base_url": llm.base_url}
+        for number in range(KILLS):
+            with await asyncio.to_thread(PipeServer(data, settings).__enter__) as server:
+                asked = len(llm.asked)
+                for page in range(PAGES_PER_ROUND):
+                    text = f"I like {dice.choice(['tea', 'rowing', 'chess'])} number {number}.{page}."
+                    ids.append(await asyncio.to_thread(server.add, text))
+                await llm.was_asked(asked + 1)
+                await asyncio.sleep(dice.uniform(0, LONGEST_DELAY_S))
+                await asyncio.to_thread(server.kill)
+        with await asyncio.to_thread(PipeServer(data, settings).__enter__) as server:
+            stats = await asyncio.to_thread(server.wait_until_settled)
+            assert await asyncio.to_thread(server.close) == 0
+    assert stats["degraded_pages"] == 0
+    pages = stored_pages(data)
+    assert [page.page_id for page in pages] == ids
+    assert all(page.segment is not None for page in pages)
+    assert_derived_rows_agree(data)
+    organised = sum(purpose_of(asked.body["messages"]) is Purpose.ORGANISE for asked in llm.asked)
+    assert organised > len(pages) / PAGES_PER_ROUND, "no kill fell between call and commit"
+    connection = open_store(data)
+    try:
+        facts = [row[0] for row in connection.execute("SELECT folded FROM facts WHERE valid_until_us IS NULL")]
+    finally:
+        connection.close()
+    assert len(facts) == len(set(facts))
