@@ -235,7 +235,7 @@ async def _check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
     took_ms = (time.perf_counter() - began) * 1000
     tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
     answered = Check(name="llm", verdict=Verdict.OK, found=f"replied in {took_ms:,.0f} ms, {tokens}")
-    return [answered, _check_reply(reply, endpoint.dialect.rung)]
+    return [answered, _check_reply(reply, chat.rung)]
 
 
 async def _pause_briefly(seconds: float) -> None:

@@ -305,9 +305,11 @@ class MemoryEngine:
         await asyncio.gather(*(loop.close() for loop in self._loops.values()))
         try:
             await self._count_visits()
-            await self._lease.close()
         finally:
-            await self._store.close()
+            try:
+                await self._lease.close()
+            finally:
+                await self._store.close()
 
     async def _embed(self) -> bool:
         """Load the model and the index once there is something to find, then embed what has no vector."""
@@ -349,10 +351,13 @@ class MemoryEngine:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            has_more = await self._organising.redo(lease) or await self._promotion.redo(lease)
+            try:
+                has_more = await self._organising.redo(lease)
+            finally:
+                has_more_read = await self._promotion.redo(lease)
         self._loops["promotion"].wake()
         self._loops["embedding"].wake()
-        return has_more
+        return has_more or has_more_read
 
     async def _promote(self) -> bool:
         """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""

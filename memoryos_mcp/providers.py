@@ -75,7 +75,7 @@ class Preset:
         hosts: Names under which the provider itself answers, subdomains included.
         rung: The strictest form that it honours.
         cap: Its name for the limit of a reply's tokens.
-        refuses_max_length: Whether its JSON schemas know no ``maxLength``, the longest a text may be.
+        refuses_lengths: Whether its JSON schemas know neither ``minLength`` nor ``maxLength`` of texts.
         told_not_to_think: Models to which ``enable_thinking: false`` is sent.
     """
 
@@ -84,7 +84,7 @@ class Preset:
     hosts: tuple[str, ...] = ()
     rung: FormRung = FormRung.JSON_SCHEMA
     cap: CapName = "max_tokens"
-    refuses_max_length: bool = False
+    refuses_lengths: bool = False
     told_not_to_think: re.Pattern[str] | None = None
 
 
@@ -97,7 +97,7 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
             key_variables=("OPENAI_API_KEY",),
             hosts=("api.openai.com",),
             cap="max_completion_tokens",
-            refuses_max_length=True,
+            refuses_lengths=True,
         ),
         # https://docs.anthropic.com/en/api/openai-sdk: response_format is ignored.
         "anthropic": Preset(
@@ -150,7 +150,7 @@ class Endpoint:
         key: None for a server that wants none.
         key_source: The setting or environment variable that the key is from, or would be from.
         dialect: The dialect to begin with.
-        refuses_max_length: Whether its JSON schemas know no ``maxLength``.
+        refuses_lengths: Whether its JSON schemas know neither ``minLength`` nor ``maxLength``.
         output_tokens: Tokens at most of one reply.
     """
 
@@ -160,7 +160,7 @@ class Endpoint:
     key: SecretStr | None = field(repr=False)
     key_source: str
     dialect: Dialect
-    refuses_max_length: bool
+    refuses_lengths: bool
     output_tokens: int
 
     @property
@@ -252,7 +252,7 @@ def _endpoint(
             temperature=None if reasons else TEMPERATURE,
             forbids_thinking=forbids_thinking,
         ),
-        refuses_max_length=preset.refuses_max_length and _provider_at(base_url) == provider,
+        refuses_lengths=preset.refuses_lengths and _provider_at(base_url) == provider,
         output_tokens=REASONING_OUTPUT_TOKENS if reasons and not forbids_thinking else OUTPUT_TOKENS,
     )
 

@@ -32,7 +32,7 @@ from memoryos_mcp.llm.analyst import PAGES_SHARE
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.pages import Page, estimate_tokens, utc_now
+from memoryos_mcp.pages import estimate_tokens, utc_now
 from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
@@ -48,6 +48,7 @@ ORGANISE_CONTEXT_TOKENS = 700
 LEARN_CONTEXT_TOKENS = 1500
 # A number no memory reaches: opened with it, a store moves no page out of short-term.
 _ALL_PAGES = 1_000_000_000
+_PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
 _KEPT = "what was done stays done, and the rest is done by the next server that runs with this LLM"
@@ -342,10 +343,7 @@ class _Again:
 
 
 async def _to_do_again(settings: Settings) -> list[_Again]:
-    """Return the pages that the stand-in did, in order of arrival.
-
-    Told by who wrote the words of their segment, so that pages in archived segments are left out.
-    """
+    """Return the pages that the stand-in did, in order of arrival."""
     threads = StoreThreads(1)
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -366,21 +364,19 @@ async def _to_do_again(settings: Settings) -> list[_Again]:
 
 
 async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:
-    found: dict[int, _Again] = {}
-    for segment in await store.segments():
-        if segment.summariser != worker:
-            continue
-        pages = await store.segment_pages(segment.segment, only_unanalysed=False, limit=_ALL_PAGES)
-        unread = await store.segment_pages(segment.segment, only_unanalysed=True, limit=_ALL_PAGES)
-        unread_seqs = {page.seq for page in unread}
-        found.update({page.seq: _again(page, is_read=page.seq not in unread_seqs) for page in pages})
-    for page in await store.degraded(worker, _ALL_PAGES):
-        found.setdefault(page.seq, _again(page, is_read=False))
-    return [again for _, again in sorted(found.items())]
-
-
-def _again(page: Page, *, is_read: bool) -> _Again:
-    return _Again(page.seq, page.segment or 0, page_tokens(page), is_filed=True, is_read=is_read)
+    found: list[_Again] = []
+    while done := await store.done_by(worker, found[-1].seq if found else 0, _PAGES_AT_ONCE):
+        found += [
+            _Again(
+                seq=one.page.seq,
+                segment=one.page.segment or 0,
+                tokens=page_tokens(one.page),
+                is_filed=one.is_filed,
+                is_read=one.is_read,
+            )
+            for one in done
+        ]
+    return found
 
 
 def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:

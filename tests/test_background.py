@@ -3,6 +3,7 @@
 import asyncio
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,63 @@ async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -
             assert await other.take_lease(0.3) is None
             await asyncio.sleep(0.02)
     assert await other.take_lease(0.3) is not None
+    await store.close()
+    await other.close()
+    threads.close()
+
+
+async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: Path) -> None:
+    options = StoreOptions("helper", 3, 1800, 100, None)
+    threads, clock = StoreThreads(4), Clock()
+    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
+    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
+    keeper = LeaseKeeper(store, ttl_s=0.03)
+
+    async def hold_and_vanish() -> None:
+        holding = keeper.hold()
+        left.append(holding)  # never left
+        assert await holding.__aenter__() is not None
+
+    left: list[Any] = []
+    async with asyncio.timeout(LIMIT_S):
+        await hold_and_vanish()
+        assert await other.take_lease(30) is None
+        await keeper.close()
+        lease = await other.take_lease(30)
+        assert lease is not None
+        await asyncio.sleep(0.1)  # several heartbeats, if there still were any
+        assert await store.take_lease(30) is None
+        await keeper.close()  # gives back nothing of another's
+        assert await store.take_lease(30) is None
+        await left[0].__aexit__(None, None, None)
+    await store.close()
+    await other.close()
+    threads.close()
+
+
+async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(tmp_path: Path) -> None:
+    options = StoreOptions("helper", 3, 1800, 100, None)
+    threads, clock = StoreThreads(4), Clock()
+    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
+    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
+    async with asyncio.timeout(LIMIT_S):
+        for turns in range(60):
+            keeper = LeaseKeeper(store, ttl_s=30)
+
+            async def step(keeper: LeaseKeeper = keeper) -> bool:
+                async with keeper.hold():
+                    await asyncio.sleep(0)
+                return True
+
+            loop = BackgroundLoop("test", step, poll_s=60, clock=clock)
+            loop.start()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await loop.close()
+            await keeper.close()
+            lease = await other.take_lease(30)
+            assert lease is not None
+            await other.release_lease(lease)
     await store.close()
     await other.close()
     threads.close()

@@ -83,7 +83,7 @@ def endpoint_at(
     dialect: Dialect = ALL,
     key: str | None = KEY,
     key_source: str = "openai_api_key",
-    refuses_max_length: bool = False,
+    refuses_lengths: bool = False,
     provider: LlmProvider | None = "openai",
 ) -> Endpoint:
     return Endpoint(
@@ -93,7 +93,7 @@ def endpoint_at(
         key=None if key is None else SecretStr(key),
         key_source=key_source,
         dialect=dialect,
-        refuses_max_length=refuses_max_length,
+        refuses_lengths=refuses_lengths,
         output_tokens=OUTPUT_TOKENS,
     )
 
@@ -205,7 +205,7 @@ async def test_a_form_with_a_sketch_is_told_by_it() -> None:
 
 
 async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_refused() -> None:
-    topic: JsonValue = {"type": "string", "maxLength": 40}
+    topic: JsonValue = {"type": "string", "minLength": 1, "maxLength": 40}
     bounded: dict[str, JsonValue] = {
         "type": "object",
         "properties": {"maxLength": topic, "tags": {"type": "array", "items": topic}},
@@ -213,7 +213,7 @@ async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_r
     request = replace(REQUEST, form=ReplyForm("organised", bounded))
     sent = []
     for refuses in (False, True):
-        async with talk(completion("{}"), refuses_max_length=refuses) as talked:
+        async with talk(completion("{}"), refuses_lengths=refuses) as talked:
             await talked.chat.complete(request)
             sent.append(talked.server.bodies[0]["response_format"]["json_schema"]["schema"])
     text = {"type": "string"}

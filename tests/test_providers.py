@@ -66,7 +66,7 @@ def test_a_key_alone_means_openai() -> None:
     assert found.key == SecretStr(KEY)
     assert found.dialect.rung is FormRung.JSON_SCHEMA
     assert found.dialect.cap == "max_completion_tokens"
-    assert found.refuses_max_length
+    assert found.refuses_lengths
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_a_key_and_an_address_speak_the_dialect_of_the_host_behind_it(url: str, 
 
 
 def test_an_unknown_server_is_told_how_long_texts_may_be() -> None:
-    assert not endpoint(openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1").refuses_max_length
+    assert not endpoint(openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1").refuses_lengths
     assert not endpoint(
         llm_provider="openai", openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1"
-    ).refuses_max_length
+    ).refuses_lengths
 
 
 def test_an_address_without_a_key_is_a_server_that_wants_none() -> None:

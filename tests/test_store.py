@@ -250,6 +250,20 @@ async def test_a_lease_given_back_is_free_at_once(tmp_path: Path) -> None:
         assert await second.take_lease(30) is not None
 
 
+async def test_a_store_gives_back_its_own_lease_whichever_it_is_and_no_other(tmp_path: Path) -> None:
+    async with opened(tmp_path) as first, opened(tmp_path) as second:
+        await first.release_leases()  # it has none
+        old = await lease_of(first)
+        await second.release_leases()
+        assert await second.take_lease(30) is None
+        await first.release_leases()
+        with pytest.raises(LeaseLostError):
+            await first.accept_degraded(old, [1])
+        assert await second.take_lease(30) is not None
+        await first.release_leases()
+        assert await first.take_lease(30) is None
+
+
 async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1), turn(2)])

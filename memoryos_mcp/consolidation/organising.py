@@ -68,7 +68,8 @@ class Organising:
         self._planning = asyncio.Lock()
         # Answers to batches that could not be filed yet, because one before them failed: they were paid for.
         self._answers: dict[tuple[int, ...], Organised] = {}
-        self._failures_in_a_row = 0
+        self._steps_in_vain = 0
+        self._redone_up_to = 0
 
     async def due(self) -> list[list[Page]]:
         """Return the batches that are due, in order, at most a few; empty if it is not yet time."""
@@ -96,8 +97,13 @@ class Organising:
         batches = [await page_views(self._store, batch) for batch in await self.due()]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
+        answers = await self._answers_to(batches, asks_one_first=self._steps_in_vain > 0)
+        if any(not isinstance(answer, BaseException) for answer in answers):
+            self._steps_in_vain = 0
+        elif batches:
+            self._steps_in_vain += 1
         failure: BaseException | None = None
-        for batch, answer in zip(batches, await self._answers_to(batches), strict=True):
+        for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
                 # Later batches wait for those before them, so that chains go on; what was paid for is kept.
                 self._answers[_seqs(batch)] = answer
@@ -125,7 +131,10 @@ class Organising:
         Raises:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
-        pages = await self._store.degraded(self._stand_in.name, self._rule.pages * BATCHES_AT_ONCE)
+        limit = self._rule.pages * BATCHES_AT_ONCE
+        pages = await self._store.degraded(self._stand_in.name, self._redone_up_to, limit)
+        if not pages and self._redone_up_to:
+            pages = await self._store.degraded(self._stand_in.name, 0, limit)
         batches = [await page_views(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
@@ -139,7 +148,10 @@ class Organising:
                 if attempts >= ATTEMPTS_BEFORE_STAND_IN:
                     await self._store.accept_degraded(lease, _seqs(batch))
         if failure is not None and not has_filed:
+            # A batch that always fails must not keep the others from being tried.
+            self._redone_up_to = batches[0][-1].page.seq
             raise failure
+        self._redone_up_to = 0
         return bool(batches)
 
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
@@ -151,30 +163,27 @@ class Organising:
         return newest is None or self._clock() - newest >= self._rule.silence(waiting)
 
     async def _answers_to(
-        self, batches: Sequence[Sequence[PageView]], *, asks_one_first: bool = False
+        self, batches: Sequence[Sequence[PageView]], *, asks_one_first: bool
     ) -> list[Organised | BaseException]:
         """Return an answer or a failure for each batch, asked in parallel.
 
-        Where the analyst may be out of reach one batch is asked first, and its failure stands for all.
+        Args:
+            batches: What to ask about.
+            asks_one_first: Whether the analyst may be out of reach: then the failure of the first stands for all that
+                were not answered before.
         """
-        if batches and (asks_one_first or self._failures_in_a_row):
-            (first,) = await asyncio.gather(self._ask(batches[0]), return_exceptions=True)
-            if isinstance(first, ModelError) and not isinstance(first, ReplyFormatError):
-                return [first] * len(batches)
-            rest = await asyncio.gather(*map(self._ask, batches[1:]), return_exceptions=True)
-            return [first, *rest]
-        return await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
+        if not asks_one_first or not batches:
+            return await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
+        (first,) = await asyncio.gather(self._ask(batches[0]), return_exceptions=True)
+        if isinstance(first, ModelError) and not isinstance(first, ReplyFormatError):
+            return [first, *(self._answers.get(_seqs(batch), first) for batch in batches[1:])]
+        return [first, *await asyncio.gather(*map(self._ask, batches[1:]), return_exceptions=True)]
 
     async def _ask(self, batch: Sequence[PageView]) -> Organised:
         kept = self._answers.get(_seqs(batch))
         if kept is not None:
             return kept
-        try:
-            organised = await self._analyst.organise(batch, await self._around(batch))
-        except ModelError:
-            self._failures_in_a_row += 1
-            raise
-        self._failures_in_a_row = 0
+        organised = await self._analyst.organise(batch, await self._around(batch))
         _check(batch, organised)
         return organised
 
@@ -190,13 +199,13 @@ class Organising:
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
         """Count a failure, and return whether the stand-in does this batch now.
 
-        It does when the batch has had its attempts, and when the analyst has failed on so many in a row that further
-        attempts are left to the redo.
+        It does when the batch has had its attempts, and when nothing at all was answered for as many steps: then
+        further attempts are left to the redo.
         """
         if isinstance(failure, BudgetSpentError):
             return True
         attempts = await self._store.count_page_attempt(lease, _seqs(batch))
-        return max(attempts, self._failures_in_a_row) >= ATTEMPTS_BEFORE_STAND_IN
+        return max(attempts, self._steps_in_vain) >= ATTEMPTS_BEFORE_STAND_IN
 
     async def _stand_in_for(self, lease: Lease, batch: Sequence[PageView]) -> bool:
         organised = await self._stand_in.organise(batch, await self._around(batch))
@@ -219,15 +228,15 @@ def _check(batch: Sequence[PageView], organised: Organised) -> None:
     """Make sure that an analyst's answer holds every page of the batch once.
 
     Raises:
-        ModelError: It does not.
+        ReplyFormatError: It does not.
     """
     asked = _seqs(batch)
     if tuple(seq for run in organised.runs for seq in run.pages) != asked:
         msg = "the analyst's chains do not hold every page of the batch once, in order"
-        raise ModelError(msg)
+        raise ReplyFormatError(msg)
     if tuple(sorted(seq for topic in organised.topics for seq in topic.pages)) != asked:
         msg = "the analyst's topics do not hold every page of the batch once"
-        raise ModelError(msg)
+        raise ReplyFormatError(msg)
 
 
 def _up_to_unembedded(batches: list[list[PageView]]) -> list[list[PageView]]:

@@ -51,6 +51,7 @@ class Promotion:
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
+        self._redone_up_to = 0
 
     async def has_work(self) -> bool:
         """Whether a segment is hot, due or one too many."""
@@ -97,7 +98,9 @@ class Promotion:
         Raises:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
-        pages = await self._store.degraded_readings(self._stand_in.name, PAGES_AT_ONCE)
+        pages = await self._store.degraded_readings(self._stand_in.name, self._redone_up_to, PAGES_AT_ONCE)
+        if not pages and self._redone_up_to:
+            pages = await self._store.degraded_readings(self._stand_in.name, 0, PAGES_AT_ONCE)
         if not pages:
             return False
         segment = pages[0].segment or 0
@@ -105,11 +108,15 @@ class Promotion:
         portion = together[: self._analyst.portion(together)]
         try:
             await self._read(lease, segment, portion, self._analyst)
-        except ReplyFormatError:
+        except ModelError as failure:
+            # A segment that always fails must not keep the others from being tried.
+            self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
-            if await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_STAND_IN:
+            is_answered = isinstance(failure, ReplyFormatError)
+            if is_answered and await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_STAND_IN:
                 await self._store.accept_degraded(lease, seqs)
             raise
+        self._redone_up_to = 0
         return True
 
     def _hot(self, segments: Sequence[Segment]) -> list[Segment]:

@@ -62,7 +62,8 @@ def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[Kn
             (fact for fact in facts if fact.about is change.about and is_same_fact(fact.text, change.text)), None
         )
         if known is not None:
-            fitted = replace(fitted, text=known.text, supersedes=tuple({*fitted.supersedes} - {known.fact}))
+            others = tuple(fact for fact in fitted.supersedes if fact != known.fact)
+            fitted = replace(fitted, text=known.text, slot=None, supersedes=others)
         if known is not None and not fitted.supersedes:
             kept.append(ConfirmFact(fact=known.fact, evidence=change.evidence))
         else:

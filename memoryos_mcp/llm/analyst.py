@@ -183,7 +183,7 @@ class _OrganiseReading:
         chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain)
         organised = Organised(
             is_continuing=pages[1].continues if 1 in pages else False,
-            runs=self._runs(pages, {chain.first: chain.summary for chain in chains}, topics),
+            runs=self._runs(pages, {chain.first: chain.summary for chain in chains}),
             topics=tuple(named),
         )
         return organised, left
@@ -204,16 +204,13 @@ class _OrganiseReading:
     def _topic(self, pages: dict[int, _PageReply], number: int) -> int:
         return pages[number].topic if number in pages else 0
 
-    def _runs(
-        self, pages: dict[int, _PageReply], summaries: dict[int, str], topics: dict[int, _TopicReply]
-    ) -> tuple[Run, ...]:
+    def _runs(self, pages: dict[int, _PageReply], summaries: dict[int, str]) -> tuple[Run, ...]:
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
-            topic = topics.get(self._topic(pages, start))
-            summary = summaries.get(start) or (topic.summary if topic else "")
-            seqs = tuple(view.page.seq for view in self._batch[start - 1 : end - 1])
-            runs.append(Run(pages=seqs, summary=shorten(summary, SUMMARY_MAX_CHARS)))
+            members = [view.page for view in self._batch[start - 1 : end - 1]]
+            summary = summaries.get(start) or make_digest(members).summary
+            runs.append(Run(pages=tuple(page.seq for page in members), summary=shorten(summary, SUMMARY_MAX_CHARS)))
         return tuple(runs)
 
 
@@ -330,9 +327,7 @@ _OF_NOBODY = frozenset({"user", "assist"}) | {stem("assistant")}
 
 
 def _problem_of_topic(topic: _TopicReply) -> str | None:
-    if not topic.topic:
-        return "topic is no number"
-    return None if topic.summary else "summary is empty"
+    return None if topic.topic else "topic is no number"
 
 
 def _problem_of_chain(chain: _ChainReply) -> str | None:
@@ -340,10 +335,13 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return a topic's words; if it names no keywords, its pages' own."""
+    """Return a topic's words, and its pages' own where it has none."""
+    own = make_digest(pages)
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
-    keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX] or make_digest(pages).keywords
-    return Digest(keywords=keywords, summary=shorten(topic.summary, SUMMARY_MAX_CHARS))
+    return Digest(
+        keywords=tuple(dict.fromkeys(named))[:KEYWORDS_MAX] or own.keywords,
+        summary=shorten(topic.summary or own.summary, SUMMARY_MAX_CHARS),
+    )
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fact]:

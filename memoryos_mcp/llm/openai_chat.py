@@ -243,7 +243,7 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
         messages[0]["content"] += _form_in_words(request.form)
     parameters: dict[str, Any] = {"model": endpoint.model, "messages": messages}
     if dialect.rung is FormRung.JSON_SCHEMA:
-        schema = _without_max_length(request.form.schema) if endpoint.refuses_max_length else request.form.schema
+        schema = _without_lengths(request.form.schema) if endpoint.refuses_lengths else request.form.schema
         form = {"name": request.form.name, "strict": True, "schema": schema}
         parameters["response_format"] = {"type": "json_schema", "json_schema": form}
     elif dialect.rung is FormRung.JSON_OBJECT:
@@ -257,15 +257,15 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     return parameters
 
 
-def _without_max_length(schema: Any) -> Any:
+def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # A property of that name would hold a schema, not a number.
+        # A property of such a name would hold a schema, not a number.
         return {
-            name: _without_max_length(value)
+            name: _without_lengths(value)
             for name, value in schema.items()
-            if name != "maxLength" or not isinstance(value, int)
+            if name not in {"minLength", "maxLength"} or not isinstance(value, int)
         }
-    return [_without_max_length(part) for part in schema] if isinstance(schema, list) else schema
+    return [_without_lengths(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _form_in_words(form: ReplyForm) -> str:

@@ -26,6 +26,7 @@ OMISSION = " […] "
 # Bounds of what is asked for.
 KEYWORDS_ASKED = 8
 KEYWORD_MAX_CHARS = 40
+SUMMARY_MIN_CHARS = 10
 SUMMARY_ASKED_CHARS = 600
 SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
@@ -210,8 +211,8 @@ def _list(of: JsonValue, at_most: int, at_least: int = 0) -> dict[str, JsonValue
     return {"type": "array", "items": of, "minItems": at_least, "maxItems": at_most}
 
 
-def _text(max_chars: int) -> dict[str, JsonValue]:
-    return {"type": "string", "maxLength": max_chars}
+def _text(at_most: int, at_least: int = 0) -> dict[str, JsonValue]:
+    return {"type": "string", "minLength": at_least, "maxLength": at_most}
 
 
 def _one_of(choices: Iterable[str]) -> dict[str, JsonValue]:
@@ -227,7 +228,7 @@ def _organise_form(pages: int, segments: Sequence[str], max_topics: int) -> Repl
         topic=_number(1, max_topics),
         segment=_one_of(["", *segments]),
         keywords=_list(_text(KEYWORD_MAX_CHARS), KEYWORDS_ASKED, 1),
-        summary=_text(SUMMARY_ASKED_CHARS),
+        summary=_text(SUMMARY_ASKED_CHARS, SUMMARY_MIN_CHARS),
     )
     page_names: dict[str, JsonValue] = {str(number): {"$ref": "#/$defs/page"} for number in range(1, pages + 1)}
     chain = _object(first=_number(1, pages), summary=_text(SENTENCE_ASKED_CHARS))

@@ -376,8 +376,8 @@ class Store(Protocol):
         """Whether there are pages to be organised or read again."""
         ...
 
-    async def degraded(self, organiser: str, limit: int) -> list[Page]:
-        """Return the oldest pages that ``organiser`` filed in place of an LLM."""
+    async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        """Return the next pages after a page that ``organiser`` filed in place of an LLM."""
         ...
 
     async def chain_summary(self, chain: int) -> str:
@@ -396,8 +396,8 @@ class Store(Protocol):
         """Note that learning from a segment failed, and return how often it has since it last succeeded."""
         ...
 
-    async def degraded_readings(self, organiser: str, limit: int) -> list[Page]:
-        """Return the oldest degraded pages that were not filed by ``organiser``, but read by it in place of an LLM."""
+    async def degraded_readings(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        """Return the next pages after a page that ``organiser`` did not file, but read in place of an LLM."""
         ...
 
     async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:

@@ -131,7 +131,7 @@ def _add_fact(
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
     connection.executemany(
-        "UPDATE facts SET valid_until_us = max(valid_from_us, ?) WHERE fact = ?",
+        "UPDATE facts SET valid_until_us = max(valid_from_us, min(?1, coalesce(stated_until_us, ?1))) WHERE fact = ?2",
         [(valid_from_us, old) for old in change.supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608

@@ -160,11 +160,13 @@ class SqliteStore:
     async def has_degraded(self) -> bool:
         return bool(await self._rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
 
-    async def degraded(self, organiser: str, limit: int) -> list[Page]:
-        return await self._pages("WHERE is_degraded = 1 AND organised_by = ? ORDER BY seq LIMIT ?", organiser, limit)
+    async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        where = "WHERE is_degraded = 1 AND organised_by = ? AND seq > ? ORDER BY seq LIMIT ?"
+        return await self._pages(where, organiser, after_seq, limit)
 
-    async def degraded_readings(self, organiser: str, limit: int) -> list[Page]:
-        return await self._pages("WHERE is_degraded = 1 AND organised_by <> ? ORDER BY seq LIMIT ?", organiser, limit)
+    async def degraded_readings(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        where = "WHERE is_degraded = 1 AND organised_by <> ? AND seq > ? ORDER BY seq LIMIT ?"
+        return await self._pages(where, organiser, after_seq, limit)
 
     async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
         sql = (
