@@ -59,7 +59,7 @@ ADDS = 600
 TURN_PAGES = 50
 CONCURRENT_CALLS = 64
 # The last, incomplete batch waits for a silence; where time is measured it is a short one.
-IDLE_S = 0.5
+IDLE_S = 0.05
 # As short as the loops can keep up with: every page is a batch of its own.
 SLOW_IDLE_S = 0.1
 POLL_S = 0.05

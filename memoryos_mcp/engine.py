@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,9 @@ LEASE_TTL_S = 30.0
 POLL_S = 5.0
 # How long new pages are gathered before they are embedded together.
 GATHER_S = 0.05
+# Pages that follow one another faster are read for profile and knowledge together, but not later than this.
+QUIET_S = 0.25
+LONGEST_UNREST_S = 30.0
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 VERIFICATION_POLL_S = 86_400.0
@@ -159,15 +163,17 @@ class MemoryEngine:
         )
         self._embedding = Embedding(store, parts.embedder) if parts.embedder else None
         self._visits: Counter[int] = Counter()
+        self._last_added = -QUIET_S
         self._is_warm = asyncio.Event()
-        poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
+        # A silence is noticed by looking; all else wakes the loop that it concerns.
+        silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._loops = {
             name: BackgroundLoop(name, step, poll_s=pause_s, gather_s=gather_s, clock=parts.clock)
             for name, step, pause_s, gather_s in (
-                ("embedding", self._embed, poll_s, GATHER_S),
-                ("consolidation", self._consolidate, poll_s, 0.0),
-                ("redo", self._redo, poll_s, 0.0),
-                ("promotion", self._promote, poll_s, 0.0),
+                ("embedding", self._embed, POLL_S, GATHER_S),
+                ("consolidation", self._consolidate, silence_poll_s, 0.0),
+                ("redo", self._redo, POLL_S, 0.0),
+                ("promotion", self._promote, POLL_S, 0.0),
                 ("visits", self._count_visits, VISIT_POLL_S, 0.0),
                 ("verification", self._verify, VERIFICATION_POLL_S, 0.0),
             )
@@ -228,6 +234,7 @@ class MemoryEngine:
             now=self._parts.clock(),
         )
         (receipt,) = await self._store.add_pages([turn])
+        self._last_added = time.monotonic()
         self._loops["embedding"].wake()
         if receipt.pending >= self._settings.consolidation_batch_pages:
             self._loops["consolidation"].wake()
@@ -361,6 +368,7 @@ class MemoryEngine:
 
     async def _promote(self) -> bool:
         """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""
+        await self._until_quiet()
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
         if not await self._promotion.has_work():
@@ -371,6 +379,12 @@ class MemoryEngine:
             has_more = await self._promotion.step(lease)
         self._loops["embedding"].wake()
         return has_more
+
+    async def _until_quiet(self) -> None:
+        """Wait while pages come one upon the other, as in an import, but not for ever."""
+        began = time.monotonic()
+        while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < began + LONGEST_UNREST_S:  # noqa: ASYNC110
+            await asyncio.sleep(quiet_at - time.monotonic())
 
     async def _llm_stats(self) -> LlmStats | None:
         if self._analyst is self._parts.stand_in:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
@@ -238,7 +239,7 @@ class _LearnReading:
         self._pages = [view.page for view in pages]
         self._facts = facts
         self._dimensions = dimensions
-        self._said = [set(stems(page.text)) for page in self._pages]
+        self._said: dict[int, frozenset[str]] = {}
 
     def read(self, found: dict[str, Any], is_last: bool) -> Lessons:  # noqa: ARG002 - ask's
         """Return the lessons.
@@ -277,8 +278,14 @@ class _LearnReading:
     def _is_grounded(self, fact: _FactReply) -> bool:
         """Whether a fact shares a word with what it rests on; texts without words in common letters are believed."""
         told = {stem for stem in stems(fact.text) if stem.isascii()} - _OF_NOBODY
-        said = set[str]().union(*(self._said[place - 1] for place in self._cited(fact.pages)))
+        said = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
         return not told or not any(stem.isascii() for stem in said) or not told.isdisjoint(said)
+
+    def _stems(self, place: int) -> frozenset[str]:
+        """Return the stems of a page, which is read only if something rests on it."""
+        if place not in self._said:
+            self._said[place] = frozenset(stems(self._pages[place - 1].text))
+        return self._said[place]
 
     def _problem_of_trait(self, trait: _TraitReply) -> str | None:
         if find(trait.dimension, self._dimensions) is None:
@@ -336,24 +343,28 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
     """Return a topic's words, and its pages' own where it has none."""
-    own = make_digest(pages)
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
-    return Digest(
-        keywords=tuple(dict.fromkeys(named))[:KEYWORDS_MAX] or own.keywords,
-        summary=shorten(topic.summary or own.summary, SUMMARY_MAX_CHARS),
-    )
+    keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
+    summary = shorten(topic.summary, SUMMARY_MAX_CHARS)
+    if keywords and summary:
+        return Digest(keywords=keywords, summary=summary)
+    own = make_digest(pages)
+    return Digest(keywords=keywords or own.keywords, summary=summary or own.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fact]:
     """Return the facts that some page comes nearest to, by their number; by common words where a vector is missing."""
     if len(facts) <= FACTS_SHOWN:
         return list(facts)
-    said = [set(stems(view.page.text)) for view in pages]
+    vectors = [view.vector for view in pages if view.vector is not None]
+    block = np.stack(vectors) if vectors else None
+    said: list[set[str]] = []
 
     def nearness(fact: Fact) -> float:
-        vectors = [view.vector for view in pages if view.vector is not None]
-        if fact.vector is not None and vectors:
-            return max(float(fact.vector @ vector) for vector in vectors)
+        if fact.vector is not None and block is not None:
+            return float((block @ fact.vector).max())
+        if not said:
+            said.extend(set(stems(view.page.text)) for view in pages)
         told = set(stems(fact.text))
         return max(len(told & words) / (len(told) or 1) for words in said)
 

@@ -241,20 +241,21 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     if dialect.rung is not FormRung.JSON_SCHEMA:
         # At the end of the system message, which is equal for all calls of a purpose and stays so.
         messages[0]["content"] += _form_in_words(request.form)
-    parameters: dict[str, Any] = {"model": endpoint.model, "messages": messages}
+    # What the library is handed as it is, it does not look through part by part: a schema has hundreds of parts.
+    body: dict[str, Any] = {}
     if dialect.rung is FormRung.JSON_SCHEMA:
         schema = _without_lengths(request.form.schema) if endpoint.refuses_lengths else request.form.schema
         form = {"name": request.form.name, "strict": True, "schema": schema}
-        parameters["response_format"] = {"type": "json_schema", "json_schema": form}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     elif dialect.rung is FormRung.JSON_OBJECT:
-        parameters["response_format"] = {"type": "json_object"}
+        body["response_format"] = {"type": "json_object"}
     if dialect.cap is not None:
-        parameters[dialect.cap] = endpoint.output_tokens
+        body[dialect.cap] = endpoint.output_tokens
     if dialect.temperature is not None:
-        parameters["temperature"] = dialect.temperature
+        body["temperature"] = dialect.temperature
     if dialect.forbids_thinking:
-        parameters["extra_body"] = {"enable_thinking": False}
-    return parameters
+        body["enable_thinking"] = False
+    return {"model": endpoint.model, "messages": messages, "extra_body": body}
 
 
 def _without_lengths(schema: Any) -> Any:

@@ -145,9 +145,11 @@ def _request(
     form: ReplyForm,
 ) -> ChatRequest:
     known = [_line(entry) for entry in context]
-    taken = estimate_tokens(instructions) + sum(map(estimate_tokens, known))
-    limit = _page_limit([page_tokens(view.page) for view in views], max_prompt_tokens - taken)
-    pages = [_line({"page": number, **_page(view.page, limit)}) for number, view in enumerate(views, 1)]
+    room = max_prompt_tokens - estimate_tokens(instructions) - sum(map(estimate_tokens, known))
+    pages = [_line({"page": number, **_page(view.page, None)}) for number, view in enumerate(views, 1)]
+    limit = _page_limit([estimate_tokens(line) for line in pages], room)
+    if limit is not None:
+        pages = [_line({"page": number, **_page(view.page, limit)}) for number, view in enumerate(views, 1)]
     messages = (Message("system", instructions), Message("user", "\n".join([*known, *pages])))
     return ChatRequest(purpose=purpose, messages=messages, form=form)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 import anyio
@@ -25,24 +26,21 @@ class StoreThreads:
     async def run(self, work: Callable[[], T]) -> T:
         """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended."""
         call = asyncio.get_running_loop().run_in_executor(self._pool, work)
-        with anyio.CancelScope(shield=True):
-            cancellation = await _ended(call)
-        if cancellation is not None:
+        try:
+            return await asyncio.shield(call)
+        except asyncio.CancelledError:
+            with anyio.CancelScope(shield=True):
+                await _ended(call)
             call.exception()  # seen here, or asyncio would complain that nobody looked
-            raise cancellation
-        return call.result()
+            raise
 
     def close(self) -> None:
         """Let the threads end; call it when every store is closed."""
         self._pool.shutdown(wait=False)
 
 
-async def _ended(call: asyncio.Future[T]) -> asyncio.CancelledError | None:
-    """Wait until a call has ended, and return the last cancellation that came meanwhile."""
-    cancellation = None
+async def _ended(call: asyncio.Future[T]) -> None:
+    """Wait until a call has ended, however often the waiting is cancelled."""
     while not call.done():
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.wait([call])
-        except asyncio.CancelledError as error:
-            cancellation = error
-    return cancellation
