@@ -61,6 +61,7 @@ class BackgroundLoop:
         self._clock = clock
         self._awake = asyncio.Event()
         self._retry_at = clock()
+        self._is_closing = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -74,14 +75,18 @@ class BackgroundLoop:
 
     async def close(self) -> None:
         """Cancel the loop and wait until it has ended; a transaction that runs is finished first."""
+        # A step that fails while it is cancelled would make the cancellation be forgotten; this is not.
+        self._is_closing = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
 
     async def _run(self) -> None:
-        while True:
+        while not self._is_closing:
             pause_s = await self._try_step()
+            if self._is_closing:
+                return
             if self.health.failed_attempts:
                 # What wakes the loop is no reason to try again sooner, but a clock that was put back is no reason to
                 # wait longer.

@@ -17,7 +17,7 @@ from memoryos_mcp.consolidation.embedding import Embedding
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.embedding import Embedder
-from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import Analyst
@@ -358,13 +358,18 @@ class MemoryEngine:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
+            failure: ModelError | None = None
+            has_more = False
             try:
                 has_more = await self._organising.redo(lease)
-            finally:
-                has_more_read = await self._promotion.redo(lease)
+            except ModelError as error:  # what cannot be filed again may still be read again
+                failure = error
+            has_more |= await self._promotion.redo(lease)
+            if failure is not None:
+                raise failure
         self._loops["promotion"].wake()
         self._loops["embedding"].wake()
-        return has_more or has_more_read
+        return has_more
 
     async def _promote(self) -> bool:
         """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""

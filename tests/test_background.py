@@ -229,3 +229,23 @@ async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(
     await store.close()
     await other.close()
     threads.close()
+
+
+async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_alive() -> None:
+    began = asyncio.Event()
+
+    async def step() -> bool:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            msg = "it could not be tidied up"
+            raise ModelError(msg)
+        return False
+
+    async with asyncio.timeout(5):
+        loop = BackgroundLoop("stubborn", step, poll_s=60, clock=Clock())
+        loop.start()
+        await began.wait()
+        await loop.close()
+    assert loop.health.failed_attempts == 1

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from memoryos_mcp.cli import NOT_AS_FLAGS, cli
 from memoryos_mcp.config import Settings, describe_values
+from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.tools import TOOLS, ToolDefinition
 from memoryos_mcp.service import MemoryService
@@ -147,6 +148,16 @@ def test_the_settings_table_is_what_the_code_says() -> None:
     assert table("Settings") == expected
 
 
+def test_the_providers_table_is_what_the_code_says() -> None:
+    rows = {row[0].strip("`"): row[1:] for row in table("With an LLM")}
+    assert list(rows) == list(PRESETS)
+    for name, preset in PRESETS.items():
+        variables, address = rows[name]
+        assert re.findall(r"`(\w+)`", variables) == list(preset.key_variables)
+        assert address == f"`{preset.base_url}`"
+        assert preset.key_variables or variables == "none"
+
+
 def test_the_example_configuration_holds_every_key_with_its_default() -> None:
     example: dict[str, Any] = json.loads((ROOT / "config.example.json").read_text(encoding="utf-8"))
     expected = {name: field.default for name, field in Settings.model_fields.items()} | {"data_storage_path": None}
@@ -191,3 +202,4 @@ def test_nobody_is_told_to_install_the_package_of_somebody_else() -> None:
 def test_the_place_for_the_benchmark_figures_is_under_benchmarks() -> None:
     assert "benchmarks.retrieval --data" in section("Benchmarks")
     assert "benchmarks.speed" in section("Benchmarks")
+    assert "benchmarks.consolidation --data" in section("Benchmarks")
