@@ -59,7 +59,7 @@ async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
         llm_timeout_s=float(LIMIT_S),
         llm_max_concurrent_calls=1,
         llm_max_prompt_tokens=1500,
-        max_topics=2,
+        max_topics=1,
         short_term_capacity=0,
         consolidation_idle_s=0.5,
         mid_term_heat_threshold=3.0,

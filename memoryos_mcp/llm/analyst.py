@@ -168,6 +168,8 @@ class _OrganiseReading:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
+        if len(topics) < len(described):  # numbers that repeat tell less than the order
+            topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
             msg = f"pages: {len(left)} of {len(self._batch)} have no topic that is among topics"
