@@ -388,7 +388,7 @@ class MemoryEngine:
     async def _until_quiet(self) -> None:
         """Wait while pages come one upon the other, as in an import, but not for ever."""
         began = time.monotonic()
-        while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < began + LONGEST_UNREST_S:  # noqa: ASYNC110
+        while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < began + LONGEST_UNREST_S:  # noqa: ASYNC110 - a pause
             await asyncio.sleep(quiet_at - time.monotonic())
 
     async def _llm_stats(self) -> LlmStats | None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
@@ -17,7 +18,6 @@ from memoryos_mcp.storage import Learning, Lease, Store
 SEGMENTS_AT_ONCE = 16
 PAGES_AT_ONCE = 200
 COMMITS_TRIED = 5
-ATTEMPTS_BEFORE_STAND_IN = 5
 
 
 class Promotion:
