@@ -151,7 +151,11 @@ def _organised(lines: Sequence[Mapping[str, Any]], max_topics: int) -> dict[str,
             topics.append(Counter())
         topics[place].update(told)
         filed.append(place)
-    firsts = [number for number, is_following in enumerate(follows) if number == 0 or not is_following]
+    firsts = [
+        place
+        for place, is_following in enumerate(follows)
+        if (place == 0 and is_following) or (not is_following and follows[place + 1 : place + 2] == [True])
+    ]
     known = {line["known_segment"]: line["keywords"] for line in lines if "known_segment" in line}
     return {
         "topics": [

@@ -20,7 +20,7 @@ from memoryos_mcp.config_file import parse_json, read_config_file
 from memoryos_mcp.config_problems import UNSTORABLE, config_error, kind_of, nearest_name, shown_key
 
 CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
-OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "INSPECTOR"})  # names after the prefix that are no settings
+OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "GGUF", "INSPECTOR"})  # names after the prefix that are no settings
 
 _PATHS = frozenset(name for name in Settings.model_fields if value_type(name) is Path)
 _TRUE_TEXTS = frozenset({"true", "1", "yes", "on"})

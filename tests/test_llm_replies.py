@@ -16,6 +16,7 @@ from memoryos_mcp import background, engine
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine, ProfileView, Stats
 from memoryos_mcp.llm.chat import Purpose
+from memoryos_mcp.llm.replies import text_of
 from memoryos_mcp.service import MemoryService
 from tests.fakes import Clock, WordEmbedder
 from tests.llm_server import Answer, Asked, Drip, LlmServer, Reply, api_error, completion, html, json_reply, llm_server
@@ -411,3 +412,66 @@ async def test_a_spent_budget_stops_spending_and_not_remembering(tmp_path: Path)
         held.clock.move(days=1)
         await held.until(lambda stats: len(held.server.bodies) > asked and stats.counts.backlog == 0)
         await held.check_pages(ids)
+
+
+async def test_only_a_reply_without_form_is_answered_with_a_sketch(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        reply = good(asked)
+        is_first = len(asked.body["messages"]) == 2
+        if is_first and purpose_of(asked.body["messages"]) is Purpose.ORGANISE:
+            reply = {"batch": reply}
+        elif is_first:
+            reply["facts"] = [{**fact, "pages": []} for fact in reply["facts"]]
+        return completion(json.dumps(reply))
+
+    async with memory(tmp_path, answer) as held:
+        await held.fill()
+        await held.until_organised()
+        asked_again = [body["messages"] for body in held.server.bodies if len(body["messages"]) > 2]
+    for messages in asked_again:
+        assert ("in this form" in messages[3]["content"]) == (purpose_of(messages) is Purpose.ORGANISE)
+    assert {purpose_of(messages) for messages in asked_again} == {Purpose.ORGANISE, Purpose.LEARN}
+
+
+async def test_of_a_second_reply_the_usable_part_is_kept(tmp_path: Path) -> None:
+    def unusable(facts: list[Any]) -> list[Any]:
+        return [facts[0], *({**facts[0], "pages": []} for _ in range(3))]
+
+    async with memory(tmp_path, changed(with_part("facts", unusable), Purpose.LEARN)) as held:
+        await held.fill()
+        stats = await held.until_organised()
+        assert (await held.engine.profile()).user_facts
+        assert stats.counts.degraded == 0
+        assert any("names none of the pages" in body["messages"][-1]["content"] for body in held.server.bodies)
+
+
+async def test_a_chain_that_goes_on_without_a_new_summary_is_summed_up_from_its_pages(tmp_path: Path) -> None:
+    def carry_on(reply: dict[str, Any]) -> dict[str, Any]:
+        pages = {number: {**page, "continues": True} for number, page in reply["pages"].items()}
+        return {**reply, "pages": pages, "chains": []}
+
+    async with memory(tmp_path, changed(carry_on, Purpose.ORGANISE)) as held:
+        await held.fill()
+        assert (await held.until_organised()).counts.chains == 1
+        connection = open_store(tmp_path, USER)
+        try:
+            assert connection.execute("SELECT summary FROM chains").get
+        finally:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("How is it? How is it? How is it? How is it?", "How is it?"),
+        ("A support group, pride, pride, pride, pride", "A support group, pride"),
+        ("1.1.1.1.1", "1"),
+        ("New York, New York is far", "New York, New York is far"),
+        ("It was very, very cold in Duran Duran's town", "It was very, very cold in Duran Duran's town"),
+        ("ha " * 30_000 + "ho", "ha ho"),
+        ("." * 30_000 + "a", "." * 30_000 + "a"),
+    ],
+    ids=["sentences", "words", "numbers", "twice", "in pairs", "long", "dots"],
+)
+def test_words_that_a_model_repeats_without_end_are_kept_once(text: str, read: str) -> None:
+    assert text_of(text) == read

@@ -49,7 +49,7 @@ class Run:
     Attributes:
         pages: Their ``seq``, at least one.
         summary: What the whole chain is about: where the run carries on the page before the batch, with what was
-            before.
+            before; empty if that chain is to be summed up anew.
     """
 
     pages: tuple[int, ...]

@@ -18,7 +18,7 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, learn_request, organise_request, page_tokens, segment_name
 from memoryos_mcp.llm.prose import shorten
-from memoryos_mcp.llm.replies import Number, Numbers, Part, Text, Texts, checked, items, numbers
+from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, Texts, checked, items, numbers
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Level, Trait, TraitChange, most_telling_first
 from memoryos_mcp.segments import Digest, Segment
@@ -102,12 +102,12 @@ class LlmAnalyst:
 
     async def joined_summary(
         self,
-        earlier: str,  # noqa: ARG002 - the model was shown it, and its summary covers it
+        earlier: str,
         run: Run,
-        pages: Callable[[], Awaitable[Sequence[PageView]]],  # noqa: ARG002
+        pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> str:
-        """Return the run's summary, which was written with the chain's earlier one in sight."""
-        return run.summary
+        """Return the run's summary, which was written with the chain's earlier one in sight; the stand-in's if none."""
+        return run.summary or await self._stand_in.joined_summary(earlier, run, pages)
 
     def portion(self, pages: Sequence[Page]) -> int:
         """Return how many of the first pages fit a prompt whole, at least one."""
@@ -153,6 +153,7 @@ class _OrganiseReading:
 
     def __init__(self, batch: Sequence[PageView], around: Surroundings, max_topics: int) -> None:
         self._batch = batch
+        self._has_chain_before = around.before is not None and around.before.page.chain is not None
         self._segments = {segment_name(segment.segment): segment.segment for segment in around.segments}
         self._max_topics = max_topics
 
@@ -184,12 +185,10 @@ class _OrganiseReading:
             if (members := [v.page for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number])
         ]
         chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain)
-        organised = Organised(
-            is_continuing=pages[1].continues if 1 in pages else False,
-            runs=self._runs(pages, {chain.first: chain.summary for chain in chains}),
-            topics=tuple(named),
-        )
-        return organised, left
+        is_continuing = 1 in pages and pages[1].continues
+        summaries = {chain.first: chain.summary for chain in chains}
+        runs = self._runs(pages, summaries, is_continuing and self._has_chain_before)
+        return Organised(is_continuing=is_continuing, runs=runs, topics=tuple(named)), left
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
         """Return what is said of each page, by its place: the form is an object of them, but a list is read as well."""
@@ -207,12 +206,15 @@ class _OrganiseReading:
     def _topic(self, pages: dict[int, _PageReply], number: int) -> int:
         return pages[number].topic if number in pages else 0
 
-    def _runs(self, pages: dict[int, _PageReply], summaries: dict[int, str]) -> tuple[Run, ...]:
+    def _runs(self, pages: dict[int, _PageReply], summaries: dict[int, str], is_carried: bool) -> tuple[Run, ...]:
+        """Return the runs. One that was not summed up is told by its own words, or left to the chain it carries on."""
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
             members = [view.page for view in self._batch[start - 1 : end - 1]]
-            summary = summaries.get(start) or make_digest(members).summary
+            summary = summaries.get(start, "")
+            if not summary and not (start == 1 and is_carried):
+                summary = make_digest(members).summary
             runs.append(Run(pages=tuple(page.seq for page in members), summary=shorten(summary, SUMMARY_MAX_CHARS)))
         return tuple(runs)
 
@@ -243,11 +245,12 @@ class _LearnReading:
         self._dimensions = dimensions
         self._said: dict[int, frozenset[str]] = {}
 
-    def read(self, found: dict[str, Any], is_last: bool) -> Lessons:  # noqa: ARG002 - ask's
+    def read(self, found: dict[str, Any], is_last: bool) -> Lessons:
         """Return the lessons.
 
         Raises:
-            ReplyFormatError: More of them are unusable than usable, or there are more than pages can hold.
+            ReplyFormatError: More facts or traits are unusable than usable, on the last round all of them; or there
+                are more facts than pages can hold.
         """
         if "facts" not in found and "traits" not in found:
             msg = "facts and traits are missing"
@@ -257,10 +260,12 @@ class _LearnReading:
         if len(facts) > most:
             msg = f"facts: there are {len(facts):,} for {len(self._pages)} pages; report at most {most}"
             raise ReplyFormatError(msg)
-        said = checked(facts, "fact", _FactReply, self._problem_of_fact)
-        traits = checked(items(found.get("traits")), "trait", _TraitReply, self._problem_of_trait)
+        traits = items(found.get("traits"))
+        share = 0.0 if is_last else RIGHT_SHARE
+        said = checked(facts, "fact", _FactReply, self._problem_of_fact, share)
+        shown = checked(traits, "trait", _TraitReply, self._problem_of_trait, share)
         return Lessons(
-            traits=tuple({change.dimension: change for change in map(self._trait, traits)}.values()),
+            traits=tuple({change.dimension: change for change in map(self._trait, shown)}.values()),
             knowledge=tuple(map(self._change, said)),
         )
 

@@ -47,7 +47,17 @@ async def _read(reply: ChatReply, read: Callable[[dict[str, Any], bool], T], *, 
 
 
 def _told(reply: ChatReply, problem: str, form: ReplyForm) -> list[Message]:
-    like = f", in this form: {form.sketch}" if form.sketch else ""
+    like = f", in this form: {form.sketch}" if form.sketch and not _is_formed(reply, form) else ""
     asked = Message("user", f"Your reply can't be used: {problem}. Send the whole JSON object again, corrected{like}")
     shown = reply.text[:SHOWN_BACK_MAX_CHARS]
     return [Message("assistant", shown), asked] if shown.strip() else [asked]
+
+
+def _is_formed(reply: ChatReply, form: ReplyForm) -> bool:
+    """Whether a reply is of the form and only its content is wrong: a sketch would be copied, dots and all."""
+    try:
+        found = json_object(reply)
+    except ReplyFormatError:
+        return False
+    properties = form.schema["properties"]
+    return isinstance(properties, dict) and found.keys() >= properties.keys()

@@ -30,8 +30,11 @@ SUMMARY_MIN_CHARS = 10
 SUMMARY_ASKED_CHARS = 600
 SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
-FACTS_ASKED_PER_PAGE = 2
-PAGES_PER_TRAIT_ASKED = 2
+EVIDENCE_ASKED = 3
+# Tokens of pages that a fact takes to be said, and facts that the shortest pages may teach.
+TOKENS_PER_FACT_ASKED = 80
+FACTS_ASKED_MIN = 3
+PAGES_PER_TRAIT_ASKED = 4
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -48,7 +51,8 @@ number of its one topic.
 topics: as few as fit; segment: the known segment it belongs to, else ""; keywords: 3 to 8 lower-case words and names; \
 summary: one to three sentences with the names, facts and dates that matter. For a known segment summary and keywords \
 cover what was known and what is new.
-chains: for each run of pages that continue one another, first: its first page; summary: one sentence."""
+chains: for each run of two or more pages that continue one another, or that continue page_before, first: its first \
+page; summary: one sentence."""
 
 LEARN_INSTRUCTIONS = f"""\
 You keep what is known of a user for an assistant. From the pages, report only what is new or changed.
@@ -122,7 +126,9 @@ def learn_request(
         for number, fact in enumerate(facts, 1)
     ]
     instructions = LEARN_INSTRUCTIONS + catalogue.as_text(dimensions)
-    form = _learn_form(len(pages), len(facts), dimensions)
+    tokens = sum(page_tokens(view.page) for view in pages)
+    facts_max = max(FACTS_ASKED_MIN, min(tokens, max_prompt_tokens) // TOKENS_PER_FACT_ASKED)
+    form = _learn_form(len(pages), len(facts), facts_max, dimensions)
     return _request(Purpose.LEARN, instructions, context, pages, max_prompt_tokens, form)
 
 
@@ -234,7 +240,9 @@ def _organise_form(pages: int, segments: Sequence[str], max_topics: int) -> Repl
     )
     page_names: dict[str, JsonValue] = {str(number): {"$ref": "#/$defs/page"} for number in range(1, pages + 1)}
     chain = _object(first=_number(1, pages), summary=_text(SENTENCE_ASKED_CHARS))
-    reply = _object(topics=_list(topic, max_topics, 1), pages=_object(**page_names), chains=_list(chain, pages))
+    reply = _object(
+        topics=_list(topic, max_topics, 1), pages=_object(**page_names), chains=_list(chain, 1 + pages // 2)
+    )
     page = _object(continues={"type": "boolean"}, topic=_number(1, max_topics))
     return ReplyForm(
         name="organised",
@@ -244,11 +252,11 @@ def _organise_form(pages: int, segments: Sequence[str], max_topics: int) -> Repl
     )
 
 
-def _learn_form(pages: int, facts: int, dimensions: Sequence[str]) -> ReplyForm:
-    evidence = _list(_number(1, pages), pages, 1)
+def _learn_form(pages: int, known_facts: int, facts_max: int, dimensions: Sequence[str]) -> ReplyForm:
+    evidence = _list(_number(1, pages), min(pages, EVIDENCE_ASKED), 1)
     fact = _object(
         action=_one_of(["add", "supersede", "confirm"]),
-        fact=_number(0, facts),
+        fact=_number(0, known_facts),
         about=_one_of(About),
         text=_text(SENTENCE_ASKED_CHARS),
         since=_text(DATE_CHARS),
@@ -263,9 +271,7 @@ def _learn_form(pages: int, facts: int, dimensions: Sequence[str]) -> ReplyForm:
     )
     return ReplyForm(
         name="lessons",
-        schema=_object(
-            facts=_list(fact, FACTS_ASKED_PER_PAGE * pages), traits=_list(trait, 1 + pages // PAGES_PER_TRAIT_ASKED)
-        ),
+        schema=_object(facts=_list(fact, facts_max), traits=_list(trait, 1 + pages // PAGES_PER_TRAIT_ASKED)),
         sketch='{"facts":[{"action":"add","fact":0,"about":"user","text":"...","since":"","until":"","pages":[1]}],'
         '"traits":[{"dimension":"...","level":"High","reason":"...","pages":[1,2]}]}',
     )

@@ -20,14 +20,18 @@ Item = TypeVar("Item", bound=BaseModel)
 
 # More than any answer needs; mending JSON takes time that grows with its length.
 REPLY_MAX_CHARS = 100_000
+# Share of a list that must be usable, or its sender is told what is wrong.
+RIGHT_SHARE = 0.5
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 # Some servers keep the opening mark to themselves.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
+# Small models get caught: the same words three times and more in a row. Word ends make the match linear in its length.
+_LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
-    r"\W*(?:none|null|nil|n/?a|nothing|unknown|undefined"
+    r"\W*+(?:none|null|nil|n/?a|nothing|unknown|undefined"
     r"|no (?:new )?(?:facts?|information|data|changes?|traits?|topics?|keywords?|summary))?\W*",
     re.IGNORECASE,
 )
@@ -90,15 +94,21 @@ def numbers(value: object) -> list[int]:
 
 
 def text_of(value: object) -> str:
-    """Return a text with single blanks and each sentence once; what only says that there is nothing is empty."""
+    """Return a text with single blanks, without loops, each sentence once; what says that there is nothing is empty."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
         return ""
-    return " ".join(dict.fromkeys(_SENTENCE_END.split(plain(value))))
+    return " ".join(dict.fromkeys(_SENTENCE_END.split(_LOOP.sub(r"\1", plain(value)))))
 
 
-def checked(found: Iterable[object], what: str, model: type[Item], problem: Callable[[Item], str | None]) -> list[Item]:
+def checked(
+    found: Iterable[object],
+    what: str,
+    model: type[Item],
+    problem: Callable[[Item], str | None],
+    right_share: float = RIGHT_SHARE,
+) -> list[Item]:
     """Return the items that are as they were asked for; the others are left out.
 
     Args:
@@ -106,9 +116,10 @@ def checked(found: Iterable[object], what: str, model: type[Item], problem: Call
         what: What an item is called.
         model: What an item must be.
         problem: Says what is wrong with an item, None if nothing is.
+        right_share: Share of the items that must be right, from 0 to 1; where some are wrong, one must be in any case.
 
     Raises:
-        ReplyFormatError: More items are wrong than right; tells of the first.
+        ReplyFormatError: Fewer are; tells of the first that is wrong.
     """
     good: list[Item] = []
     wrong: list[str] = []
@@ -123,7 +134,7 @@ def checked(found: Iterable[object], what: str, model: type[Item], problem: Call
             good.append(item)
         else:
             wrong.append(f"{what} {place + 1}: {reason}")
-    if len(wrong) > len(good):
+    if wrong and len(good) < max(1, right_share * (len(good) + len(wrong))):
         raise ReplyFormatError(wrong[0])
     return good
 

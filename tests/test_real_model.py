@@ -1,0 +1,107 @@
+"""The whole way with a real model server: llama.cpp in this process, with a very small model, over HTTP.
+
+Its replies are well-formed, because their form is enforced, and poor: what a memory has to stand.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from benchmarks.datasets import load
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine import Stats
+from memoryos_mcp.llm import catalogue
+from memoryos_mcp.service import MemoryService
+from tests.servers import open_store
+
+xllamacpp = pytest.importorskip("xllamacpp")
+
+MODEL = os.environ.get("MEMORYOS_GGUF")
+DATA = os.environ.get("MEMORYOS_EVAL_DATA")
+PAGES = 30
+LIMIT_S = 900
+CONTEXT_TOKENS = 8192
+SEED = 1
+
+pytestmark = pytest.mark.skipif(
+    not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue"
+)
+
+
+@pytest.fixture(scope="module")
+def model_address() -> Iterator[str]:
+    """A llama.cpp server on a free port of this machine."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = MODEL
+    parameters.n_ctx = CONTEXT_TOKENS
+    parameters.n_parallel = 1
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.warmup = False
+    parameters.sampling.seed = SEED
+    parameters.cpuparams.n_threads = os.cpu_count() or 1
+    server = xllamacpp.Server(parameters)
+    yield f"{server.listening_address}/v1"
+    del server
+
+
+async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
+    tmp_path: Path, model_address: str
+) -> None:
+    assert DATA is not None
+    conversation = load(Path(DATA) / "locomo-dev.json").conversations[0]
+    settings = Settings(
+        data_storage_path=tmp_path,
+        openai_base_url=model_address,
+        llm_model="smollm2",
+        llm_timeout_s=float(LIMIT_S),
+        llm_max_concurrent_calls=1,
+        llm_max_prompt_tokens=1500,
+        max_topics=1,
+        short_term_capacity=0,
+        consolidation_idle_s=0.5,
+        mid_term_heat_threshold=3.0,
+    )
+    ids = []
+    async with asyncio.timeout(LIMIT_S), MemoryService(settings) as service, service.user("ada") as engine:
+        for page in islice(conversation.pages, PAGES):
+            receipt = await engine.add(page.user_input, page.agent_response, timestamp=page.timestamp)
+            ids.append(receipt.page_id)
+        while not is_done(stats := await engine.stats()):  # noqa: ASYNC110 - the state is another task's
+            await asyncio.sleep(0.2)
+        profile = await engine.profile()
+        found = await engine.retrieve(conversation.questions[0].text)
+
+    assert stats.counts.degraded == 0
+    assert stats.counts.segments == len(stats.hottest) > 0
+    assert stats.counts.chains > 0
+    assert {segment.summariser for segment, _ in stats.hottest} == {"smollm2"}
+    assert all(segment.summary and segment.keywords for segment, _ in stats.hottest)
+    assert found.pages
+    facts = [*profile.user_facts, *profile.assistant_facts]
+    assert facts
+    assert profile.traits
+    for evidence in [*(fact.evidence for fact in facts), *(trait.evidence for trait in profile.traits)]:
+        assert evidence
+        assert set(evidence) <= set(ids)
+    assert all(catalogue.find(trait.dimension) == trait.dimension for trait in profile.traits)
+
+    connection = open_store(tmp_path, "ada")
+    try:
+        pages = connection.execute("SELECT page_id, segment, organised_by FROM pages ORDER BY seq").fetchall()
+        counted = connection.execute("SELECT sum(page_count) FROM segments").get
+    finally:
+        connection.close()
+    assert [page_id for page_id, _, _ in pages] == ids
+    assert all(segment is not None and organiser == "smollm2" for _, segment, organiser in pages)
+    assert counted == PAGES
+
+
+def is_done(stats: Stats) -> bool:
+    """Whether every page is filed and something has been learned; the model is too slow to wait for all of it."""
+    counts = stats.counts
+    return counts.backlog == 0 and counts.traits > 0 and counts.user_facts + counts.assistant_facts > 0
