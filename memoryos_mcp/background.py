@@ -41,7 +41,6 @@ class BackgroundLoop:
         step: Does some work, and returns whether there is more.
         poll_s: The longest pause while there is nothing to do.
         clock: Returns the present; it decides when a failed step is tried again.
-        gather_s: How long it waits after it is woken, so that one step does what several wake it for.
     """
 
     def __init__(
@@ -51,13 +50,11 @@ class BackgroundLoop:
         *,
         poll_s: float,
         clock: Callable[[], datetime],
-        gather_s: float = 0.0,
     ) -> None:
         self.name = name
         self.health = Health()
         self._step = step
         self._poll_s = poll_s
-        self._gather_s = gather_s
         self._clock = clock
         self._awake = asyncio.Event()
         self._retry_at = clock()
@@ -94,7 +91,6 @@ class BackgroundLoop:
                     await self._wait(min(rest_s, self._poll_s))
             elif pause_s > 0:
                 await self._wait(pause_s)
-                await asyncio.sleep(self._gather_s)
 
     async def _wait(self, pause_s: float) -> None:
         """Return when woken, or after the pause."""

@@ -13,7 +13,7 @@ from typing import Any
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
-from memoryos_mcp.consolidation.embedding import Embedding
+from memoryos_mcp.consolidation.embedding import Embedding, Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.embedding import Embedder
@@ -44,8 +44,8 @@ TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
 LEASE_TTL_S = 30.0
 # How often a process looks for what another one left to do.
 POLL_S = 5.0
-# How long new pages are gathered before they are embedded together.
-GATHER_S = 0.05
+# How long pages that follow one another are gathered, to be embedded together.
+GATHER_S = 0.2
 # Pages that follow one another faster are read for profile and knowledge together, but not later than this.
 QUIET_S = 0.25
 LONGEST_UNREST_S = 30.0
@@ -168,14 +168,14 @@ class MemoryEngine:
         # A silence is noticed by looking; all else wakes the loop that it concerns.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._loops = {
-            name: BackgroundLoop(name, step, poll_s=pause_s, gather_s=gather_s, clock=parts.clock)
-            for name, step, pause_s, gather_s in (
-                ("embedding", self._embed, POLL_S, GATHER_S),
-                ("consolidation", self._consolidate, silence_poll_s, 0.0),
-                ("redo", self._redo, POLL_S, 0.0),
-                ("promotion", self._promote, POLL_S, 0.0),
-                ("visits", self._count_visits, VISIT_POLL_S, 0.0),
-                ("verification", self._verify, VERIFICATION_POLL_S, 0.0),
+            name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock)
+            for name, step, pause_s in (
+                ("embedding", self._embed, POLL_S),
+                ("consolidation", self._consolidate, silence_poll_s),
+                ("redo", self._redo, POLL_S),
+                ("promotion", self._promote, POLL_S),
+                ("visits", self._count_visits, VISIT_POLL_S),
+                ("verification", self._verify, VERIFICATION_POLL_S),
             )
         }
 
@@ -333,8 +333,12 @@ class MemoryEngine:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            while await embedding.step(lease):
+            while (left := await embedding.step(lease)) is not Left.NOTHING:
                 self._loops["consolidation"].wake()
+                if self._loops["embedding"].health.failed_attempts:
+                    return True  # it works again, which is to be seen at once
+                if left is Left.PERHAPS:
+                    await asyncio.sleep(GATHER_S)
         self._loops["consolidation"].wake()
         return False
 

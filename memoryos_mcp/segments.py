@@ -100,6 +100,6 @@ def mean_vector(vectors: Sequence[Vector] | NDArray[np.float32]) -> Vector | Non
     """Return the unit-length mean, shape ``(dimension,)``, or None if there is nothing to average."""
     if not len(vectors):
         return None
-    mean = np.mean(np.asarray(vectors), axis=0, dtype=np.float32)
+    mean = np.asarray(vectors[0] if len(vectors) == 1 else np.mean(np.asarray(vectors), axis=0), dtype=np.float32)
     length = float(np.linalg.norm(mean))
     return np.asarray(mean / length, dtype=np.float32) if length > 0 else None

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-STORE_THREADS = 16
+# More of them would only wait for one another: a short transaction is as much Python as SQLite.
+STORE_THREADS = (os.cpu_count() or 2) + 2
 
 
 class MemoryService:

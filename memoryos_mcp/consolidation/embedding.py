@@ -1,6 +1,7 @@
 """Embedding: every page, fact and segment gets a vector of the current embedder."""
 
 from collections.abc import Sequence
+from enum import Enum
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.embedding import Embedder, TextKind
@@ -16,6 +17,14 @@ SEGMENTS_PER_STEP = 32
 SEGMENT_SAMPLE_PAGES = 200
 
 
+class Left(Enum):
+    """What a step left undone."""
+
+    MORE = "more"
+    PERHAPS = "perhaps"
+    NOTHING = "nothing"
+
+
 class Embedding:
     """Finds what has no vector and gives it one."""
 
@@ -28,27 +37,26 @@ class Embedding:
         store = self._store
         return bool(await store.unembedded(1) or await store.unembedded_facts(1) or await store.unembedded_segments(1))
 
-    async def step(self, lease: Lease) -> bool:
-        """Embed one batch.
-
-        Returns:
-            Whether there is more.
+    async def step(self, lease: Lease) -> Left:
+        """Embed one batch, and return whether there is more.
 
         Raises:
             ModelError: The model failed; nothing was written.
         """
-        pages = _bounded(await self._store.unembedded(PAGES_PER_STEP))
-        if pages:
+        unembedded = await self._store.unembedded(PAGES_PER_STEP)
+        if unembedded:
+            pages = _bounded(unembedded)
             windows = await self._embedder.embed_whole([page.text for page in pages])
             by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
             await self._store.set_page_vectors(lease, by_seq)
-            return True
+            is_whole = len(pages) == len(unembedded) < PAGES_PER_STEP
+            return Left.PERHAPS if is_whole else Left.MORE
         facts = await self._store.unembedded_facts(FACTS_PER_STEP)
         if facts:
             vectors = await self._embedder.embed([fact.text for fact in facts], kind=TextKind.PASSAGE)
             await self._store.set_fact_vectors(lease, {f.fact: v for f, v in zip(facts, vectors, strict=True)})
-            return True
-        return await self._embed_segment(lease)
+            return Left.MORE
+        return Left.MORE if await self._embed_segment(lease) else Left.NOTHING
 
     async def _embed_segment(self, lease: Lease) -> bool:
         """Give one segment that was made without vectors the mean of its pages'; the others come with the next step."""

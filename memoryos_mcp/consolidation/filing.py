@@ -67,22 +67,20 @@ class FilingPlanner:
     async def _chains(self, views: dict[int, PageView], organised: Organised) -> list[ChainPlan]:
         """Plan the runs; the first may carry on the chain of the page before it."""
         first, *others = organised.runs
-        carried: int | None = None
-        if organised.is_continuing:
-            before = await self._store.page_before(first.pages[0])
-            carried = before.chain if before else None
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
-        if carried is None:
+        found = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
+        carried = found[0].chain if found else None
+        if found is None or carried is None:
             return [ChainPlan(chain=None, pages=first.pages, summary=first.summary), *plans]
-        summary = await self._carried_summary(views, carried, first)
+        summary = await self._carried_summary(views, carried, found[1], first)
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
-    async def _carried_summary(self, views: dict[int, PageView], chain: int, run: Run) -> str:
+    async def _carried_summary(self, views: dict[int, PageView], chain: int, earlier_summary: str, run: Run) -> str:
         async def pages() -> Sequence[PageView]:
             earlier = await page_views(self._store, await self._store.chain_pages(chain, DIGEST_PAGES))
             return _newest(earlier, [views[seq] for seq in run.pages])
 
-        return await self._analyst.joined_summary(await self._store.chain_summary(chain), run, pages)
+        return await self._analyst.joined_summary(earlier_summary, run, pages)
 
     async def _segments(self, views: dict[int, PageView], topics: Sequence[Topic]) -> list[SegmentPlan]:
         """Plan each topic into the segment it names or fits best, or into a new one."""

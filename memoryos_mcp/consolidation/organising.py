@@ -188,10 +188,10 @@ class Organising:
         return organised
 
     async def _around(self, batch: Sequence[PageView]) -> Surroundings:
-        before = await self._store.page_before(batch[0].page.seq)
-        if before is None:
+        found = await self._store.page_before(batch[0].page.seq)
+        if found is None:
             return Surroundings(before=None)
-        summary = "" if before.chain is None else await self._store.chain_summary(before.chain)
+        before, summary = found
         (view,) = await page_views(self._store, [before])
         nearest = nearest_segments(await self._store.segments(), batch, self._threshold)
         return Surroundings(before=view, chain_summary=summary, segments=nearest)

@@ -187,7 +187,10 @@ class _OrganiseReading:
         chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain)
         is_continuing = 1 in pages and pages[1].continues
         summaries = {chain.first: chain.summary for chain in chains}
-        runs = self._runs(pages, summaries, is_continuing and self._has_chain_before)
+        of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
+        if is_continuing and self._has_chain_before:
+            of_topics[self._batch[0].page.seq] = ""  # the whole chain is summed up instead
+        runs = self._runs(pages, summaries, of_topics)
         return Organised(is_continuing=is_continuing, runs=runs, topics=tuple(named)), left
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
@@ -206,14 +209,16 @@ class _OrganiseReading:
     def _topic(self, pages: dict[int, _PageReply], number: int) -> int:
         return pages[number].topic if number in pages else 0
 
-    def _runs(self, pages: dict[int, _PageReply], summaries: dict[int, str], is_carried: bool) -> tuple[Run, ...]:
-        """Return the runs. One that was not summed up is told by its own words, or left to the chain it carries on."""
+    def _runs(
+        self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
+    ) -> tuple[Run, ...]:
+        """Return the runs. One that was not summed up is told by its topic's summary, or by its own words."""
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
             members = [view.page for view in self._batch[start - 1 : end - 1]]
-            summary = summaries.get(start, "")
-            if not summary and not (start == 1 and is_carried):
+            summary = summaries.get(start) or of_topics.get(members[0].seq)
+            if summary is None:
                 summary = make_digest(members).summary
             runs.append(Run(pages=tuple(page.seq for page in members), summary=shorten(summary, SUMMARY_MAX_CHARS)))
         return tuple(runs)

@@ -13,6 +13,8 @@ from memoryos_mcp.llm.replies import json_object
 T = TypeVar("T")
 
 SHOWN_BACK_MAX_CHARS = 8_000
+# Longer replies may take long to mend.
+READ_AT_ONCE_MAX_CHARS = 10_000
 
 
 async def ask(chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T]) -> T:
@@ -42,7 +44,9 @@ async def ask(chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, A
 
 
 async def _read(reply: ChatReply, read: Callable[[dict[str, Any], bool], T], *, is_last: bool) -> T:
-    """Read a reply in a thread: a long one takes time to mend."""
+    """Read a reply; one that may take long is read in a thread."""
+    if len(reply.text) <= READ_AT_ONCE_MAX_CHARS:
+        return read(json_object(reply), is_last)
     return await to_thread.run_sync(lambda: read(json_object(reply), is_last))
 
 

@@ -241,8 +241,8 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
     if dialect.rung is not FormRung.JSON_SCHEMA:
         # At the end of the system message, which is equal for all calls of a purpose and stays so.
         messages[0]["content"] += _form_in_words(request.form)
-    # What the library is handed as it is, it does not look through part by part: a schema has hundreds of parts.
-    body: dict[str, Any] = {}
+    # What the library is handed as an extra, it does not look through part by part, which takes longer than to send it.
+    body: dict[str, Any] = {"messages": messages}
     if dialect.rung is FormRung.JSON_SCHEMA:
         schema = _without_lengths(request.form.schema) if endpoint.refuses_lengths else request.form.schema
         form = {"name": request.form.name, "strict": True, "schema": schema}
@@ -255,7 +255,7 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
         body["temperature"] = dialect.temperature
     if dialect.forbids_thinking:
         body["enable_thinking"] = False
-    return {"model": endpoint.model, "messages": messages, "extra_body": body}
+    return {"model": endpoint.model, "messages": [], "extra_body": body}
 
 
 def _without_lengths(schema: Any) -> Any:

@@ -92,7 +92,9 @@ def organise_request(
         context.append({"page_before": before, "chain_so_far": shorten(around.chain_summary, SUMMARY_SHOWN_MAX_CHARS)})
     names = [segment_name(segment.segment) for segment in around.segments]
     form = _organise_form(len(batch), names, max_topics)
-    return _request(Purpose.ORGANISE, instructions, context, batch, max_prompt_tokens, form)
+    known = list(map(_line, context))
+    pages = _page_lines(batch, _room(max_prompt_tokens, instructions, known))
+    return _request(Purpose.ORGANISE, instructions, known, pages, form)
 
 
 def learn_request(
@@ -126,10 +128,11 @@ def learn_request(
         for number, fact in enumerate(facts, 1)
     ]
     instructions = LEARN_INSTRUCTIONS + catalogue.as_text(dimensions)
-    tokens = sum(page_tokens(view.page) for view in pages)
-    facts_max = max(FACTS_ASKED_MIN, min(tokens, max_prompt_tokens) // TOKENS_PER_FACT_ASKED)
+    known = list(map(_line, context))
+    lines = _page_lines(pages, _room(max_prompt_tokens, instructions, known))
+    facts_max = max(FACTS_ASKED_MIN, sum(map(estimate_tokens, lines)) // TOKENS_PER_FACT_ASKED)
     form = _learn_form(len(pages), len(facts), facts_max, dimensions)
-    return _request(Purpose.LEARN, instructions, context, pages, max_prompt_tokens, form)
+    return _request(Purpose.LEARN, instructions, known, lines, form)
 
 
 def page_tokens(page: Page) -> int:
@@ -143,21 +146,24 @@ def segment_name(segment: int) -> str:
 
 
 def _request(
-    purpose: Purpose,
-    instructions: str,
-    context: Sequence[Mapping[str, JsonValue]],
-    views: Sequence[PageView],
-    max_prompt_tokens: int,
-    form: ReplyForm,
+    purpose: Purpose, instructions: str, known: Sequence[str], pages: Sequence[str], form: ReplyForm
 ) -> ChatRequest:
-    known = [_line(entry) for entry in context]
-    room = max_prompt_tokens - estimate_tokens(instructions) - sum(map(estimate_tokens, known))
-    pages = [_line({"page": number, **_page(view.page, None)}) for number, view in enumerate(views, 1)]
-    limit = _page_limit([estimate_tokens(line) for line in pages], room)
-    if limit is not None:
-        pages = [_line({"page": number, **_page(view.page, limit)}) for number, view in enumerate(views, 1)]
     messages = (Message("system", instructions), Message("user", "\n".join([*known, *pages])))
     return ChatRequest(purpose=purpose, messages=messages, form=form)
+
+
+def _room(max_prompt_tokens: int, instructions: str, known: Sequence[str]) -> int:
+    """Return the tokens that are left for pages."""
+    return max_prompt_tokens - estimate_tokens(instructions) - sum(map(estimate_tokens, known))
+
+
+def _page_lines(views: Sequence[PageView], room: int) -> list[str]:
+    """Return the pages by their places from 1, the longest shortened if all of them do not fit."""
+    lines = [_line({"page": number, **_page(view.page, None)}) for number, view in enumerate(views, 1)]
+    limit = _page_limit([estimate_tokens(line) for line in lines], room)
+    if limit is None:
+        return lines
+    return [_line({"page": number, **_page(view.page, limit)}) for number, view in enumerate(views, 1)]
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:

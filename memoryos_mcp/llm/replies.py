@@ -29,6 +29,9 @@ _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGN
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 # Small models get caught: the same words three times and more in a row. Word ends make the match linear in its length.
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
+_WORD = re.compile(r"\w+")
+# Share of different words up to which a loop is looked for; in a text without one nine of ten differ.
+_VARIED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
     r"\W*+(?:none|null|nil|n/?a|nothing|unknown|undefined"
@@ -99,7 +102,11 @@ def text_of(value: object) -> str:
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
         return ""
-    return " ".join(dict.fromkeys(_SENTENCE_END.split(_LOOP.sub(r"\1", plain(value)))))
+    text = plain(value)
+    words = _WORD.findall(text)
+    if len(set(words)) <= _VARIED_SHARE * len(words):
+        text = _LOOP.sub(r"\1", text)
+    return " ".join(dict.fromkeys(_SENTENCE_END.split(text)))
 
 
 def checked(

@@ -380,10 +380,6 @@ class Store(Protocol):
         """Return the next pages after a page that ``organiser`` filed in place of an LLM."""
         ...
 
-    async def chain_summary(self, chain: int) -> str:
-        """Return a chain's summary, empty if there is no such chain."""
-        ...
-
     async def due_segments(self) -> list[int]:
         """Return the segments to be read whatever their heat, because what they taught is to be learned anew."""
         ...
@@ -420,8 +416,8 @@ class Store(Protocol):
         """Return what calls cost, by purpose: of one day, or of all days together (then ``day`` is empty)."""
         ...
 
-    async def page_before(self, seq: int) -> Page | None:
-        """Return the page that arrived just before ``seq``."""
+    async def page_before(self, seq: int) -> tuple[Page, str] | None:
+        """Return the newest page older than ``seq``, with its chain's summary as it stands, empty without a chain."""
         ...
 
     async def last_added_at(self) -> datetime | None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -67,14 +67,11 @@ class Database:
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Return what a query says, run in a thread on one consistent state of the file."""
-        async with self._reading:
-            if not self._readers:
-                raise _closed()
-            reader = self._readers.pop()
-            try:
-                return await self._threads.run(lambda: self._run_read(reader, query))
-            finally:
-                self._readers.append(reader)
+        return await self._with_reader(lambda reader: _in_one_state(reader, query))
+
+    async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, which is of one state by itself."""
+        return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
     async def write(self, change: Callable[[apsw.Connection], T]) -> T:
         """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
@@ -167,14 +164,19 @@ class Database:
             msg = f"{self._path} holds another user's memory; it was left untouched. Put it back in its own folder"
             raise DamagedStoreError(msg)
 
+    async def _with_reader(self, query: Callable[[apsw.Connection], T]) -> T:
+        async with self._reading:
+            if not self._readers:
+                raise _closed()
+            reader = self._readers.pop()
+            try:
+                return await self._threads.run(lambda: self._run_read(reader, query))
+            finally:
+                self._readers.append(reader)
+
     def _run_read(self, reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
-            reader.execute("BEGIN")
-            try:
-                return query(reader)
-            finally:
-                if reader.in_transaction:
-                    reader.execute("ROLLBACK")
+            return query(reader)
 
     def _run_write(self, writer: apsw.Connection, change: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
@@ -210,6 +212,15 @@ class Database:
             raise StorageError(_advice(error, self._path)) from error
         except OSError as error:
             raise StorageError(_system_advice(error, self._path)) from error
+
+
+def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
+    reader.execute("BEGIN")
+    try:
+        return query(reader)
+    finally:
+        if reader.in_transaction:
+            reader.execute("ROLLBACK")
 
 
 def _look_at_header(path: Path) -> None:

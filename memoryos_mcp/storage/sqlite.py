@@ -141,7 +141,7 @@ class SqliteStore:
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
         sql = "SELECT seq, session, coalesce(segment, 0) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
-        columns = np.array(await self._rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 3)
+        columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 3)
         return Outlines(seqs=columns[:, 0], sessions=columns[:, 1], segments=columns[:, 2])
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
@@ -158,7 +158,7 @@ class SqliteStore:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
     async def has_degraded(self) -> bool:
-        return bool(await self._rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
+        return bool(await self._database.rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
 
     async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
         where = "WHERE is_degraded = 1 AND organised_by = ? AND seq > ? ORDER BY seq LIMIT ?"
@@ -173,15 +173,19 @@ class SqliteStore:
             f"SELECT organised_by = ?1, coalesce(learned_by = ?1, 0), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
             "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
         )
-        rows = await self._rows(sql, worker, after_seq, limit)
+        rows = await self._database.rows(sql, worker, after_seq, limit)
         return [DonePage(page=to_page(row[2:]), is_filed=bool(row[0]), is_read=bool(row[1])) for row in rows]
 
-    async def page_before(self, seq: int) -> Page | None:
-        found = await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
-        return found[0] if found else None
+    async def page_before(self, seq: int) -> tuple[Page, str] | None:
+        sql = (
+            f"SELECT (SELECT summary FROM chains WHERE chains.chain = pages.chain), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
+            "WHERE seq < ? ORDER BY seq DESC LIMIT 1"
+        )
+        rows = await self._database.rows(sql, seq)
+        return (to_page(rows[0][1:]), rows[0][0] or "") if rows else None
 
     async def last_added_at(self) -> datetime | None:
-        rows = await self._rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
+        rows = await self._database.rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
         return from_us(rows[0][0]) if rows else None
 
     async def chain_pages(self, chain: int, limit: int) -> list[Page]:
@@ -201,14 +205,13 @@ class SqliteStore:
 
     async def segments(self) -> list[Segment]:
         sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
-        return [to_segment(row) for row in await self._rows(sql, self._space)]
+        return [to_segment(row) for row in await self._database.rows(sql, self._space)]
 
     async def due_segments(self) -> list[int]:
-        return [row[0] for row in await self._rows("SELECT segment FROM segments WHERE is_due = 1 ORDER BY segment")]
-
-    async def chain_summary(self, chain: int) -> str:
-        rows = await self._rows("SELECT summary FROM chains WHERE chain = ?", chain)
-        return str(rows[0][0]) if rows else ""
+        return [
+            row[0]
+            for row in await self._database.rows("SELECT segment FROM segments WHERE is_due = 1 ORDER BY segment")
+        ]
 
     async def traits(self) -> list[Trait]:
         return await self._database.read(longterm.read_traits)
@@ -219,21 +222,21 @@ class SqliteStore:
             f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact"
         )
         now_us = to_us(self._clock())
-        return [to_fact(row) for row in await self._rows(sql, self._space, about, self._owner(about), now_us)]
+        return [to_fact(row) for row in await self._database.rows(sql, self._space, about, self._owner(about), now_us)]
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
             f"WHERE coalesce(space, 0) < ?1 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact LIMIT ?"
         )
-        return [to_fact(row) for row in await self._rows(sql, self._space, to_us(self._clock()), limit)]
+        return [to_fact(row) for row in await self._database.rows(sql, self._space, to_us(self._clock()), limit)]
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:
         sql = (
             f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
             "WHERE coalesce(space, 0) < ?1 AND is_archived = 0 ORDER BY segment LIMIT ?2"
         )
-        return [to_segment(row) for row in await self._rows(sql, self._space, limit)]
+        return [to_segment(row) for row in await self._database.rows(sql, self._space, limit)]
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
@@ -245,12 +248,12 @@ class SqliteStore:
         return await self._database.read(lambda connection: _counts(connection, self._space, self._options, now_us))
 
     async def position(self) -> int:
-        rows = await self._rows("SELECT coalesce(max(change), 0) FROM changes")
+        rows = await self._database.rows("SELECT coalesce(max(change), 0) FROM changes")
         return int(rows[0][0])
 
     async def changes(self, after: int, limit: int) -> Changes:
         sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
-        rows = await self._rows(sql, after, limit)
+        rows = await self._database.rows(sql, after, limit)
         kinds = {row[1] for row in rows}
         return Changes(
             position=rows[-1][0] if rows else after,
@@ -265,11 +268,11 @@ class SqliteStore:
             "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
             "ORDER BY seq, part"
         )
-        return _page_vectors(await self._rows(sql, self._space, json.dumps(list(seqs))))
+        return _page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
-        rows = await self._rows(sql, self._space, after_seq, limit)
+        rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
             return _page_vectors(rows)
         last = rows[-1][0]  # this page may have been cut: it comes with the next call, or alone if it fills this one
@@ -289,7 +292,7 @@ class SqliteStore:
         await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
 
     async def release_leases(self) -> None:
-        if await self._rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
+        if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
             await self._database.write(lambda connection: leases.release_leases(connection, self._holder))
 
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
@@ -356,12 +359,9 @@ class SqliteStore:
 
         return await self._database.write(checked)
 
-    async def _rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        return await self._database.read(lambda connection: connection.execute(sql, parameters).fetchall())
-
     async def _pages(self, where: str, *parameters: Any) -> list[Page]:
         sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - every ``where`` is a literal of this module
-        return [to_page(row) for row in await self._rows(sql, *parameters)]
+        return [to_page(row) for row in await self._database.rows(sql, *parameters)]
 
 
 async def _space_number(database: Database, identity: str | None) -> int:
@@ -393,23 +393,23 @@ def _add_page(
 
 def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
     occurred_us = to_us(turn.occurred_at)
-    last = connection.execute("SELECT occurred_us, session FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
-    session = 1 if last is None else last[1] + (abs(occurred_us - last[0]) > session_gap_s * 1e6)
     page_id = new_page_id()
     connection.execute(
         "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "user_input, agent_response) VALUES (?, ?, 'short_term', ?, ?, ?, ?, ?, ?, ?)",
-        (
-            page_id,
-            session,
-            occurred_us,
-            offset_s(turn.occurred_at),
-            added_us,
-            turn.idempotency_key,
-            turn.meta_data,
-            turn.user_input,
-            turn.agent_response,
-        ),
+        "user_input, agent_response) VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
+        ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
+        ":meta_data, :user_input, :agent_response)",
+        {
+            "page_id": page_id,
+            "occurred_us": occurred_us,
+            "gap_us": session_gap_s * 1e6,
+            "offset_s": offset_s(turn.occurred_at),
+            "added_us": added_us,
+            "key": turn.idempotency_key,
+            "meta_data": turn.meta_data,
+            "user_input": turn.user_input,
+            "agent_response": turn.agent_response,
+        },
     )
     lexical.index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
     return page_id

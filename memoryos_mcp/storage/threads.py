@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 import anyio
 
@@ -15,32 +17,77 @@ class StoreThreads:
     """A bounded pool of threads. What is begun is waited for, even by a caller that is cancelled meanwhile.
 
     So a connection is never used by a thread that nobody knows of, and a transaction ends before its lock is given up.
+    An executor of the standard library does the same in two and a half times the time, which is a tenth of a short
+    transaction.
 
     Args:
         count: How many calls may run at once.
     """
 
     def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="memoryos-store")
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._threads = [
+            Thread(target=self._serve, name=f"memoryos-store-{number}", daemon=True) for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended."""
-        call = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        loop = asyncio.get_running_loop()
+        call = _Call(work, loop, answer=loop.create_future(), end=loop.create_future())
+        self._calls.put(call)
         try:
-            return await asyncio.shield(call)
+            result: T = await call.answer
         except asyncio.CancelledError:
             with anyio.CancelScope(shield=True):
-                await _ended(call)
-            call.exception()  # seen here, or asyncio would complain that nobody looked
+                await _ended(call.end)
             raise
+        return result
 
     def close(self) -> None:
         """Let the threads end; call it when every store is closed."""
-        self._pool.shutdown(wait=False)
+        for _ in self._threads:
+            self._calls.put(None)
+
+    def _serve(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call.run()
+            del call  # what it holds is not kept until the next one comes
 
 
-async def _ended(call: asyncio.Future[T]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Work for a thread, and where its caller waits."""
+
+    work: Callable[[], Any]
+    loop: asyncio.AbstractEventLoop
+    answer: asyncio.Future[Any]
+    end: asyncio.Future[None]
+
+    def run(self) -> None:
+        """Do the work, and tell the caller's loop."""
+        result: Any = None
+        failure: BaseException | None = None
+        try:
+            result = self.work()
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            failure = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self.loop.call_soon_threadsafe(self._tell, result, failure)
+
+    def _tell(self, result: object, failure: BaseException | None) -> None:
+        self.end.set_result(None)
+        if self.answer.cancelled():
+            return
+        if failure is None:
+            self.answer.set_result(result)
+        else:
+            self.answer.set_exception(failure)
+
+
+async def _ended(end: asyncio.Future[None]) -> None:
     """Wait until a call has ended, however often the waiting is cancelled."""
-    while not call.done():
+    while not end.done():
         with suppress(asyncio.CancelledError):
-            await asyncio.wait([call])
+            await asyncio.wait([end])
