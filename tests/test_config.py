@@ -48,11 +48,7 @@ REFERENCE_CONFIG = {
 ConfigWriter = Callable[[object], Path]
 
 
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.upper().startswith("MEMORYOS_"):
-            monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 @pytest.fixture

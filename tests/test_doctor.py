@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import logging
-import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ from click.testing import CliRunner, Result
 
 from memoryos_mcp import doctor
 from memoryos_mcp.cli import cli
-from memoryos_mcp.providers import PRESETS
 from tests.llm_server import (
     Answer,
     Answering,
@@ -38,18 +35,7 @@ KEY = "sk-live-4f9a8b7c6d5e"
 PASSWORD = "hunter2"  # noqa: S105 - of no account
 WELL = completion('{"ok": true}')
 
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No variable of ours or of a provider; the log's level is put back."""
-    variables = {name for preset in PRESETS.values() for name in preset.key_variables}
-    for name in os.environ:
-        if name.startswith("MEMORYOS_") or name in variables:
-            monkeypatch.delenv(name)
-    logger = logging.getLogger("memoryos_mcp")
-    level = logger.level
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 async def run(data: Path, *arguments: str, **environment: str) -> Result:

@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import logging
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,6 @@ from memoryos_mcp.cli import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import Stats
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
-from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
@@ -42,18 +38,7 @@ SAID = [
     *(f"My chess club in Porto played opening number {number}." for number in range(5)),
 ]
 
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No variable of ours or of a provider; the log's level is put back."""
-    variables = {name for preset in PRESETS.values() for name in preset.key_variables}
-    for name in os.environ:
-        if name.startswith("MEMORYOS_") or name in variables:
-            monkeypatch.delenv(name)
-    logger = logging.getLogger("memoryos_mcp")
-    level = logger.level
-    yield
-    logger.setLevel(level)
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
 def answer(asked: Asked) -> Answer:

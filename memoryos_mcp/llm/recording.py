@@ -13,10 +13,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Self
 
 import anyio
@@ -178,7 +178,8 @@ class RecordingChat:
         self._chat = chat
         self._path = path
         self._clock = clock
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="memoryos-llm-log")
+        self._writing: set[asyncio.Future[None]] = set()
+        self._one_at_a_time = Lock()
         self._has_warned = False
 
     @property
@@ -204,13 +205,17 @@ class RecordingChat:
     async def aclose(self) -> None:
         """Release the other's connections, and wait until all is written."""
         await self._chat.aclose()
-        await anyio.to_thread.run_sync(self._pool.shutdown)
+        if self._writing:
+            await asyncio.wait(self._writing)
 
     async def _log(self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException) -> None:
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(None, self._append, request, at, took_ms, outcome)
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
         # Shielded: what was sent is logged, even if nobody waits for the reply any more.
-        await asyncio.shield(loop.run_in_executor(self._pool, self._append, request, at, took_ms, outcome))
+        await asyncio.shield(writing)
 
     def _append(self, request: ChatRequest, at: datetime, took_ms: int, outcome: ChatReply | BaseException) -> None:
         line: dict[str, JsonValue] = {
@@ -223,7 +228,8 @@ class RecordingChat:
             "error": None if isinstance(outcome, ChatReply) else _error(outcome),
         }
         try:
-            _append_line(self._path, line)
+            with self._one_at_a_time:
+                _append_line(self._path, line)
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
