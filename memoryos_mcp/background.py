@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.storage import Lease, Store
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +127,20 @@ class BackgroundLoop:
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
         return pause_s
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Return what work returns; a cancellation is taken note of when it has ended."""
+    task = asyncio.create_task(work)  # noqa: TID251 - the owner
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # seen here, or asyncio would complain that nobody looked
+        raise
 
 
 class LeaseKeeper:

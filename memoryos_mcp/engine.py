@@ -415,7 +415,7 @@ class MemoryEngine:
         if visits:
             try:
                 await self._store.add_visits(visits, self._parts.clock())
-            except StorageError:
+            except (StorageError, asyncio.CancelledError):  # a visit counted twice is better than one forgotten
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# More of them would only wait for one another: a short transaction is as much Python as SQLite.
-STORE_THREADS = (os.cpu_count() or 2) + 2
+# Short transactions are as much Python as SQLite, so many threads wait for one another; but a file that another
+# process has locked holds one for as long as 30 s.
+STORE_THREADS = 8
 
 
 class MemoryService:
@@ -206,8 +207,9 @@ class MemoryService:
 
 async def _close(engine: "MemoryEngine") -> None:
     """Close one memory to the end; that it cannot be closed in order is no other user's business."""
-    with anyio.CancelScope(shield=True):
-        try:
-            await engine.close()
-        except StorageError as error:
-            logger.warning("a memory could not be closed in order: %s", type(error).__name__)
+    from memoryos_mcp.background import to_the_end
+
+    try:
+        await to_the_end(engine.close())
+    except StorageError as error:
+        logger.warning("a memory could not be closed in order: %s", type(error).__name__)

@@ -9,7 +9,7 @@ import pytest
 
 from memoryos_mcp import background
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
-from memoryos_mcp.errors import LeaseLostError, ModelError
+from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
@@ -249,3 +249,37 @@ async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_al
         await began.wait()
         await loop.close()
     assert loop.health.failed_attempts == 1
+
+
+async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
+    begun, may_end, done = asyncio.Event(), asyncio.Event(), []
+
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+        done.append(True)
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        task = group.create_task(background.to_the_end(work()))
+        await begun.wait()
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0)
+        assert not task.done()
+        may_end.set()
+    assert task.cancelled()
+    assert done
+
+
+async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iteration_fails() -> None:
+    def stop() -> None:
+        raise StopIteration
+
+    threads = StoreThreads(1)
+    async with asyncio.timeout(10):
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await threads.run(stop)
+        assert await threads.run(lambda: 7) == 7
+        threads.close()
+        with pytest.raises(StorageError, match="closed"):
+            await threads.run(lambda: 7)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp import background, engine
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine, ProfileView, Stats
-from memoryos_mcp.llm.chat import Purpose
-from memoryos_mcp.llm.replies import text_of
+from memoryos_mcp.knowledge import AddFact
+from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.analyst import LlmAnalyst
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Purpose, Usage
+from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.llm.replies import json_object, text_of
+from memoryos_mcp.pages import Page, Tier
 from memoryos_mcp.service import MemoryService
 from tests.fakes import Clock, WordEmbedder
 from tests.llm_server import Answer, Asked, Drip, LlmServer, Reply, api_error, completion, html, json_reply, llm_server
@@ -464,14 +470,77 @@ async def test_a_chain_that_goes_on_without_a_new_summary_is_summed_up_from_its_
     ("text", "read"),
     [
         ("How is it? How is it? How is it? How is it?", "How is it?"),
-        ("A support group, pride, pride, pride, pride", "A support group, pride"),
-        ("1.1.1.1.1", "1"),
+        ("A support group, LGBT pride, LGBT pride, LGBT pride, LGBT pride, LGBT pride", "A support group, LGBT pride"),
+        ("User runs DNS at 1.1.1.1 and 0.0.0.0", "User runs DNS at 1.1.1.1 and 0.0.0.0"),
+        ("7 " * 40 + "is a number", "7 " * 40 + "is a number"),
         ("New York, New York is far", "New York, New York is far"),
         ("It was very, very cold in Duran Duran's town", "It was very, very cold in Duran Duran's town"),
         ("ha " * 30_000 + "ho", "ha ho"),
         ("." * 30_000 + "a", "." * 30_000 + "a"),
     ],
-    ids=["sentences", "words", "numbers", "twice", "in pairs", "long", "dots"],
+    ids=["sentences", "words", "addresses", "numbers", "twice", "in pairs", "long", "dots"],
 )
 def test_words_that_a_model_repeats_without_end_are_kept_once(text: str, read: str) -> None:
     assert text_of(text) == read
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "valid_from", "valid_until"),
+    [
+        ("2024-02", "2024-08", "2024-02-01", "2024-09-01"),
+        ("2023", "2024", "2023-01-01", "2025-01-01"),
+        ("2024-03-05", "2024-12", "2024-03-05", "2025-01-01"),
+        ("0001-01-01", "9999-12-31", "2024-05-04", None),
+        ("2024-02-31", "2024-05-03", "2024-05-04", None),
+        ("", "forever", "2024-05-04", None),
+    ],
+)
+async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
+    since: str, until: str, valid_from: str, valid_until: str | None
+) -> None:
+    said_at = datetime(2024, 5, 4, 12, tzinfo=timezone(timedelta(hours=9)))
+    page = Page(1, "p_1", "I play chess in Porto.", "Nice.", said_at, None, 1, Tier.MID_TERM, None, 1)
+    fact = {
+        "action": "add",
+        "about": "user",
+        "text": "The user plays chess.",
+        "since": since,
+        "until": until,
+        "pages": [1],
+    }
+
+    def midnight(day: str) -> datetime:
+        return datetime.fromisoformat(day).replace(tzinfo=said_at.tzinfo)
+
+    class Model:
+        name = MODEL
+
+        async def complete(self, request: ChatRequest) -> ChatReply:
+            return ChatReply(json.dumps({"facts": [fact], "traits": []}), Usage(1, 1), is_cut=False)
+
+        async def aclose(self) -> None:
+            pass
+
+    analyst = LlmAnalyst(Model(), max_topics=1, max_prompt_tokens=4000, dimensions=(), stand_in=ExtractiveAnalyst())
+    (change,) = (await analyst.learn([PageView(page, None)], (), ())).knowledge
+    assert isinstance(change, AddFact)
+    assert change.valid_from == (said_at if valid_from == "2024-05-04" else midnight(valid_from))
+    assert change.valid_until == (midnight(valid_until) if valid_until else None)
+
+
+async def test_what_is_wrong_with_chains_and_pages_is_made_up_for(tmp_path: Path) -> None:
+    def spoil(reply: dict[str, Any]) -> dict[str, Any]:
+        pages = {**reply["pages"], "2": {"continues": None, "topic": reply["pages"]["2"]["topic"]}}
+        return {**reply, "pages": pages, "chains": {}}
+
+    async with memory(tmp_path, changed(spoil, Purpose.ORGANISE)) as held:
+        ids = await held.fill()
+        stats = await held.until_organised()
+        assert stats.counts.degraded == 0
+        assert stats.counts.chains > 0
+        await held.check_pages(ids)
+
+
+async def test_a_reply_that_speaks_of_thinking_is_read_whole() -> None:
+    text = json.dumps({"facts": [{"text": "User asks what <think> and </think> mean"}]})
+    assert json_object(ChatReply(text, Usage(1, 1), is_cut=False)) == json.loads(text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Topic
+from memoryos_mcp.llm import Analyst, Organised, PageView, Topic
 from memoryos_mcp.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.storage import ChainPlan, Filing, SegmentPlan, Store
 from memoryos_mcp.terms import stem, stems
@@ -69,18 +69,14 @@ class FilingPlanner:
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         found = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
-        carried = found[0].chain if found else None
-        if found is None or carried is None:
-            return [ChainPlan(chain=None, pages=first.pages, summary=first.summary), *plans]
-        summary = await self._carried_summary(views, carried, found[1], first)
-        return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
+        carried, earlier_summary = (found[0].chain, found[1]) if found else (None, "")
 
-    async def _carried_summary(self, views: dict[int, PageView], chain: int, earlier_summary: str, run: Run) -> str:
         async def pages() -> Sequence[PageView]:
-            earlier = await page_views(self._store, await self._store.chain_pages(chain, DIGEST_PAGES))
-            return _newest(earlier, [views[seq] for seq in run.pages])
+            earlier = await self._store.chain_pages(carried, DIGEST_PAGES) if carried is not None else []
+            return _newest(await page_views(self._store, earlier), [views[seq] for seq in first.pages])
 
-        return await self._analyst.joined_summary(earlier_summary, run, pages)
+        summary = await self._analyst.joined_summary(earlier_summary, first, pages)
+        return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
     async def _segments(self, views: dict[int, PageView], topics: Sequence[Topic]) -> list[SegmentPlan]:
         """Plan each topic into the segment it names or fits best, or into a new one."""

@@ -50,10 +50,12 @@ class Run:
         pages: Their ``seq``, at least one.
         summary: What the whole chain is about: where the run carries on the page before the batch, with what was
             before; empty if that chain is to be summed up anew.
+        is_whole: Whether the summary tells of the chain's earlier pages too.
     """
 
     pages: tuple[int, ...]
     summary: str
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+from anyio import CapacityLimiter
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
@@ -16,27 +17,36 @@ from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.extractive.digests import make_digest
-from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, learn_request, organise_request, page_tokens, segment_name
+from memoryos_mcp.llm.prompts import (
+    FACTS_PER_PAGE_MAX,
+    KEYWORD_MAX_CHARS,
+    learn_request,
+    organise_request,
+    page_tokens,
+    segment_name,
+)
 from memoryos_mcp.llm.prose import shorten
 from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, Texts, checked, items, numbers
-from memoryos_mcp.pages import Page
+from memoryos_mcp.pages import EARLIEST_YEAR, Page
 from memoryos_mcp.profile import Level, Trait, TraitChange, most_telling_first
 from memoryos_mcp.segments import Digest, Segment
 from memoryos_mcp.terms import stem, stems
 
 KEYWORDS_MAX = 12
+READING_THREADS = 2
 SUMMARY_MAX_CHARS = 1_200
 FACT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300
 # Known facts and traits that are shown with a question.
 FACTS_SHOWN = 25
 TRAITS_SHOWN = 25
-# More facts than a page can hold are no facts.
-FACTS_PER_PAGE_MAX = 10
 # Share of the prompt that pages may take when a segment is read in portions; the rest is for what is known.
 PAGES_SHARE = 0.6
 # Share of a batch that has to be filed by the LLM's last reply; the rest is then filed by its words.
 FILED_SHARE = 0.5
+
+# Models write the last year there is for "open-ended".
+LATEST_YEAR = 9999
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -66,6 +76,7 @@ class LlmAnalyst:
         self._max_prompt_tokens = max_prompt_tokens
         self._dimensions = dimensions
         self._stand_in = stand_in
+        self._limiter = CapacityLimiter(READING_THREADS)
 
     @property
     def name(self) -> str:
@@ -78,7 +89,7 @@ class LlmAnalyst:
             batch, around, max_topics=self._max_topics, max_prompt_tokens=self._max_prompt_tokens
         )
         reading = _OrganiseReading(batch, around, self._max_topics)
-        organised, left = await ask(self._chat, request, reading.read)
+        organised, left = await ask(self._chat, request, reading.read, self._limiter)
         if not left:
             return organised
         filled = await self._stand_in.organise(left, Surroundings(before=None))
@@ -106,8 +117,13 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> str:
-        """Return the run's summary, which was written with the chain's earlier one in sight; the stand-in's if none."""
-        return run.summary or await self._stand_in.joined_summary(earlier, run, pages)
+        """Return the run's summary, with the earlier one before it if that was not in sight; the stand-in's if none."""
+        if not run.summary:
+            return await self._stand_in.joined_summary(earlier, run, pages)
+        if run.is_whole or not earlier:
+            return run.summary
+        room = SUMMARY_MAX_CHARS // 2
+        return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
         """Return how many of the first pages fit a prompt whole, at least one."""
@@ -128,7 +144,7 @@ class LlmAnalyst:
             dimensions=self._dimensions,
             max_prompt_tokens=self._max_prompt_tokens,
         )
-        return await ask(self._chat, request, _LearnReading(pages, shown, self._dimensions).read)
+        return await ask(self._chat, request, _LearnReading(pages, shown, self._dimensions).read, self._limiter)
 
 
 class _PageReply(Part):
@@ -153,7 +169,7 @@ class _OrganiseReading:
 
     def __init__(self, batch: Sequence[PageView], around: Surroundings, max_topics: int) -> None:
         self._batch = batch
-        self._has_chain_before = around.before is not None and around.before.page.chain is not None
+        self._chain_before = around.chain_summary
         self._segments = {segment_name(segment.segment): segment.segment for segment in around.segments}
         self._max_topics = max_topics
 
@@ -184,11 +200,11 @@ class _OrganiseReading:
             for number, topic in topics.items()
             if (members := [v.page for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number])
         ]
-        chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain)
+        chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain, right_share=None)
         is_continuing = 1 in pages and pages[1].continues
         summaries = {chain.first: chain.summary for chain in chains}
         of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
-        if is_continuing and self._has_chain_before:
+        if is_continuing:
             of_topics[self._batch[0].page.seq] = ""  # the whole chain is summed up instead
         runs = self._runs(pages, summaries, of_topics)
         return Organised(is_continuing=is_continuing, runs=runs, topics=tuple(named)), left
@@ -202,7 +218,7 @@ class _OrganiseReading:
         said = [(places[0], value) for places, value in pairs if places and 1 <= places[0] <= len(self._batch)]
         read: dict[int, _PageReply] = {}
         for place, value in said:
-            for reply in checked([value], "page", _PageReply, lambda _: None):
+            for reply in checked([value], "page", _PageReply, lambda _: None, right_share=None):
                 read.setdefault(place, reply)
         return read
 
@@ -220,7 +236,9 @@ class _OrganiseReading:
             summary = summaries.get(start) or of_topics.get(members[0].seq)
             if summary is None:
                 summary = make_digest(members).summary
-            runs.append(Run(pages=tuple(page.seq for page in members), summary=shorten(summary, SUMMARY_MAX_CHARS)))
+            is_whole = start > 1 or bool(self._chain_before)
+            seqs = tuple(page.seq for page in members)
+            runs.append(Run(pages=seqs, summary=shorten(summary, SUMMARY_MAX_CHARS), is_whole=is_whole))
         return tuple(runs)
 
 
@@ -385,22 +403,30 @@ def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fac
 
 def _since(text: str, said_at: datetime) -> datetime:
     """Return the beginning of a date, of a month or a year; when it was said, if there is none or it lies ahead."""
-    begun = _date(text, said_at)
-    return begun if begun is not None and begun <= said_at else said_at
+    period = _period(text, said_at)
+    return period[0] if period is not None and period[0] <= said_at else said_at
 
 
 def _until(text: str, said_at: datetime) -> datetime | None:
-    """Return the day after a date; None if there is none, or if it was over when it was said: then the text says so."""
-    end = _date(text, said_at)
-    return end + timedelta(days=1) if end is not None and end > said_at else None
+    """Return the end of a day, month or year; None if there is none, or if it was over when it was said."""
+    period = _period(text, said_at)
+    return period[1] if period is not None and period[1] > said_at else None
 
 
-def _date(text: str, said_at: datetime) -> datetime | None:
+def _period(text: str, said_at: datetime) -> tuple[datetime, datetime] | None:
+    """Return the beginning and the end of a date, of a month or a year; None for what is none or lies out of reach."""
     match = _DATE.match(text)
     if match is None:
         return None
-    year, month, day = (int(part or 1) for part in match.groups())
+    year, month, day = (int(part) if part else None for part in match.groups())
+    if year is None or not EARLIEST_YEAR <= year < LATEST_YEAR:
+        return None
     try:
-        return datetime(year, month, day, tzinfo=said_at.tzinfo)
+        begin = datetime(year, month or 1, day or 1, tzinfo=said_at.tzinfo)
     except ValueError:
         return None
+    if day is not None:
+        return begin, begin + timedelta(days=1)
+    if month is not None:
+        return begin, begin.replace(year=year + month // 12, month=month % 12 + 1)
+    return begin, begin.replace(year=year + 1)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
 from memoryos_mcp.errors import ReplyFormatError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, ReplyForm
@@ -13,11 +13,11 @@ from memoryos_mcp.llm.replies import json_object
 T = TypeVar("T")
 
 SHOWN_BACK_MAX_CHARS = 8_000
-# Longer replies may take long to mend.
-READ_AT_ONCE_MAX_CHARS = 10_000
 
 
-async def ask(chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T]) -> T:
+async def ask(
+    chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
+) -> T:
     """Return what a reply says.
 
     Args:
@@ -25,43 +25,42 @@ async def ask(chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, A
         request: What is asked.
         read: Turns the reply's JSON into a value or raises ReplyFormatError; the second argument tells that there will
             be no further round, so that what is usable should be used.
+        limiter: Of the threads for reading: a broken reply may take seconds to mend.
 
     Raises:
         ReplyFormatError: Neither the first nor the repaired reply was in the asked form.
         ModelError: There was no reply.
     """
+    found: dict[str, Any] = {}
+
+    def read_reply(reply: ChatReply, is_last: bool) -> T:
+        nonlocal found
+        found = json_object(reply)
+        return read(found, is_last)
+
     reply = await chat.complete(request)
     try:
-        return await _read(reply, read, is_last=False)
+        return await to_thread.run_sync(read_reply, reply, False, limiter=limiter)
     except ReplyFormatError as error:
         problem = str(error)
-    repair = replace(request, messages=(*request.messages, *_told(reply, problem, request.form)))
+    repair = replace(request, messages=(*request.messages, *_told(reply, problem, _sketch(request.form, found))))
+    second = await chat.complete(repair)
     try:
-        return await _read(await chat.complete(repair), read, is_last=True)
+        return await to_thread.run_sync(read_reply, second, True, limiter=limiter)
     except ReplyFormatError as error:
         msg = f"the LLM's reply could not be used, nor its second one: {error}"
         raise ReplyFormatError(msg) from None
 
 
-async def _read(reply: ChatReply, read: Callable[[dict[str, Any], bool], T], *, is_last: bool) -> T:
-    """Read a reply; one that may take long is read in a thread."""
-    if len(reply.text) <= READ_AT_ONCE_MAX_CHARS:
-        return read(json_object(reply), is_last)
-    return await to_thread.run_sync(lambda: read(json_object(reply), is_last))
+def _sketch(form: ReplyForm, found: dict[str, Any]) -> str:
+    """Return the sketch for a reply that was not of the form; else it would be copied, dots and all."""
+    properties = form.schema["properties"]
+    is_formed = isinstance(properties, dict) and found.keys() >= properties.keys()
+    return "" if is_formed else form.sketch
 
 
-def _told(reply: ChatReply, problem: str, form: ReplyForm) -> list[Message]:
-    like = f", in this form: {form.sketch}" if form.sketch and not _is_formed(reply, form) else ""
+def _told(reply: ChatReply, problem: str, sketch: str) -> list[Message]:
+    like = f", in this form: {sketch}" if sketch else ""
     asked = Message("user", f"Your reply can't be used: {problem}. Send the whole JSON object again, corrected{like}")
     shown = reply.text[:SHOWN_BACK_MAX_CHARS]
     return [Message("assistant", shown), asked] if shown.strip() else [asked]
-
-
-def _is_formed(reply: ChatReply, form: ReplyForm) -> bool:
-    """Whether a reply is of the form and only its content is wrong: a sketch would be copied, dots and all."""
-    try:
-        found = json_object(reply)
-    except ReplyFormatError:
-        return False
-    properties = form.schema["properties"]
-    return isinstance(properties, dict) and found.keys() >= properties.keys()

@@ -34,6 +34,8 @@ EVIDENCE_ASKED = 3
 # Tokens of pages that a fact takes to be said, and facts that the shortest pages may teach.
 TOKENS_PER_FACT_ASKED = 80
 FACTS_ASKED_MIN = 3
+# More facts than a page can hold are no facts.
+FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -130,7 +132,8 @@ def learn_request(
     instructions = LEARN_INSTRUCTIONS + catalogue.as_text(dimensions)
     known = list(map(_line, context))
     lines = _page_lines(pages, _room(max_prompt_tokens, instructions, known))
-    facts_max = max(FACTS_ASKED_MIN, sum(map(estimate_tokens, lines)) // TOKENS_PER_FACT_ASKED)
+    facts_told = max(FACTS_ASKED_MIN, sum(map(estimate_tokens, lines)) // TOKENS_PER_FACT_ASKED)
+    facts_max = min(facts_told, FACTS_PER_PAGE_MAX * len(pages))
     form = _learn_form(len(pages), len(facts), facts_max, dimensions)
     return _request(Purpose.LEARN, instructions, known, lines, form)
 

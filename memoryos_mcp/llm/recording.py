@@ -13,10 +13,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from threading import Lock
 from typing import Annotated, Self
 
 import anyio
@@ -33,6 +33,9 @@ BATCH_URL = "/v1/chat/completions"
 KEY_CHARS = 32
 # It holds dialogue.
 FILE_MODE = 0o600
+
+# One thread for the logs of all users of a process; it is begun with the first line.
+_WRITER = ThreadPoolExecutor(1, thread_name_prefix="memoryos-llm-log")
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +182,6 @@ class RecordingChat:
         self._path = path
         self._clock = clock
         self._writing: set[asyncio.Future[None]] = set()
-        self._one_at_a_time = Lock()
         self._has_warned = False
 
     @property
@@ -211,7 +213,7 @@ class RecordingChat:
     async def _log(self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException) -> None:
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
-        writing = loop.run_in_executor(None, self._append, request, at, took_ms, outcome)
+        writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         # Shielded: what was sent is logged, even if nobody waits for the reply any more.
@@ -228,8 +230,7 @@ class RecordingChat:
             "error": None if isinstance(outcome, ChatReply) else _error(outcome),
         }
         try:
-            with self._one_at_a_time:
-                _append_line(self._path, line)
+            _append_line(self._path, line)
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True

@@ -27,7 +27,9 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL
 # Some servers keep the opening mark to themselves.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-# Small models get caught: the same words three times and more in a row. Word ends make the match linear in its length.
+# Small models get caught: the same words three times and more in a row, for a while. Word ends make the match linear
+# in its length.
+LOOP_MIN_CHARS = 40
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _WORD = re.compile(r"\w+")
 # Share of different words up to which a loop is looked for; in a text without one nine of ten differ.
@@ -57,6 +59,8 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
+    if (bare := _parsed(reply.text)) is not None:  # which may speak of thinking
+        return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
         msg = "the reply is empty"
@@ -74,7 +78,7 @@ def items(value: object) -> list[Any]:
     if isinstance(value, list):
         return value
     if isinstance(value, dict):
-        return list(value.values()) if value and all(isinstance(one, dict) for one in value.values()) else [value]
+        return list(value.values()) if all(isinstance(one, dict) for one in value.values()) else [value]
     return []
 
 
@@ -105,7 +109,7 @@ def text_of(value: object) -> str:
     text = plain(value)
     words = _WORD.findall(text)
     if len(set(words)) <= _VARIED_SHARE * len(words):
-        text = _LOOP.sub(r"\1", text)
+        text = _LOOP.sub(_once, text)
     return " ".join(dict.fromkeys(_SENTENCE_END.split(text)))
 
 
@@ -114,7 +118,7 @@ def checked(
     what: str,
     model: type[Item],
     problem: Callable[[Item], str | None],
-    right_share: float = RIGHT_SHARE,
+    right_share: float | None = RIGHT_SHARE,
 ) -> list[Item]:
     """Return the items that are as they were asked for; the others are left out.
 
@@ -124,6 +128,7 @@ def checked(
         model: What an item must be.
         problem: Says what is wrong with an item, None if nothing is.
         right_share: Share of the items that must be right, from 0 to 1; where some are wrong, one must be in any case.
+            None if there is something to fall back on.
 
     Raises:
         ReplyFormatError: Fewer are; tells of the first that is wrong.
@@ -141,7 +146,7 @@ def checked(
             good.append(item)
         else:
             wrong.append(f"{what} {place + 1}: {reason}")
-    if wrong and len(good) < max(1, right_share * (len(good) + len(wrong))):
+    if wrong and right_share is not None and len(good) < max(1, right_share * (len(good) + len(wrong))):
         raise ReplyFormatError(wrong[0])
     return good
 
@@ -156,6 +161,12 @@ Text = Annotated[str, BeforeValidator(text_of)]
 Texts = Annotated[list[str], BeforeValidator(texts)]
 Numbers = Annotated[list[int], BeforeValidator(numbers)]
 Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)), 0))]
+
+
+def _once(loop: re.Match[str]) -> str:
+    """Return what a loop repeats; numbers, and what is short, may be meant as they stand."""
+    is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
+    return loop[1] if is_loop else loop[0]
 
 
 def _from_first_brace(text: str) -> str:

@@ -94,12 +94,14 @@ class Database:
         async with self._write_lock:
             if self._writer is None:
                 return
-            for _ in range(READERS):
-                await self._reading.acquire()
+            taken = 0
             try:
+                while taken < READERS:
+                    await self._reading.acquire()
+                    taken += 1
                 await self._threads.run(self._close)
             finally:
-                for _ in range(READERS):
+                for _ in range(taken):
                     self._reading.release()
 
     def _open(self, user_id: str) -> None:

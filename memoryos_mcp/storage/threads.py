@@ -1,4 +1,4 @@
-"""Threads for blocking work on stores: shared by all users of a process, and never left behind."""
+"""Threads for blocking work on stores, shared by all users of a process."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,6 +9,8 @@ from threading import Thread
 from typing import Any, TypeVar
 
 import anyio
+
+from memoryos_mcp.errors import StorageError
 
 T = TypeVar("T")
 
@@ -26,6 +28,7 @@ class StoreThreads:
 
     def __init__(self, count: int) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._is_closed = False
         self._threads = [
             Thread(target=self._serve, name=f"memoryos-store-{number}", daemon=True) for number in range(count)
         ]
@@ -33,7 +36,14 @@ class StoreThreads:
             thread.start()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended."""
+        """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended.
+
+        Raises:
+            StorageError: The threads have been let go.
+        """
+        if self._is_closed:
+            msg = "the store is closed"
+            raise StorageError(msg)
         loop = asyncio.get_running_loop()
         call = _Call(work, loop, answer=loop.create_future(), end=loop.create_future())
         self._calls.put(call)
@@ -46,7 +56,8 @@ class StoreThreads:
         return result
 
     def close(self) -> None:
-        """Let the threads end; call it when every store is closed."""
+        """Let the threads end with what they do; call it when every store is closed."""
+        self._is_closed = True
         for _ in self._threads:
             self._calls.put(None)
 
@@ -71,6 +82,9 @@ class _Call:
         failure: BaseException | None = None
         try:
             result = self.work()
+        except StopIteration as error:  # which no future can hold
+            failure = RuntimeError("work for a store ended with StopIteration")
+            failure.__cause__ = error
         except BaseException as error:  # noqa: BLE001 - it is the caller's
             failure = error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more

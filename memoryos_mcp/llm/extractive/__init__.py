@@ -91,7 +91,9 @@ class ExtractiveAnalyst:
         pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> str:
         """Return one to three sentences of the pages, verbatim; never fails."""
-        return (await self._digest(await pages())).summary if earlier else run.summary
+        if run.summary and not earlier:
+            return run.summary
+        return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
         """Return the number of the pages: all can be read at once."""
