@@ -401,6 +401,11 @@ def describe_values(name: str) -> str:
     return _described(name) + (" or null" if takes_null(name) else "")
 
 
+def allowed_texts(name: str) -> tuple[str, ...]:
+    """Return the texts that a setting of type `Literal` may be."""
+    return get_args(_annotation(name))
+
+
 def _described(name: str) -> str:
     kind, limits = value_type(name), Settings.model_fields[name].metadata
     if kind in (int, float):
@@ -412,7 +417,7 @@ def _described(name: str) -> str:
             "without control characters, no two equal but for case"
         )
     if kind is Literal:
-        return f"one of {', '.join(get_args(_annotation(name)))}"
+        return f"one of {', '.join(allowed_texts(name))}"
     if kind is Path:
         return "a file's path" if name.endswith("_file") else "a folder's path"
     if kind is bool:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
-from memoryos_mcp.config import ENV_PREFIX, Settings, describe_values, takes_null, value_type
+from memoryos_mcp.config import ENV_PREFIX, Settings, allowed_texts, describe_values, takes_null, value_type
 from memoryos_mcp.config_file import parse_json, read_config_file
 from memoryos_mcp.config_problems import UNSTORABLE, config_error, kind_of, nearest_name, shown_key
 
@@ -176,5 +176,7 @@ def _problem(name: str, problem: ErrorDetails) -> str:
     if problem["type"] == "string_unicode":
         return UNSTORABLE
     if problem["type"] == "literal_error":
-        return f"must be {describe_values(name)}"
+        close = nearest_name(str(problem["input"]), allowed_texts(name))
+        meant = f"; did you mean {close}?" if close else ""
+        return f"must be {describe_values(name)}{meant}"
     return f"must be {describe_values(name)}, not {kind_of(problem['input'])}"

@@ -147,7 +147,11 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     except ConfigError as error:
         configuration = _failed("settings", error)
     else:
-        configuration = Check(name="settings", verdict=Verdict.OK, found=_configured(settings, endpoint))
+        found = _configured(settings, endpoint)
+        is_chosen = endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set
+        verdict = Verdict.OK if is_chosen else Verdict.WARN
+        fix = None if is_chosen else f"set llm_model: {settings.llm_model} is OpenAI's, and taken where none is set"
+        configuration = Check(name="settings", verdict=verdict, found=found, fix=fix)
     yield configuration
     yield await _check_folder(settings)
     yield await _check_embedder(settings)
@@ -170,8 +174,8 @@ def _configured(settings: Settings, endpoint: Endpoint | None) -> str:
         return "no LLM is asked for"
     source = KEY_SETTING if endpoint.key_source == KEY_SETTING else f"the variable {endpoint.key_source}"
     key = "not set" if endpoint.key is None else f"set (from {source})"
-    provider = endpoint.provider or "none (known by its address)"
-    return f"provider {provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
+    provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider named"
+    return f"{provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
 
 
 def _how_to_use_one(environment: Mapping[str, str]) -> str:
@@ -210,7 +214,15 @@ async def _check_embedder(settings: Settings) -> Check:
 
 
 def _check_replay(path: Path) -> Check:
-    return Check(name="llm", verdict=Verdict.OK, found=f"nobody is asked: replies are read from {path}")
+    found = f"nobody is asked: replies are read from {path}"
+    if path.exists():
+        return Check(name="llm", verdict=Verdict.OK, found=found)
+    return Check(
+        name="llm",
+        verdict=Verdict.WARN,
+        found=f"{found}, which is not there yet",
+        fix="until it is, every request is written to the file of missing ones beside it",
+    )
 
 
 async def _check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
@@ -244,17 +256,17 @@ async def _pause_briefly(seconds: float) -> None:
 
 def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
     name, told = "llm_reply", _FORM_TOLD[rung]
-    try:
-        is_as_asked = json_object(reply).get("ok") is True
-        problem = "the reply is JSON, but not the object that was asked for"
-    except ReplyFormatError as error:
-        is_as_asked, problem = False, _parts(error)[0]
-    if is_as_asked:
-        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
     fix = (
-        "what it sends like this is filed and learned without it: take a larger model, "
+        "pages are organised without the LLM where it replies like this: take a larger model, "
         "or a server that holds it to a JSON schema"
     )
+    try:
+        is_as_asked = json_object(reply).get("ok") is True
+    except ReplyFormatError as error:
+        return Check(name=name, verdict=Verdict.FAIL, found=f"{_parts(error)[0]}; {told}", fix=fix)
+    if is_as_asked:
+        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
+    problem = "the reply is JSON, but not the object that was asked for"
     return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
 
 

@@ -20,6 +20,8 @@ from memoryos_mcp.errors import ConfigError
 
 # Low, since facts are asked for; not 0, at which small models repeat themselves for ever.
 TEMPERATURE = 0.2
+# Where chats are asked, beneath the base URL; often pasted with it.
+CHAT_PATH = "/chat/completions"
 # Room for the longest reply asked for, several times over.
 OUTPUT_TOKENS = 8192
 # Hidden reasoning counts as output: under the smaller cap nothing might be left for the reply.
@@ -225,9 +227,9 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
         if settings.model_copy(update={KEY_SETTING: key}).has_llm_key:
             return _endpoint(settings, provider, key=key, key_source=variable)
     if variables:
-        message = (
-            f"llm_provider: {provider} needs a key; set {' or '.join(variables)} in the environment, or {KEY_SETTING}"
-        )
+        held = next((variable for variable in variables if environment.get(variable, "").strip()), None)
+        found = "needs a key" if held is None else f"needs a key, and {held} holds only a placeholder for one"
+        message = f"llm_provider: {provider} {found}; set {' or '.join(variables)} in the environment, or {KEY_SETTING}"
         raise ConfigError(message)
     return _endpoint(settings, provider, key=None)
 
@@ -237,7 +239,7 @@ def _endpoint(
 ) -> Endpoint:
     # A server of which only the address is known is talked to as most of them are: vLLM's dialect.
     preset = PRESETS[provider or "vllm"]
-    base_url = settings.openai_base_url or preset.base_url
+    base_url = re.sub(rf"{CHAT_PATH}/*$", "", settings.openai_base_url or preset.base_url)
     reasons = is_reasoning_model(settings.llm_model)
     forbids_thinking = bool(preset.told_not_to_think and preset.told_not_to_think.search(_bare(settings.llm_model)))
     return Endpoint(

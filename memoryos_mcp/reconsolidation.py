@@ -132,7 +132,9 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
     _prepare_stdout()
     outcome = Outcome(ended=Ending.DONE, pages=0, left=0, calls=0, failed_calls=0, prompt_tokens=0, completion_tokens=0)
     # Opening a memory that is not there would make one.
-    if await _is_there(settings):
+    if not await _is_there(settings):
+        _tell_that_none_is_there(settings)
+    else:
         try:
             async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
                 outcome = await _until_done(engine, settings)
@@ -161,7 +163,10 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
     """
     check_llm(settings, os.environ)
     _prepare_stdout()
-    found = _estimate(await _to_do_again(settings) if await _is_there(settings) else [], settings)
+    is_there = await _is_there(settings)
+    if not is_there:
+        _tell_that_none_is_there(settings)
+    found = _estimate(await _to_do_again(settings) if is_there else [], settings)
     if as_json:
         click.echo(json.dumps(found.model_dump(mode="json")))
     elif not found.pages:
@@ -169,13 +174,18 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
     else:
         click.echo(
             f"{found.pages:,} pages would be done again, in {found.batches:,} batches: about {found.calls:,} calls "
-            f"with {found.prompt_tokens:,} tokens of prompts. Nothing was asked or changed."
+            f"with {found.prompt_tokens:,} tokens of prompts. What waits to be organised for the first time comes "
+            "on top. Nothing was asked or changed."
         )
 
 
 def _prepare_stdout() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
+
+
+def _tell_that_none_is_there(settings: Settings) -> None:
+    click.echo(f"memoryos-mcp: there is no memory of {settings.user_id} in {settings.data_storage_path} yet", err=True)
 
 
 async def _is_there(settings: Settings) -> bool:
@@ -315,6 +325,8 @@ def _since(before: _Spent, now: _Spent) -> _Spent:
 def _told(outcome: Outcome) -> str:
     if not outcome.pages and not outcome.calls:
         return "Nothing to do again: no page was organised or learned from without the LLM."
+    if not outcome.pages:
+        return f"Nothing to do again. What waited was organised, with {outcome.calls:,} calls."
     return (
         f"{outcome.pages - outcome.left:,} of {outcome.pages:,} pages were done again, with {outcome.calls:,} calls "
         f"({outcome.failed_calls:,} failed), {outcome.prompt_tokens:,} tokens of prompts and "

@@ -106,15 +106,16 @@ async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_o
 async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(completion("Certainly!")) as server:
         result = await run(data, "--openai-base-url", server.base_url, "--embedding-model-name", "other")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (1, "")
     lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
     assert [(mark, name) for mark, name, _ in lines] == [
-        ("ok", "settings"),
+        ("warn", "settings"),
         ("ok", "data_folder"),
         ("warn", "embedding_model"),
         ("ok", "llm"),
-        ("warn", "llm_reply"),
+        ("fail", "llm_reply"),
     ]
+    assert "set llm_model" in lines[0][2]
     assert "set embedding_model_name to all-MiniLM-L6-v2" in lines[2][2]
 
 
@@ -240,21 +241,21 @@ async def test_nobody_is_kept_waiting_as_long_as_the_settings_allow(
 
 
 @pytest.mark.parametrize(
-    ("reply", "problem"),
+    ("reply", "verdict", "problem"),
     [
-        (completion("Certainly! It is done."), "the reply holds no JSON object"),
-        (completion(""), "the reply is empty"),
-        (completion('{"ok": tr', finish_reason="length"), "the reply was cut"),
-        (completion('{"okay": 1}'), "not the object that was asked for"),
+        (completion("Certainly! It is done."), "fail", "the reply holds no JSON object"),
+        (completion(""), "fail", "the reply is empty"),
+        (completion('{"ok": tr', finish_reason="length"), "fail", "the reply was cut"),
+        (completion('{"okay": 1}'), "warn", "not the object that was asked for"),
     ],
 )
-async def test_a_reply_that_is_not_as_asked_is_a_warning_with_what_it_means(
-    reply: Answer, problem: str, data: Path
+async def test_a_reply_that_is_not_as_asked_is_told_with_what_it_means(
+    reply: Answer, verdict: str, problem: str, data: Path
 ) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(reply) as server:
         found = await ask(server, data)
     assert found["llm"]["verdict"] == "ok"
-    assert found["llm_reply"]["verdict"] == "warn"
+    assert found["llm_reply"]["verdict"] == verdict
     assert problem in found["llm_reply"]["found"]
     assert "larger model" in found["llm_reply"]["fix"]
 
@@ -336,3 +337,21 @@ async def test_in_a_process_of_its_own_stdout_is_the_json_and_the_code_tells_of_
         )
     assert (done.returncode, done.stderr) == (1, b"")
     assert json.loads(done.stdout)["ok"] is False
+
+
+async def test_a_placeholder_in_the_environment_and_a_mistyped_provider_are_named(data: Path) -> None:
+    held = await run(data, "--llm-provider", "openai", OPENAI_API_KEY="your-api-key")
+    assert "OPENAI_API_KEY holds only a placeholder" in held.stdout
+    mistyped = await run(data, "--llm-provider", "opnai")
+    assert "did you mean openai?" in mistyped.stdout
+
+
+async def test_an_address_may_be_pasted_with_the_path_of_chats(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
+        result = await run(data, "--openai-base-url", f"{server.base_url}/chat/completions/", "--llm-model", "tiny")
+    assert result.exit_code == 0, result.stdout
+
+
+async def test_a_replay_file_that_is_not_there_is_a_warning(data: Path, tmp_path: Path) -> None:
+    result = await run(data, "--llm-replay-file", str(tmp_path / "nope.jsonl"))
+    assert "not there yet" in result.stdout

@@ -1,6 +1,8 @@
 """The SQLite store keeps its promises: durable pages, first in first out, one lease, nothing half-written."""
 
 import asyncio
+import os
+import stat
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -494,3 +496,23 @@ async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no
         async with asyncio.timeout(60):
             await asyncio.gather(write(), search(), search(), check())
         assert (await store.counts()).pages == 300
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has access lists instead")
+async def test_files_and_folders_are_for_this_account_only_whatever_the_umask(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    before = os.umask(0)
+    try:
+        async with opened(folder) as store:
+            await store.add_pages([turn(1)])
+            made = [folder / "users", *folder.glob("users/*"), *folder.glob("users/*/*")]
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in made}
+    finally:
+        os.umask(before)
+    assert modes == {
+        "users": 0o700,
+        "ada": 0o700,
+        "memory.db": 0o600,
+        "memory.db-wal": 0o600,
+        "memory.db-shm": 0o600,
+    }

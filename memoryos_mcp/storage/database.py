@@ -9,7 +9,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -110,7 +110,7 @@ class Database:
             msg = f"SQLite {apsw.sqlite_lib_version()} is older than {needed}; reinstall the apsw package"
             raise StorageError(msg)
         with self._translated():
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_private(self._path)
             _look_at_header(self._path)
             try:
                 self._writer = self._connect()
@@ -223,6 +223,14 @@ def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]
     finally:
         if reader.in_transaction:
             reader.execute("ROLLBACK")
+
+
+def _make_private(path: Path) -> None:
+    """Make the file and its two folders, if they are not there, for this account only: SQLite would ask the umask."""
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _look_at_header(path: Path) -> None:
