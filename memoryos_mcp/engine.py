@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
+
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
@@ -24,7 +26,7 @@ from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.metering import Account
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.profile import Trait, most_telling_first
-from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval import asked_time, ranking
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
@@ -136,7 +138,9 @@ class MemoryEngine:
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
         )
         self._mirror = Mirror(store, PageIndex(store, parts.make_index))
-        self._retrieving = Retrieving(store, self._mirror, parts.embedder, weights=self._heat, clock=parts.clock)
+        self._retrieving = Retrieving(
+            store, self._mirror, parts.embedder, weights=self._heat, zone=settings.zone, clock=parts.clock
+        )
         self._lease = LeaseKeeper(store, LEASE_TTL_S)
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
         self._analyst = parts.make_analyst(self._account, folder) if parts.make_analyst else parts.stand_in
@@ -326,6 +330,7 @@ class MemoryEngine:
                 return False
             await self._mirror.load_index()
             await embedder.load()
+            await anyio.to_thread.run_sync(asked_time.load)
         finally:
             self._is_warm.set()
         if not await embedding.has_work():

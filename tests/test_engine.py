@@ -436,3 +436,19 @@ async def test_a_memory_that_was_closed_leaves_its_lease_to_others(tmp_path: Pat
         connection.execute("UPDATE lease SET holder = ''")
         connection.close()
         assert holder == ""
+
+
+async def test_a_page_of_the_time_that_is_named_comes_first(tmp_path: Path) -> None:
+    async with memory(tmp_path, short_term_capacity=0) as engine:
+        ids = {}
+        for month in range(1, 13):
+            said = f"We went sailing with Ann, trip number {month}."
+            receipt = await engine.add(said, "Nice.", timestamp=f"2023-{month:02}-10T12:00:00+00:00")
+            ids[month] = receipt.page_id
+        await settled(engine)
+        for month, asked in ((5, "in May"), (9, "im September"), (2, "2023年2月")):
+            recall = await engine.retrieve(f"Where did we go sailing with Ann {asked}?", max_results=3)
+            assert recall.pages[0].page.page_id == ids[month]
+            assert recall.pages[0].signals["time"] > 0
+        plain = await engine.retrieve("Where did we go sailing with Ann?", max_results=3)
+        assert all("time" not in page.signals for page in plain.pages)

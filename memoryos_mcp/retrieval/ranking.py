@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-RECIPE = "words+windows/2"
+RECIPE = "words+windows+time/3"
 
-# How much each signal, as a z-score over the candidates, adds to a page's score. Learned on conversations of both
+# How much each signal, as a z-score over the candidates, adds to a page's score; nearness in time, which most queries
+# do not ask for, counts as it is. Learned on conversations of both
 # kinds: people chatting in short turns, and a person asking an assistant at length.
 WEIGHTS: Mapping[str, float] = {
     "words": 1.0,
@@ -22,7 +23,9 @@ WEIGHTS: Mapping[str, float] = {
     "words_nearby": 1.2,
     "segment": 0.1,
     "heat": 0.02,
+    "time": 4.0,
 }
+ABSOLUTE_SIGNALS = frozenset({"time"})
 # What a page's neighbours say counts in full for a page of one window and the less, the longer it is: a short turn
 # lives on its context, a long one stands alone.
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
@@ -85,7 +88,10 @@ def rank(
         limit: How many to return at most.
         weights: What each signal counts.
     """
-    shares = {name: weights[name] * z_scores(values) for name, values in signals.items()}
+    shares = {
+        name: weights[name] * (values if name in ABSOLUTE_SIGNALS else z_scores(values))
+        for name, values in signals.items()
+    }
     for name in CONTEXT_SIGNALS & shares.keys():
         shares[name] = shares[name] / windows
     totals = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(seqs))

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import anyio.to_thread
 import numpy as np
@@ -17,6 +17,7 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, estimate_tokens
 from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval.asked_time import Span, asked_spans, nearness
 from memoryos_mcp.retrieval.budget import quote, roots, shortened
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
@@ -55,6 +56,20 @@ class _Candidates:
     best_parts: Mapping[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query, as it was understood.
+
+    Attributes:
+        vector: Its meaning; None while words answer alone.
+        spans: The stretches of time that it names.
+    """
+
+    query: str
+    vector: Vector | None
+    spans: Sequence[Span]
+
+
 class Retrieving:
     """Answers queries over one user's memory."""
 
@@ -65,12 +80,14 @@ class Retrieving:
         embedder: Embedder | None,
         *,
         weights: HeatWeights,
+        zone: tzinfo | None,
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._mirror = mirror
         self._embedder = embedder
         self._weights = weights
+        self._zone = zone
         self._clock = clock
 
     async def retrieve(self, query: str, *, max_results: int, max_tokens: int) -> Recall:
@@ -85,17 +102,18 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         await self._mirror.refresh()
-        short_term, hits, vector = await asyncio.gather(
+        short_term, hits, vector, spans = await asyncio.gather(
             self._store.short_term(),
             self._store.search_words(query_words(query), CANDIDATES_BY_WORDS),
             self._query_vector(query),
+            anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
         )
         traits, left = _fit_traits(self._mirror.traits, max_tokens)
         user_facts, assistant_facts, left = self._fit_facts(query, vector, max_tokens, left)
         query_roots = roots(query)
         recent, left = _fit_short_term(short_term, min(left, int(max_tokens * SHORT_TERM_SHARE)), left, query_roots)
         shown = [recalled.page.seq for recalled in recent]
-        candidates = await self._rank(query, hits, vector, shown, max_results)
+        candidates = await self._rank(_Asked(query, vector, spans), hits, shown, max_results)
         pages, left = await self._fit_pages(candidates, left, query_roots)
         return Recall(
             short_term=recent,
@@ -121,17 +139,17 @@ class Retrieving:
             return None
 
     async def _rank(
-        self, query: str, hits: Sequence[WordHit], vector: Vector | None, shown: Sequence[int], max_results: int
+        self, asked: _Asked, hits: Sequence[WordHit], shown: Sequence[int], max_results: int
     ) -> _Candidates:
         """Return the best pages for a query but those that are shown already."""
         words = {hit.seq: hit.score for hit in hits}
         meaning: dict[int, WindowMatch] = {}
-        if vector is not None:
-            meaning = await anyio.to_thread.run_sync(self._nearest, vector, list(words))
+        if asked.vector is not None:
+            meaning = await anyio.to_thread.run_sync(self._nearest, asked.vector, list(words))
         outlines = await self._store.outlines([*{*words, *meaning}])
         if not len(outlines.seqs):
             return _Candidates([], {})
-        signals = self._signals(query, vector, outlines, words, meaning)
+        signals = self._signals(asked, outlines, words, meaning)
         windows = np.array([self._mirror.index.window_count(seq) for seq in outlines.seqs.tolist()])
         ranked = ranking.rank(outlines.seqs, signals, windows, ~np.isin(outlines.seqs, shown), max_results)
         return _Candidates(ranked, {seq: match.best_part for seq, match in meaning.items()})
@@ -143,8 +161,7 @@ class Retrieving:
 
     def _signals(
         self,
-        query: str,
-        vector: Vector | None,
+        asked: _Asked,
         outlines: Outlines,
         words: Mapping[int, float],
         meaning: Mapping[int, WindowMatch],
@@ -158,7 +175,9 @@ class Retrieving:
             "words_around": ranking.around(by_words, adjacent),
             "words_nearby": ranking.best_near(by_words, nearby),
         }
-        if vector is not None and meaning:
+        if asked.spans:
+            signals["time"] = nearness(asked.spans, outlines.days)
+        if meaning:
             # A page without a vector yet is taken to be as far away as the farthest candidate.
             lowest = min(match.first for match in meaning.values())
             absent = WindowMatch(1, lowest, lowest, NO_WINDOW)
@@ -167,7 +186,7 @@ class Retrieving:
             signals["first_window"] = np.array([match.first for match in matches])
             signals["best_window"] = best
             signals["meaning_around"] = ranking.around(best, adjacent)
-        return signals | self._segment_signals(query, vector, outlines)
+        return signals | self._segment_signals(asked.query, asked.vector, outlines)
 
     def _segment_signals(self, query: str, vector: Vector | None, outlines: Outlines) -> dict[str, ranking.Scores]:
         asked = frozenset(stems(query))

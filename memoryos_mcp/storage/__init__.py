@@ -43,11 +43,13 @@ class Outlines:
         seqs: The pages, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
         segments: Their segments, 0 without one, shape ``(n,)``.
+        days: When they were said, in days since 1970 where it was said, shape ``(n,)``.
     """
 
     seqs: NDArray[np.int64]
     sessions: NDArray[np.int64]
     segments: NDArray[np.int64]
+    days: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

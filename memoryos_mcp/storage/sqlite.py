@@ -52,6 +52,7 @@ from memoryos_mcp.storage.rows import (
 from memoryos_mcp.storage.threads import StoreThreads
 
 NO_SPACE = 0
+SECONDS_PER_DAY = 86_400
 
 T = TypeVar("T")
 
@@ -140,9 +141,12 @@ class SqliteStore:
         return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        sql = "SELECT seq, session, coalesce(segment, 0) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
-        columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 3)
-        return Outlines(seqs=columns[:, 0], sessions=columns[:, 1], segments=columns[:, 2])
+        sql = (
+            "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s FROM pages "
+            "WHERE seq IN (SELECT value FROM json_each(?))"
+        )
+        columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 4)
+        return Outlines(columns[:, 0], columns[:, 1], columns[:, 2], days=columns[:, 3] // SECONDS_PER_DAY)
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
         def query(connection: apsw.Connection) -> dict[int, FoundPage]:
