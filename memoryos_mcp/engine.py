@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
-
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
@@ -26,7 +24,7 @@ from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.metering import Account
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.profile import Trait, most_telling_first
-from memoryos_mcp.retrieval import asked_time, ranking
+from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
@@ -330,7 +328,6 @@ class MemoryEngine:
                 return False
             await self._mirror.load_index()
             await embedder.load()
-            await anyio.to_thread.run_sync(asked_time.load)
         finally:
             self._is_warm.set()
         if not await embedding.has_work():

@@ -1,7 +1,7 @@
 """Asked time: the dates and stretches of time that a query names, and how near a page lies to them.
 
 A query is searched for phrases of time in twelve languages, and what is found is handed to dateparser, whose data the
-phrases are from as well. It is imported by `load`, or with the first query that is looked at.
+phrases are from as well. It is imported with the first query that is looked at.
 """
 
 import re
@@ -89,13 +89,6 @@ class Span:
     days: int
     unit: Unit
     recurs: bool
-
-
-@cache
-def load() -> None:
-    """Import the parser and make the patterns, which takes a fifth of a second the first time."""
-    import_module("dateparser.date")
-    _patterns()
 
 
 def asked_spans(query: str, now: datetime) -> list[Span]:
