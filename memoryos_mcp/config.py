@@ -6,6 +6,7 @@ The keys of the reference keep their names and meaning, so that its config.json 
 import json
 import os
 import re
+import warnings
 import zoneinfo
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
@@ -153,9 +154,13 @@ def _zone_name(name: str) -> str:
     if not name:
         return ""
     try:
-        zoneinfo.ZoneInfo(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EncodingWarning)  # of zoneinfo's own, where the package tzdata is there
+            zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        known = zoneinfo.available_timezones()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EncodingWarning)
+            known = zoneinfo.available_timezones()
         close = nearest_name(name, known)
         msg = "is no IANA time zone; write it like Europe/Berlin, or leave it empty for this machine's"
         if close:
