@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Page
-from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.embedding import Embedder
 from memoryos_mcp.terms import STOP_WORDS
 
 BM25_K1, BM25_B = 0.9, 0.4
@@ -64,11 +64,11 @@ class Dense:
     @classmethod
     async def of(cls, pages: Sequence[Page], embedder: Embedder) -> "Dense":
         """Return the ranking of the pages, which are embedded first."""
-        return cls(pages, embedder, await embedder.embed([page.text for page in pages], kind=TextKind.PASSAGE))
+        return cls(pages, embedder, await embedder.embed([page.text for page in pages]))
 
     async def rank(self, query: str, limit: int) -> list[str]:
         """Return the ids of at most ``limit`` pages, best first."""
-        vector = (await self._embedder.embed([query], kind=TextKind.QUERY))[0]
+        vector = (await self._embedder.embed_query(query)).vector
         order = np.argsort(-(self._vectors @ vector), kind="stable")[:limit]
         return [self._ids[place] for place in order.tolist()]
 

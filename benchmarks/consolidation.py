@@ -34,7 +34,7 @@ from benchmarks.speed import percentile_ms
 from benchmarks.synthetic import USER_ID
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import TextKind
+from memoryos_mcp.embedding import EmbeddedQuery, Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.llm.chat import Purpose
@@ -385,12 +385,12 @@ class KnownVectors:
 
     Args:
         identity: Of the model that made them.
-        windows: Of whole texts.
+        windows: Of pages, by their two sides.
         vectors: Of single texts.
     """
 
     def __init__(
-        self, identity: str, windows: dict[str, list[Window]], vectors: dict[str, NDArray[np.float32]]
+        self, identity: str, windows: dict[tuple[str, str], list[Window]], vectors: dict[str, NDArray[np.float32]]
     ) -> None:
         self.identity = identity
         self.dimension = len(next(iter(vectors.values())))
@@ -401,24 +401,31 @@ class KnownVectors:
     @classmethod
     async def of(cls, pages: Sequence[Page]) -> "KnownVectors":
         """Return the bundled model's vectors of pages, and of the facts that the LLM server finds in them."""
-        texts = list({page.text for page in pages})
         facts = list({fact for page in pages if (fact := fact_of(page.user_input)) is not None})
         model = BundledEmbedder()
-        windows = dict(zip(texts, await model.embed_whole(texts), strict=True))
-        vectors = dict(zip(facts, await model.embed(facts, kind=TextKind.PASSAGE), strict=True))
+        passages = [Passage(page.user_input, page.agent_response) for page in pages]
+        windows = {
+            (each.user_input, each.agent_response): found
+            for each, found in zip(passages, await model.embed_pages(passages), strict=True)
+        }
+        vectors = dict(zip(facts, await model.embed(facts), strict=True))
         await model.aclose()
         return cls(model.identity, windows, vectors)
 
     async def load(self) -> None:
         """Do nothing: it is loaded."""
 
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> NDArray[np.float32]:  # noqa: ARG002
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        """Return the query's vector; one that was not foreseen is a KeyError."""
+        return EmbeddedQuery(self._vectors[query], np.zeros((0, 0), dtype=np.float32), ())
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors; a text that was not foreseen is a KeyError."""
         return np.stack([self._vectors[text] for text in texts])
 
-    async def embed_whole(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Return the windows; a text that was not foreseen is a KeyError."""
-        return [self._windows[text] for text in texts]
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        """Return the windows; a page that was not foreseen is a KeyError."""
+        return [self._windows[passage.user_input, passage.agent_response] for passage in passages]
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -11,7 +11,6 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
 from memoryos_mcp.storage import lexical
@@ -69,11 +68,13 @@ def bare_query(
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
+    known = lexical.WordCounts()
 
     async def ask(question: str) -> float:
-        expression = lexical.match_expression(connection, query_words(question))
+        counts = lexical.lexicon(connection, query_words(question), [], known).counts
+        expression = lexical.match_expression(sorted((count, word) for word, count in counts.items() if count))
         began = time.perf_counter()
-        query = await embedder.embed([question], kind=TextKind.QUERY)
+        query = (await embedder.embed_query(question)).vector[None]
         index.search(query, CANDIDATES_BY_MEANING)
         connection.execute(
             "SELECT rowid, bm25(page_words, 1.0, 1.0) AS badness FROM page_words WHERE page_words MATCH ? "

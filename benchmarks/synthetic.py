@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Turn, Window, utc_now
@@ -77,7 +76,7 @@ async def write_memory(
     options = StoreOptions("default_assistant_profile", 7, 1800, 100, embedder.identity)
     threads = StoreThreads(2)
     store = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
-    base = await embedder.embed([grammar.turn(utc_now()).user_input for _ in range(BASE_TEXTS)], kind=TextKind.PASSAGE)
+    base = await embedder.embed([grammar.turn(utc_now()).user_input for _ in range(BASE_TEXTS)])
     vectors = base[noise.integers(0, BASE_TEXTS, pages)]
     vectors += noise.normal(0, NOISE, vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -54,6 +54,8 @@ POLL_S = 0.05
 VISITS_TIMEOUT_S = 5.0
 # Few, so that there is something to choose from.
 PAGES_ASKED_FOR = 3
+# Signals of the ranking that compare meaning; the others compare words, topics and time.
+BY_MEANING = frozenset({"cover", "first_cover", "first_window", "best_window"})
 EVENING_HOUR = 19
 MINUTES_APART = 3
 RECENT_SHOWN, PAGES_SHOWN, FACTS_SHOWN, TRAITS_SHOWN, KEYWORDS_SHOWN = 2, 1, 2, 2, 3
@@ -218,7 +220,7 @@ class _Demo:
 
     async def _ask(self, client: Client, question: Question) -> None:
         started = time.perf_counter()
-        arguments = {"query": question.text, "max_results": PAGES_ASKED_FOR}
+        arguments = {"query": question.text, "max_results": PAGES_ASKED_FOR, "explain": True}
         result = await _call(client, "retrieve_memory", RetrieveMemoryResult, arguments)
         took_ms = _ms_since(started)
         self._visits.update({page.segment_id for page in result.retrieved_pages if page.segment_id})
@@ -389,10 +391,9 @@ def _reason(result: RetrieveMemoryResult, look: Look) -> str:
 
 def _words_and_meaning(page: RetrievedPage) -> dict[str, float]:
     """Return what the page's own words and its own meaning added to its score."""
-    shares = {"words": page.signals["words"]}
-    if "best_window" in page.signals:
-        shares["meaning"] = page.signals["first_window"] + page.signals["best_window"]
-    return shares
+    signals = page.signals or {}
+    meaning = [share for name, share in signals.items() if name in BY_MEANING]
+    return {"words": signals["words"]} | ({"meaning": sum(meaning)} if meaning else {})
 
 
 def _keywords(segment: RetrievedSegment | SegmentStats) -> str:

@@ -24,7 +24,6 @@ from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.metering import Account
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.profile import Trait, most_telling_first
-from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
@@ -295,7 +294,7 @@ class MemoryEngine:
             is_semantic=embedder is not None and embedder.is_loaded and self._mirror.index.is_loaded,
             is_settled=not await self._has_work(),
             space=embedder.identity if embedder else None,
-            recipe=ranking.RECIPE,
+            recipe=self._retrieving.recipe,
             llm=await self._llm_stats(),
         )
 

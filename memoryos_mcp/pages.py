@@ -85,17 +85,22 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a page's text that fits the embedding model, with its vector.
+    """A stretch of a page's text that fits the embedding model, with its vectors.
 
     Attributes:
         start: Index of its first character in the text.
         end: Index after its last character.
         vector: Unit length, shape ``(dimension,)``, float32.
+        codes: Token codes, one row per word piece in reading order, shape ``(n, bytes)``; None from a model without
+            token vectors.
+        user_tokens: How many of the rows belong to the user's side; they come first.
     """
 
     start: int
     end: int
     vector: "NDArray[np.float32]"
+    codes: "NDArray[np.uint8] | None" = None
+    user_tokens: int = 0
 
 
 def page_text(user_input: str, agent_response: str) -> str:

@@ -8,6 +8,7 @@ character of a run stands alone as well, so that a single character is found, as
 import re
 import threading
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -40,20 +41,34 @@ STOP_WORDS = frozenset(
 _per_thread = threading.local()
 
 
+def spans(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where the words of a text stand and how they read, lower-cased; unspaced runs as pairs of characters.
+
+    Args:
+        text: In NFKC form.
+    """
+    for match in _WORD.finditer(text):
+        word, start = match[0].lower(), match.start()
+        if _UNSPACED_RUN.match(word):
+            for place, pair in enumerate(_pairs(word)):
+                yield start + place, start + place + len(pair), pair
+        else:
+            yield start, match.end(), _POSSESSIVE.sub("", word)
+
+
 def words(text: str) -> list[str]:
     """Return the lower-cased words in order; runs of unspaced script as pairs of characters."""
-    found: list[str] = []
-    for word in _WORD.findall(_normal(text).lower()):
-        if _UNSPACED_RUN.match(word):
-            found.extend(_pairs(word))
-        else:
-            found.append(_POSSESSIVE.sub("", word))
-    return found
+    return [word for _, _, word in spans(_normal(text))]
+
+
+def is_content(word: str) -> bool:
+    """Whether a word carries meaning: no stop word, no single Latin letter or digit."""
+    return word not in STOP_WORDS and (len(word) > 1 or not word.isascii())
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words that carry meaning: no stop words, no single Latin letters."""
-    return [word for word in words(text) if word not in STOP_WORDS and (len(word) > 1 or not word.isascii())]
+    """Return the words that carry meaning."""
+    return [word for word in words(text) if is_content(word)]
 
 
 def query_words(query: str) -> list[str]:

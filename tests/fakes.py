@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind
+from memoryos_mcp.embedding import EmbeddedQuery, Passage
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.knowledge import Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.pages import Page, Window
+from memoryos_mcp.pages import Page, Window, page_text
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Digest, Segment
 from memoryos_mcp.terms import stems
@@ -49,12 +49,17 @@ class WordEmbedder:
             raise self.failure
         self.is_loaded = True
 
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> NDArray[np.float32]:
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        await self.load()
+        return EmbeddedQuery(self._vector(query), np.zeros((0, DIMENSION), dtype=np.float32), [])
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         await self.load()
         return np.stack([self._vector(text) for text in texts])
 
-    async def embed_whole(self, texts: Sequence[str]) -> list[list[Window]]:
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         await self.load()
+        texts = [page_text(passage.user_input, passage.agent_response) for passage in passages]
         return [[Window(0, len(text), self._vector(text))] for text in texts]
 
     async def aclose(self) -> None:

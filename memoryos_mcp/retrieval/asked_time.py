@@ -90,6 +90,12 @@ class Span:
     unit: Unit
     recurs: bool
 
+    def __str__(self) -> str:
+        """Return its first and last day, without a year if every year's is meant."""
+        form = "%m-%d" if self.recurs else "%Y-%m-%d"
+        first, last = (day.strftime(form) for day in (self.begin, self.begin + timedelta(days=self.days - 1)))
+        return first if self.days == 1 else f"{first} to {last}"
+
 
 def asked_spans(query: str, now: datetime) -> list[Span]:
     """Return the stretches of time that a query names, each once, at most a few.

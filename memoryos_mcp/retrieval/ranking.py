@@ -1,4 +1,4 @@
-"""Ranking: candidates and their signals in, an order out. Pure functions on arrays, one number per candidate."""
+"""Ranking: the recipes, and candidates with their signals put in order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,25 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Scores = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
-RECIPE = "words+windows+time/3"
-
-# How much each signal, as a z-score over the candidates, adds to a page's score; nearness in time, which most queries
-# do not ask for, counts as it is. Learned on conversations of both
-# kinds: people chatting in short turns, and a person asking an assistant at length.
-WEIGHTS: Mapping[str, float] = {
-    "words": 1.0,
-    "first_window": 0.8,
-    "best_window": 0.7,
-    "words_around": 0.5,
-    "meaning_around": 0.3,
-    "words_nearby": 1.2,
-    "segment": 0.1,
-    "heat": 0.02,
-    "time": 4.0,
-}
+# These are what they are in every query; all others are z-scores over its candidates.
 ABSOLUTE_SIGNALS = frozenset({"time"})
 # What a page's neighbours say counts in full for a page of one window and the less, the longer it is: a short turn
 # lives on its context, a long one stands alone.
@@ -34,73 +18,106 @@ NEIGHBOURHOOD_PAGES = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a ranking goes by.
+
+    Attributes:
+        name: With a version, which changes when the order may.
+        weights: What each signal counts; learned by ``benchmarks.tune`` on conversations of both kinds, people chatting
+            in short turns and a person asking an assistant at length.
+    """
+
+    name: str
+    weights: Mapping[str, float]
+
+
+PIECES = Recipe(
+    "words+pieces+time/4",
+    {
+        "words": 0.4,
+        "cover": 0.6,
+        "first_cover": 0.6,
+        "first_window": 0.5,
+        "segment": 0.1,
+        "heat": 0.02,
+        "time": 3.0,
+    },
+)
+WINDOWS = Recipe(
+    "words+windows+time/3",
+    {
+        "words": 1.0,
+        "first_window": 0.8,
+        "best_window": 0.7,
+        "words_around": 0.5,
+        "meaning_around": 0.3,
+        "words_nearby": 1.2,
+        "segment": 0.1,
+        "heat": 0.02,
+        "time": 4.0,
+    },
+)
+WORDS = Recipe(
+    "words+time/1",
+    {
+        "words": 1.0,
+        "words_around": 0.5,
+        "words_nearby": 1.2,
+        "segment": 0.1,
+        "heat": 0.02,
+        "time": 4.0,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """A candidate with its place.
 
     Attributes:
         score: Weighted sum of the signals, higher is better; comparable within one query only.
-        signals: Each signal's share of the score.
+        shares: What each signal adds to the score.
     """
 
     seq: int
     score: float
-    signals: Mapping[str, float]
-
-
-def z_scores(values: Scores) -> Scores:
-    """Return how many standard deviations each value lies above the mean; all 0 if they are equal."""
-    spread = float(values.std())
-    return (values - values.mean()) / spread if spread > 1e-12 else np.zeros_like(values)
-
-
-def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return which candidates stand at most ``reach`` pages apart in one session, shape ``(n, n)``; not with itself."""
-    apart = np.abs(seqs[:, None] - seqs[None, :])
-    return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
-
-
-def around(values: Scores, neighbours: Mask) -> Scores:
-    """Return the sum of each candidate's neighbours' values above the least; a page that is no candidate adds 0."""
-    return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
-
-
-def best_near(values: Scores, neighbours: Mask) -> Scores:
-    """Return the best value among each candidate and its neighbours."""
-    others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
-    return np.asarray(np.maximum(values, others), dtype=np.float64)
+    shares: Mapping[str, float]
 
 
 def rank(
+    recipe: Recipe,
     seqs: NDArray[np.int64],
     signals: Mapping[str, Scores],
     windows: NDArray[np.int64],
     eligible: Mask,
     limit: int,
-    weights: Mapping[str, float] = WEIGHTS,
 ) -> list[Ranked]:
     """Return the best candidates, best first; equal scores go to the newer page.
 
     Args:
+        recipe: What to go by.
         seqs: The candidates, shape ``(n,)``.
-        signals: Per signal one raw value per candidate, shape ``(n,)``; a signal that is absent adds nothing.
+        signals: Per signal one raw value per candidate, shape ``(n,)``; one that the recipe does not name adds nothing.
         windows: How many windows each candidate has, at least 1, shape ``(n,)``.
         eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
         limit: How many to return at most.
-        weights: What each signal counts.
     """
     shares = {
-        name: weights[name] * (values if name in ABSOLUTE_SIGNALS else z_scores(values))
-        for name, values in signals.items()
+        name: recipe.weights[name] * _scaled(name, signals[name], windows) for name in recipe.weights.keys() & signals
     }
-    for name in CONTEXT_SIGNALS & shares.keys():
-        shares[name] = shares[name] / windows
-    totals = np.sum(list(shares.values()), axis=0) if shares else np.zeros(len(seqs))
+    totals = np.sum([shares[name] for name in sorted(shares)], axis=0) if shares else np.zeros(len(seqs))
     order = np.lexsort((-seqs, -totals))
     return [
         Ranked(
             seq=int(seqs[place]),
-            score=round(float(totals[place]), 4),
-            signals={name: round(float(share[place]), 4) for name, share in shares.items()},
+            score=float(totals[place]),
+            shares={name: float(shares[name][place]) for name in recipe.weights if name in shares},
         )
         for place in order[eligible[order]][:limit].tolist()
     ]
+
+
+def _scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
+    if name in ABSOLUTE_SIGNALS:
+        return values
+    return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from memoryos_mcp.knowledge import Fact
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval.asked import Asked
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.segments import Segment
 
@@ -17,7 +18,7 @@ class RecalledPage:
     Attributes:
         quote: Its text, whole or in excerpts.
         score: Its rank score within this query; None for a short-term page, which is there anyway.
-        signals: Each signal's share of the score.
+        shares: What each signal adds to the score.
         chain_summary: What the run of pages around it is about, shortened; None until it is consolidated.
         meta_data: The caller's own notes, JSON; None if there are none or they do not fit.
         segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
@@ -26,7 +27,7 @@ class RecalledPage:
     page: Page
     quote: Quote
     score: float | None
-    signals: Mapping[str, float]
+    shares: Mapping[str, float]
     chain_summary: str | None
     meta_data: str | None
     segment: Segment | None
@@ -51,6 +52,7 @@ class Recall:
         user_facts: Facts about the user, best first.
         assistant_facts: Facts about the assistant, best first.
         traits: The profile as far as the budget holds it, the most telling first.
+        asked: The query, as it was understood.
         is_semantic: Whether meaning was compared; False while only words were.
         recipe: Name and version of the ranking.
         tokens: About what all texts together cost.
@@ -62,6 +64,7 @@ class Recall:
     user_facts: Sequence[RecalledFact]
     assistant_facts: Sequence[RecalledFact]
     traits: Sequence[Trait]
+    asked: Asked
     is_semantic: bool
     recipe: str
     tokens: int

@@ -4,70 +4,60 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
 import anyio.to_thread
 import numpy as np
+from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import Embedder, TextKind
+from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, estimate_tokens
-from memoryos_mcp.profile import Trait, most_telling_first
+from memoryos_mcp.knowledge import About
+from memoryos_mcp.names import capitalised
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.asked_time import Span, asked_spans, nearness
-from memoryos_mcp.retrieval.budget import quote, roots, shortened
+from memoryos_mcp.retrieval.asked import Asked, piece_weights, plain, side_of, subject_of
+from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
+from memoryos_mcp.retrieval.budget import roots
+from memoryos_mcp.retrieval.fitting import Budget
+from memoryos_mcp.retrieval.late_interaction import cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
-from memoryos_mcp.retrieval.ranking import Ranked
-from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Recipe
+from memoryos_mcp.retrieval.recall import Recall, RecalledFact
+from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
-from memoryos_mcp.storage import Outlines, Store, WordHit
+from memoryos_mcp.storage import Outlines, Store, TokenRows
 from memoryos_mcp.terms import query_words, stems
 
 logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
+# Token codes read per query; of long pages the most promising ones fit.
+CODE_BYTES_AT_MOST = 4_000_000
 FACTS_AT_MOST = 10
 NO_WINDOW = -1
-# Shares of the token budget; what one part leaves, the next ones may use.
-PROFILE_SHARE = 1 / 8
-KNOWLEDGE_SHARE = 1 / 8
-SHORT_TERM_SHARE = 1 / 2
-# No page takes more than this share of what is left, so that one long page does not silence the others.
-PAGE_SHARE = 1 / 3
-PAGE_ALLOWANCE_TOKENS = 160
-CHAIN_SUMMARY_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
-    """The candidates of a query and where each of them was best.
+class Candidates:
+    """Pages that may answer a query, with all that is known of them.
 
     Attributes:
-        ranked: Best first.
-        best_parts: Per page the part whose window is nearest to the query.
+        recipe: What the signals are made for.
+        outlines: The pages, ascending by ``seq``.
+        signals: Per signal one value per page.
+        windows: How many windows each page has, at least 1, shape ``(n,)``.
+        best_parts: Which of them answers best, shape ``(n,)``; -1 if that is not known.
     """
 
-    ranked: Sequence[Ranked]
-    best_parts: Mapping[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A query, as it was understood.
-
-    Attributes:
-        vector: Its meaning; None while words answer alone.
-        spans: The stretches of time that it names.
-    """
-
-    query: str
-    vector: Vector | None
-    spans: Sequence[Span]
+    recipe: Recipe
+    outlines: Outlines
+    signals: Mapping[str, Scores]
+    windows: NDArray[np.int64]
+    best_parts: NDArray[np.int64]
 
 
 class Retrieving:
@@ -102,19 +92,26 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         await self._mirror.refresh()
-        short_term, hits, vector, spans = await asyncio.gather(
-            self._store.short_term(),
-            self._store.search_words(query_words(query), CANDIDATES_BY_WORDS),
-            self._query_vector(query),
-            anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
-        )
-        traits, left = _fit_traits(self._mirror.traits, max_tokens)
-        user_facts, assistant_facts, left = self._fit_facts(query, vector, max_tokens, left)
-        query_roots = roots(query)
-        recent, left = _fit_short_term(short_term, min(left, int(max_tokens * SHORT_TERM_SHARE)), left, query_roots)
+        short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
+        budget, query_roots = Budget(max_tokens), roots(asked.subject)
+        traits = budget.fit_traits(self._mirror.traits)
+        user_facts, assistant_facts = budget.fit_facts(*(self._rank_facts(asked, about) for about in About))
+        recent = budget.fit_short_term(short_term, query_roots)
         shown = [recalled.page.seq for recalled in recent]
-        candidates = await self._rank(_Asked(query, vector, spans), hits, shown, max_results)
-        pages, left = await self._fit_pages(candidates, left, query_roots)
+        ranked = ranking.rank(
+            candidates.recipe,
+            candidates.outlines.seqs,
+            candidates.signals,
+            candidates.windows,
+            ~np.isin(candidates.outlines.seqs, shown),
+            max_results,
+        )
+        best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
+        found = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
+        pages = budget.fit_pages(
+            [(entry, each, self._segment_of(each.page.segment)) for entry in ranked if (each := found.get(entry.seq))],
+            query_roots,
+        )
         return Recall(
             short_term=recent,
             pages=pages,
@@ -122,170 +119,151 @@ class Retrieving:
             user_facts=user_facts,
             assistant_facts=assistant_facts,
             traits=traits,
-            is_semantic=vector is not None,
-            recipe=ranking.RECIPE,
-            tokens=max_tokens - left,
+            asked=asked,
+            is_semantic=asked.embedded is not None,
+            recipe=candidates.recipe.name,
+            tokens=budget.spent,
         )
 
-    async def _query_vector(self, query: str) -> Vector | None:
-        """Return the query's vector, or None while the model or the index is not there: words answer alone."""
-        embedder = self._embedder
-        if embedder is None or not embedder.is_loaded or not self._mirror.index.is_loaded:
+    @property
+    def recipe(self) -> str:
+        """Name of the ranking that a query would be answered by now."""
+        return (ranking.PIECES if self._is_semantic() else ranking.WORDS).name
+
+    def _is_semantic(self) -> bool:
+        return self._embedder is not None and self._embedder.is_loaded and self._mirror.index.is_loaded
+
+    async def candidates(self, query: str) -> tuple[Asked, Candidates]:
+        """Return a query as it was understood, and what may answer it.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        text = plain(query)
+        lexicon = await self._store.lexicon(query_words(text), capitalised(text))
+        subject = subject_of(text, lexicon)
+        hits, embedded, times = await asyncio.gather(
+            self._store.search_words(lexicon.counts, CANDIDATES_BY_WORDS),
+            self._embedded(subject),
+            anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
+        )
+        pieces = embedded.spans if embedded else ()
+        asked = Asked(
+            subject=subject,
+            side=side_of(lexicon),
+            counts=lexicon.counts,
+            times=times,
+            embedded=embedded,
+            weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
+        )
+        words = {hit.seq: hit.score for hit in hits}
+        meaning: dict[int, WindowMatch] = {}
+        if embedded is not None:
+            meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, list(words))
+        outlines = await self._store.outlines([*{*words, *meaning}])
+        return asked, await self._candidates(asked, outlines, words, meaning)
+
+    async def _embedded(self, subject: str) -> EmbeddedQuery | None:
+        """Return the query's vectors, or None while the model or the index is not there: words answer alone."""
+        if self._embedder is None or not self._is_semantic():
             return None
         try:
-            return np.asarray((await embedder.embed([query], kind=TextKind.QUERY))[0], dtype=np.float32)
+            return await self._embedder.embed_query(subject)
         except ModelError as error:
             logger.warning("the query could not be embedded, words answer alone: %s", error)
             return None
-
-    async def _rank(
-        self, asked: _Asked, hits: Sequence[WordHit], shown: Sequence[int], max_results: int
-    ) -> _Candidates:
-        """Return the best pages for a query but those that are shown already."""
-        words = {hit.seq: hit.score for hit in hits}
-        meaning: dict[int, WindowMatch] = {}
-        if asked.vector is not None:
-            meaning = await anyio.to_thread.run_sync(self._nearest, asked.vector, list(words))
-        outlines = await self._store.outlines([*{*words, *meaning}])
-        if not len(outlines.seqs):
-            return _Candidates([], {})
-        signals = self._signals(asked, outlines, words, meaning)
-        windows = np.array([self._mirror.index.window_count(seq) for seq in outlines.seqs.tolist()])
-        ranked = ranking.rank(outlines.seqs, signals, windows, ~np.isin(outlines.seqs, shown), max_results)
-        return _Candidates(ranked, {seq: match.best_part for seq, match in meaning.items()})
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return how near the nearest pages are, and those found by words."""
         nearest = self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()
         return self._mirror.index.match(vector, [*{*nearest, *also}])
 
-    def _signals(
-        self,
-        asked: _Asked,
-        outlines: Outlines,
-        words: Mapping[int, float],
-        meaning: Mapping[int, WindowMatch],
-    ) -> dict[str, ranking.Scores]:
+    async def _candidates(
+        self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+    ) -> Candidates:
         seqs = outlines.seqs.tolist()
-        adjacent = ranking.within(outlines.seqs, outlines.sessions, 1)
-        nearby = ranking.within(outlines.seqs, outlines.sessions, ranking.NEIGHBOURHOOD_PAGES)
-        by_words = np.array([words.get(seq, 0.0) for seq in seqs])
+        found = Candidates(
+            recipe=ranking.WORDS,
+            outlines=outlines,
+            signals=self._signals_of_words(asked, outlines, words) if seqs else {},
+            windows=np.array([self._mirror.index.window_count(seq) for seq in seqs], dtype=np.int64),
+            best_parts=np.full(len(seqs), NO_WINDOW),
+        )
+        if asked.embedded is None or not meaning:
+            return found
+        found = _with_windows(found, meaning)
+        if not len(asked.weights):
+            return found
+        # Where not all codes can be read, the pages that are most promising by what is known so far go first.
+        promise = z_scores(found.signals["words"]) + z_scores(found.signals["first_window"])
+        promising = outlines.seqs[np.argsort(-promise, kind="stable")]
+        rows = await self._store.page_tokens(promising.tolist(), CODE_BYTES_AT_MOST)
+        if not len(rows.seqs):
+            return found
+        return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
+
+    def _signals_of_words(self, asked: Asked, outlines: Outlines, words: Mapping[int, float]) -> dict[str, Scores]:
+        """Return what is known of pages without vectors, and of the topics they are filed under."""
+        by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
-            "words_around": ranking.around(by_words, adjacent),
-            "words_nearby": ranking.best_near(by_words, nearby),
+            "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1)),
+            "words_nearby": best_near(by_words, within(outlines.seqs, outlines.sessions, NEIGHBOURHOOD_PAGES)),
         }
-        if asked.spans:
-            signals["time"] = nearness(asked.spans, outlines.days)
-        if meaning:
-            # A page without a vector yet is taken to be as far away as the farthest candidate.
-            lowest = min(match.first for match in meaning.values())
-            absent = WindowMatch(1, lowest, lowest, NO_WINDOW)
-            matches = [meaning.get(seq, absent) for seq in seqs]
-            best = np.array([match.best for match in matches])
-            signals["first_window"] = np.array([match.first for match in matches])
-            signals["best_window"] = best
-            signals["meaning_around"] = ranking.around(best, adjacent)
-        return signals | self._segment_signals(asked.query, asked.vector, outlines)
-
-    def _segment_signals(self, query: str, vector: Vector | None, outlines: Outlines) -> dict[str, ranking.Scores]:
-        asked = frozenset(stems(query))
-        now = self._clock()
+        if asked.times:
+            signals["time"] = nearness(asked.times, outlines.days)
+        vector = asked.embedded.vector if asked.embedded else None
+        stems_, now = frozenset(stems(asked.subject)), self._clock()
         matches: dict[int, tuple[float, float]] = {}
         for number in set(outlines.segments.tolist()) & self._mirror.segments.keys():
             segment = self._mirror.segments[number]
-            match = segment_match(segment.vector, self._mirror.segment_stems[number], vector, asked)
+            match = segment_match(segment.vector, self._mirror.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
         pairs = np.array([matches.get(number, (0.0, 0.0)) for number in outlines.segments.tolist()])
-        return {"segment": pairs[:, 0], "heat": pairs[:, 1]}
+        return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    def _fit_facts(
-        self, query: str, vector: Vector | None, max_tokens: int, left: int
-    ) -> tuple[list[RecalledFact], list[RecalledFact], int]:
-        asked, now = frozenset(stems(query)), self._clock()
-        allowance = min(left, int(max_tokens * KNOWLEDGE_SHARE))
-        kept: dict[About, list[RecalledFact]] = {}
-        for about in About:
-            kept[about] = []
-            in_force = [
-                fact for fact in self._mirror.facts[about] if fact.valid_until is None or fact.valid_until > now
-            ]
-            for recalled in self._rank_facts(in_force, asked, vector)[:FACTS_AT_MOST]:
-                cost = estimate_tokens(recalled.fact.text)
-                if cost <= allowance:
-                    kept[about].append(recalled)
-                    allowance, left = allowance - cost, left - cost
-        return kept[About.USER], kept[About.ASSISTANT], left
+    def _rank_facts(self, asked: Asked, about: About) -> list[RecalledFact]:
+        """Return facts by closeness in words and meaning, best first; equal ones newest first."""
+        stems_, now = frozenset(stems(asked.subject)), self._clock()
+        scored = []
+        for fact in self._mirror.facts[about]:
+            if fact.valid_until is not None and fact.valid_until <= now:
+                continue
+            score = jaccard(stems_, self._mirror.fact_stems[fact.fact])
+            if asked.embedded is not None and fact.vector is not None:
+                score += float(asked.embedded.vector @ fact.vector)
+            scored.append(RecalledFact(fact=fact, score=round(score, 4)))
+        return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))[:FACTS_AT_MOST]
+
+    def _segment_of(self, segment: int | None) -> Segment | None:
+        return self._mirror.segments.get(segment or 0)
 
     def _heats(self, segments: Sequence[Segment]) -> list[tuple[Segment, float]]:
         now = self._clock()
         unique = {segment.segment: segment for segment in segments}
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
-    def _rank_facts(self, facts: Sequence[Fact], asked: frozenset[str], vector: Vector | None) -> list[RecalledFact]:
-        """Return facts by closeness in words and meaning, best first; equal ones newest first."""
-        scored = []
-        for fact in facts:
-            score = jaccard(asked, self._mirror.fact_stems[fact.fact])
-            if vector is not None and fact.vector is not None:
-                score += float(vector @ fact.vector)
-            scored.append(RecalledFact(fact=fact, score=round(score, 4)))
-        return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))
 
-    async def _fit_pages(
-        self, candidates: _Candidates, left: int, query_roots: frozenset[str]
-    ) -> tuple[list[RecalledPage], int]:
-        parts = {entry.seq: candidates.best_parts.get(entry.seq, NO_WINDOW) for entry in candidates.ranked}
-        pages = await self._store.found_pages(parts)
-        recalled: list[RecalledPage] = []
-        topics: set[int] = set()
-        for entry in candidates.ranked:
-            if (found := pages.get(entry.seq)) is None:
-                continue
-            page = found.page
-            segment = self._mirror.segments.get(page.segment or 0)
-            chain_summary = found.chain_summary and shortened(found.chain_summary, CHAIN_SUMMARY_CHARS)
-            allowance = min(left, max(int(left * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
-            meta_data = page.meta_data if _tokens(page.meta_data) <= allowance // 2 else None
-            notes = _tokens(chain_summary) + _tokens(meta_data)
-            if segment is not None and segment.segment not in topics:
-                notes += _tokens(segment.summary)
-            text = quote(page.user_input, page.agent_response, allowance - notes, query_roots, found.span)
-            if text is None:
-                continue
-            left -= text.tokens + notes
-            topics.add(page.segment or 0)
-            recalled.append(RecalledPage(page, text, entry.score, entry.signals, chain_summary, meta_data, segment))
-        return recalled, left
+def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
+    """Return the candidates with what the vectors of their windows say."""
+    # A page without a vector yet is taken to be as far away as the farthest candidate.
+    lowest = min(match.first for match in meaning.values())
+    absent = WindowMatch(1, lowest, lowest, NO_WINDOW)
+    matches = [meaning.get(seq, absent) for seq in found.outlines.seqs.tolist()]
+    best = np.array([match.best for match in matches])
+    signals = {
+        "first_window": np.array([match.first for match in matches]),
+        "best_window": best,
+        "meaning_around": around(best, within(found.outlines.seqs, found.outlines.sessions, 1)),
+    }
+    parts = np.array([match.best_part for match in matches])
+    return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)
 
 
-def _tokens(text: str | None) -> int:
-    return estimate_tokens(text) if text else 0
-
-
-def _fit_traits(traits: Sequence[Trait], max_tokens: int) -> tuple[list[Trait], int]:
-    """Return the most telling traits that fit the profile's share, and what is left."""
-    allowance = int(max_tokens * PROFILE_SHARE)
-    spent = 0
-    kept = []
-    for trait in most_telling_first(traits):
-        cost = estimate_tokens(f"{trait.dimension}: {trait.level} - {trait.reason}")
-        if spent + cost <= allowance:
-            kept.append(trait)
-            spent += cost
-    return kept, max_tokens - spent
-
-
-def _fit_short_term(
-    pages: Sequence[Page], allowance: int, left: int, query_roots: frozenset[str]
-) -> tuple[list[RecalledPage], int]:
-    """Return the short-term pages that fit, newest first into the budget, oldest first in the result."""
-    kept: list[RecalledPage] = []
-    for page in reversed(pages):
-        share = min(allowance, max(int(allowance * PAGE_SHARE), PAGE_ALLOWANCE_TOKENS))
-        text = quote(page.user_input, page.agent_response, share, query_roots)
-        if text is None:
-            break
-        allowance, left = allowance - text.tokens, left - text.tokens
-        kept.append(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
-    return kept[::-1], left
+def _with_pieces(found: Candidates, asked: Asked, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
+    """Return the candidates with what their word pieces say; computes for some milliseconds."""
+    outlines = found.outlines
+    covered = cover(match_pieces(tokens, rows), asked.weights, asked.side, outlines.seqs, outlines.sessions)
+    signals = {"cover": covered.best, "first_cover": covered.first}
+    parts = np.where(covered.best_part >= 0, covered.best_part, found.best_parts)
+    return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals}, best_parts=parts)

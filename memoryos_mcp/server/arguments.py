@@ -77,6 +77,7 @@ class RetrieveMemoryArguments(Arguments):
         default=None,
         description="About how many tokens the texts may take, 100 to 1000000. Default: 2000 unless configured.",
     )
+    explain: bool = Field(default=False, description="Whether to tell why each page was found.")
 
 
 class GetUserProfileArguments(Arguments):

@@ -44,7 +44,7 @@ class RetrievedPage(ShortTermPage):
     tier: Literal["short_term", "backlog", "mid_term"]
     segment_id: str | None
     score: float = Field(description="Comparable within this result only.")
-    signals: dict[str, float] = Field(description="Each signal's share of the score.")
+    signals: dict[str, float] | None = Field(description="With explain: what each signal adds to the score.")
 
 
 class RetrievedSegment(BaseModel):
@@ -73,6 +73,15 @@ class RetrievedKnowledge(KnowledgeEntry):
     score: float
 
 
+class UnderstoodQuery(BaseModel):
+    """What the query was taken to ask for."""
+
+    subject: str = Field(description="What is compared by meaning: the query without the names of the two sides.")
+    side: Literal["user", "assistant"] | None = Field(description="Whose words count more, if one side is named.")
+    words: dict[str, int] = Field(description="What is looked for by words, with the number of pages that hold it.")
+    times: list[str] = Field(description="The stretches of time it names: first and last day, or each year's.")
+
+
 class RetrieveMemoryResult(BaseModel):
     """What all three tiers know about the query."""
 
@@ -94,6 +103,7 @@ class RetrieveMemoryResult(BaseModel):
         description="hybrid compares words and meaning; lexical only words, while the model is loading or missing."
     )
     ranking: str = Field(description="Name and version of the ranking recipe.")
+    understood: UnderstoodQuery | None = Field(description="With explain: what the query was taken to ask for.")
     token_estimate: int = Field(description="About how many tokens the texts take.")
 
 

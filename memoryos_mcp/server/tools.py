@@ -37,16 +37,19 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
     TraitEntry,
+    UnderstoodQuery,
 )
 from memoryos_mcp.service import MemoryService
 
 if TYPE_CHECKING:
     from memoryos_mcp import engine
     from memoryos_mcp.knowledge import Fact
+    from memoryos_mcp.retrieval.asked import Asked
     from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
     from memoryos_mcp.storage import UsageEntry
 
 HOTTEST_SHOWN = 10
+SCORE_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
         user_profile=profile_text(recall.traits),
         short_term_memory=[_short_term_page(page) for page in recall.short_term],
         short_term_count=len(recall.short_term),
-        retrieved_pages=[_retrieved_page(page) for page in recall.pages],
+        retrieved_pages=[_retrieved_page(page, explain=arguments.explain) for page in recall.pages],
         retrieved_user_knowledge=user_facts,
         retrieved_assistant_knowledge=assistant_facts,
         total_pages_found=len(recall.pages),
@@ -164,6 +167,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
         ],
         search_mode="hybrid" if recall.is_semantic else "lexical",
         ranking=recall.recipe,
+        understood=_understood(recall.asked) if arguments.explain else None,
         token_estimate=recall.tokens,
     )
     return Answer(result, texts.retrieval_text(result))
@@ -320,7 +324,16 @@ def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     )
 
 
-def _retrieved_page(recalled: "RecalledPage") -> RetrievedPage:
+def _understood(asked: "Asked") -> UnderstoodQuery:
+    return UnderstoodQuery(
+        subject=asked.subject,
+        side=None if asked.side is None else asked.side.value,
+        words=dict(asked.counts),
+        times=[str(span) for span in asked.times],
+    )
+
+
+def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage:
     page = recalled.page
     return RetrievedPage(
         user_input=recalled.quote.user_input,
@@ -332,8 +345,8 @@ def _retrieved_page(recalled: "RecalledPage") -> RetrievedPage:
         meta_data=json.loads(recalled.meta_data) if recalled.meta_data else None,
         tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
-        score=recalled.score or 0.0,
-        signals=dict(recalled.signals),
+        score=round(recalled.score or 0.0, SCORE_DIGITS),
+        signals={name: round(share, SCORE_DIGITS) for name, share in recalled.shares.items()} if explain else None,
     )
 
 

@@ -40,7 +40,7 @@ class Outlines:
     """What ranking needs of pages, without their text: columns of equal length.
 
     Attributes:
-        seqs: The pages, shape ``(n,)``.
+        seqs: The pages, ascending, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
         segments: Their segments, 0 without one, shape ``(n,)``.
         days: When they were said, in days since 1970 where it was said, shape ``(n,)``.
@@ -67,11 +67,45 @@ class FoundPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Lexicon:
+    """What the word index knows of some words.
+
+    Attributes:
+        pages: How many pages there are, about.
+        counts: In how many of them each word occurs.
+        user_names: Which of the words the user is called by.
+        agent_names: Which of the words the assistant is called by.
+    """
+
+    pages: int
+    counts: Mapping[str, int]
+    user_names: frozenset[str]
+    agent_names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRows:
+    """The token codes of some pages' windows, the windows of a page in a row and in order.
+
+    Attributes:
+        seqs: Whose window it is, shape ``(w,)``.
+        counts: How many rows each window has, shape ``(w,)``.
+        user_counts: How many of them, the first ones, belong to the user's side, shape ``(w,)``.
+        codes: The rows of all windows one after the other, shape ``(sum(counts), bytes)``, uint8.
+    """
+
+    seqs: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    user_counts: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
 class WordHit:
     """A page found by its words.
 
     Attributes:
-        score: BM25, higher is better.
+        score: Higher is better: BM25, or how many of the words it holds if all are common.
     """
 
     seq: int
@@ -276,7 +310,7 @@ class Store(Protocol):
         ...
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        """Return pages without their text; those that are not there are left out."""
+        """Return pages without their text, ascending by ``seq``; those that are not there are left out."""
         ...
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
@@ -287,8 +321,17 @@ class Store(Protocol):
         """
         ...
 
-    async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
-        """Return at most ``limit`` pages that hold any of the words, best first."""
+    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+        """Return in how many pages words occur, and which of ``names``, lower-cased, the sides call each other by."""
+        ...
+
+    async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
+        """Return at most ``limit`` pages that hold any of the words, best first.
+
+        Args:
+            counts: The words, with the number of pages that each occurs in.
+            limit: How many pages at most.
+        """
         ...
 
     async def segments(self) -> list[Segment]:
@@ -321,6 +364,13 @@ class Store(Protocol):
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
         """Return the current space's vectors of the named pages; pages without any are left out."""
+        ...
+
+    async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        """Return the current space's token codes of the named pages, in their order, until so many bytes are read.
+
+        Pages without any are left out; a page comes whole or not at all.
+        """
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:

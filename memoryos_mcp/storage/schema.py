@@ -3,7 +3,11 @@
 A migration that has been released is never edited; a change of the tables is a new one.
 """
 
+from collections.abc import Callable
+
 import apsw
+
+from memoryos_mcp.storage.lexical import index_names
 
 APPLICATION_ID = 0x6D6F7331  # "mos1", so that a stranger's SQLite file is told from ours
 
@@ -166,7 +170,31 @@ CREATE TABLE llm_usage (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _LLM)
+# What ranking compares: the word pieces of pages, and by what names the sides of a dialogue call each other.
+_RANKING = """
+CREATE TABLE page_tokens (
+    vector_id INTEGER PRIMARY KEY REFERENCES page_vectors,
+    tokens INTEGER NOT NULL,
+    user_tokens INTEGER NOT NULL,
+    codes BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE names (
+    name TEXT PRIMARY KEY,
+    pages INTEGER NOT NULL,
+    called_by_user INTEGER NOT NULL,
+    called_by_agent INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def _add_ranking(connection: apsw.Connection) -> None:
+    connection.execute(_RANKING)
+    for sides in connection.execute("SELECT user_input, agent_response FROM pages ORDER BY seq"):
+        index_names(connection, *sides)
+
+
+MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (_FIRST, _LLM, _add_ranking)
 CURRENT_VERSION = len(MIGRATIONS)
 
 
@@ -178,8 +206,11 @@ def version(connection: apsw.Connection) -> int:
 def migrate(connection: apsw.Connection, user_id: str) -> None:
     """Bring the file to the current version, inside the caller's write transaction."""
     start = version(connection)
-    for number, script in enumerate(MIGRATIONS[start:], start=start + 1):
-        connection.execute(script)
+    for number, migration in enumerate(MIGRATIONS[start:], start=start + 1):
+        if isinstance(migration, str):
+            connection.execute(migration)
+        else:
+            migration(connection)
         connection.pragma("user_version", number)
     if start == 0:
         connection.pragma("application_id", APPLICATION_ID)

@@ -23,9 +23,11 @@ from memoryos_mcp.storage import (
     FoundPage,
     Learning,
     Lease,
+    Lexicon,
     Outlines,
     PageVectors,
     Receipt,
+    TokenRows,
     UsageEntry,
     WordHit,
     leases,
@@ -85,6 +87,7 @@ class SqliteStore:
         self._space = space
         self._clock = clock
         self._holder = secrets.token_hex(16)
+        self._word_counts = lexical.WordCounts()
 
     @classmethod
     async def open(
@@ -143,7 +146,7 @@ class SqliteStore:
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
         sql = (
             "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s FROM pages "
-            "WHERE seq IN (SELECT value FROM json_each(?))"
+            "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
         )
         columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 4)
         return Outlines(columns[:, 0], columns[:, 1], columns[:, 2], days=columns[:, 3] // SECONDS_PER_DAY)
@@ -202,8 +205,13 @@ class SqliteStore:
     async def unembedded(self, limit: int) -> list[Page]:
         return await self._pages("WHERE space < ? ORDER BY space, seq LIMIT ?", self._space, limit)
 
-    async def search_words(self, words: Sequence[str], limit: int) -> list[WordHit]:
-        return await self._database.read(lambda connection: lexical.search(connection, words, limit))
+    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+        return await self._database.read(
+            lambda connection: lexical.lexicon(connection, words, names, self._word_counts)
+        )
+
+    async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
+        return await self._database.read(lambda connection: lexical.search(connection, counts, limit))
 
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
 
@@ -272,17 +280,22 @@ class SqliteStore:
             "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
             "ORDER BY seq, part"
         )
-        return _page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+        return vector_rows.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+
+    async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        return await self._database.read(
+            lambda connection: vector_rows.page_tokens(connection, self._space, seqs, max_bytes)
+        )
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
         sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
         rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
-            return _page_vectors(rows)
+            return vector_rows.to_page_vectors(rows)
         last = rows[-1][0]  # this page may have been cut: it comes with the next call, or alone if it fills this one
         if rows[0][0] == last:
             return await self.page_vectors([last])
-        return _page_vectors([row for row in rows if row[0] != last])
+        return vector_rows.to_page_vectors([row for row in rows if row[0] != last])
 
     # Background writes ---------------------------------------------------------------------------------------------
 
@@ -468,12 +481,4 @@ def _counts(connection: apsw.Connection, space: int, options: StoreOptions, now_
         assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, options.assistant_id),
         superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
         oldest_backlog_at=None if oldest is None else from_us(oldest),
-    )
-
-
-def _page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
-    return PageVectors(
-        seqs=np.array([row[0] for row in rows], dtype=np.int64),
-        vectors=halves.reshape(len(rows), -1 if rows else 0).astype(np.float32),
     )

@@ -1,0 +1,101 @@
+"""Windowing: a text of any length as stretches that fit a model, cut where a sentence ends if one does.
+
+Every stretch is read with what stands before it, so that nothing is read out of its context; the stretches themselves
+do not overlap.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# all-MiniLM-L6-v2 was trained on 256 word pieces, of which [CLS] and [SEP] are two.
+WINDOW_PIECES = 254
+# So many pieces before a stretch are read with it; with 128 nothing more is found.
+CONTEXT_PIECES = 64
+# How far back from its limit a stretch may end to end with a sentence or a line.
+SENTENCE_REACH_PIECES = 64
+# The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
+SLICE_CHARS = 4096
+# More than 64 pieces in any script that has a word piece for each of its words or characters.
+CONTEXT_CHARS = 512
+
+_SPACED_STOPS = (".", "!", "?", "…")
+_STOPS = ("。", "！", "？")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text.
+
+    Attributes:
+        first: Its first word piece.
+        last: The piece after its last.
+        start: Index of its first character.
+        end: Index after its last character.
+    """
+
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+def head(text: str) -> str:
+    """Return enough of a text's beginning to fill a window, however long it is."""
+    return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
+
+
+def tail(text: str) -> str:
+    """Return enough of a text's end to be read as context, from the beginning of a word if there is one."""
+    end = text[-CONTEXT_CHARS:]
+    return end if len(end) == len(text) else end[max(0, end.find(" ", 0, CONTEXT_CHARS // 4)) :]
+
+
+def slices(text: str) -> Iterator[tuple[int, int]]:
+    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut where there is space if there is any."""
+    start = 0
+    while len(text) - start > SLICE_CHARS:
+        limit = start + SLICE_CHARS
+        middle = limit - SLICE_CHARS // 2
+        space = max(text.rfind(" ", middle, limit), text.rfind("\n", middle, limit))
+        end = limit if space < 0 else space + 1
+        yield start, end
+        start = end
+    yield start, len(text)
+
+
+def stretches(text: str, starts: NDArray[np.int64], context: int) -> list[Stretch]:
+    """Return the stretches of a text in order, at least one.
+
+    Args:
+        text: All of it.
+        starts: Index of the first character of each word piece, shape ``(n,)``.
+        context: How many pieces from before the text are read with its first stretch.
+    """
+    first, room, cuts = 0, WINDOW_PIECES - context, []
+    while len(starts) - first > room:
+        limit = first + room
+        reach = range(limit, limit - SENTENCE_REACH_PIECES, -1)
+        last = next((piece for piece in reach if _ends_sentence(text[starts[piece - 1] : starts[piece]])), limit)
+        cuts.append((first, last))
+        first, room = last, WINDOW_PIECES - CONTEXT_PIECES
+    cuts.append((first, len(starts)))
+    return [Stretch(first, last, *_characters(text, starts, first, last)) for first, last in cuts]
+
+
+def _ends_sentence(piece: str) -> bool:
+    """Return whether a piece with the space after it ends a sentence or a line."""
+    bare = piece.rstrip()
+    return "\n" in piece or bare.endswith(_STOPS) or (len(bare) < len(piece) and bare.endswith(_SPACED_STOPS))
+
+
+def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
+    """Return a stretch's range of characters without outer space; what is no piece goes with the piece before it."""
+    start = int(starts[first]) if first else 0
+    end = int(starts[last]) if last < len(starts) else len(text)
+    part = text[start:end]
+    if not part.strip():
+        return start, end
+    return start + len(part) - len(part.lstrip()), start + len(part.rstrip())

@@ -1,0 +1,91 @@
+"""Asked: a query as it was understood, before anything is looked for."""
+
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import EmbeddedQuery
+from memoryos_mcp.names import without
+from memoryos_mcp.retrieval.asked_time import Span
+from memoryos_mcp.storage import Lexicon
+from memoryos_mcp.terms import is_content, spans
+
+# A word that says nothing by itself still tells "when" from "where"; no lower than a word on a third of the pages.
+COMMON_WEIGHT = 1.0
+
+
+class Side(StrEnum):
+    """A side of the dialogue."""
+
+    USER = "user"
+    AGENT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query.
+
+    Attributes:
+        subject: What it is about: its text without names that the sides call each other by.
+        side: Whose words are asked for, if one of the sides is named and the other is not.
+        counts: Its words, with the number of pages that each occurs in.
+        times: The stretches of time that it names.
+        embedded: The subject's vectors; None while words answer alone.
+        weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
+    """
+
+    subject: str
+    side: Side | None
+    counts: Mapping[str, int]
+    times: Sequence[Span]
+    embedded: EmbeddedQuery | None
+    weights: NDArray[np.float64]
+
+
+def plain(query: str) -> str:
+    """Return a query in the form in which words are compared."""
+    return unicodedata.normalize("NFKC", query)
+
+
+def subject_of(query: str, lexicon: Lexicon) -> str:
+    """Return a query without the names of the two sides: what is said does not hold them, so they would mislead."""
+    return without(query, lexicon.user_names | lexicon.agent_names)
+
+
+def side_of(lexicon: Lexicon) -> Side | None:
+    """Return whose words are asked for, None if neither or both of the sides are named."""
+    user, agent = bool(lexicon.user_names), bool(lexicon.agent_names)
+    if user == agent:
+        return None
+    return Side.USER if user else Side.AGENT
+
+
+def piece_weights(
+    subject: str, pieces: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
+) -> NDArray[np.float64]:
+    """Return how much each word piece of a query says: the rarity of its word, shape ``(n,)``.
+
+    Rarity is BM25's: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. Marks between words count nothing.
+
+    Args:
+        subject: The query, in its plain form.
+        pieces: Where each piece stands in it.
+        counts: In how many pages each of its words occurs.
+        pages: How many pages there are.
+    """
+    by_char = np.zeros(len(subject) + 1)
+    for start, end, word in spans(subject):
+        weight = rarity(counts.get(word, 0), pages) if is_content(word) else COMMON_WEIGHT
+        by_char[start:end] = np.maximum(by_char[start:end], weight)
+    weights = np.array([by_char[start:end].max(initial=0.0) for start, end in pieces])
+    return weights if weights.any() else np.ones(len(pieces))
+
+
+def rarity(count: int, pages: int) -> float:
+    """Return the inverse page frequency of a word that ``count`` of so many pages hold."""
+    return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))

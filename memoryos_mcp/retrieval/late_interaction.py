@@ -1,0 +1,139 @@
+"""Late interaction: every word piece of a query finds its best match among those of a page.
+
+After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are kept apart for each piece,
+window and side of the dialogue, so that the ranking can weigh them: a rare word more than a common one, what the named
+side said more than what the other did, and what a neighbouring page says less than the page itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding.token_codes import decode
+from memoryos_mcp.retrieval.asked import Side
+from memoryos_mcp.storage import TokenRows
+
+# The cosine of a match is taken to this power: one close match says more than two vague ones.
+SHARPNESS = 2
+# What a match on the other side than the named one counts, and one on a page so many pages away.
+OTHER_SIDE = 0.8
+NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
+
+Matches = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceMatches:
+    """How well each word piece of a query is matched, 0 to 1: the sharpened cosine of its best match.
+
+    Attributes:
+        seqs: The page of each window, ascending within a page by part, shape ``(w,)``.
+        user: Within the user's side of each window, shape ``(w, q)``.
+        agent: Within the assistant's, shape ``(w, q)``.
+    """
+
+    seqs: NDArray[np.int64]
+    user: Matches
+    agent: Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """How much of a query each page covers, 0 to 1.
+
+    Attributes:
+        best: By its best window, shape ``(n,)``.
+        first: By its first window, shape ``(n,)``.
+        best_part: Which window is the best, shape ``(n,)``; -1 for a page whose pieces are not known.
+    """
+
+    best: NDArray[np.float64]
+    first: NDArray[np.float64]
+    best_part: NDArray[np.int64]
+
+
+def match_pieces(tokens: NDArray[np.float32], rows: TokenRows) -> PieceMatches:
+    """Return how well the pieces of a query are matched in each window.
+
+    Args:
+        tokens: The query's token vectors, unit length, shape ``(q, m)``.
+        rows: Token codes of the candidates' windows.
+    """
+    pages = decode(rows.codes) if len(rows.codes) else np.zeros((0, tokens.shape[1]), dtype=np.float32)
+    cosines = np.maximum(pages @ tokens.T, 0) ** SHARPNESS
+    ends = np.cumsum(rows.counts)
+    starts = ends - rows.counts
+    return PieceMatches(
+        seqs=rows.seqs,
+        user=_best(cosines, starts, starts + rows.user_counts),
+        agent=_best(cosines, starts + rows.user_counts, ends),
+    )
+
+
+def cover(
+    matches: PieceMatches,
+    weights: NDArray[np.float64],
+    side: Side | None,
+    seqs: NDArray[np.int64],
+    sessions: NDArray[np.int64],
+) -> Cover:
+    """Return how much of a query each candidate covers, together with what its neighbours do.
+
+    A page's cover is the weighted mean over the query's pieces of the best match: its own, or a neighbour's, which
+    counts less the farther it is away and the longer the page itself is, since a long page stands alone.
+
+    Args:
+        matches: Of the candidates' windows.
+        weights: How much each piece says, at least one above 0, shape ``(q,)``.
+        side: Whose words are asked for.
+        seqs: The candidates, ascending, shape ``(n,)``.
+        sessions: Their sessions, shape ``(n,)``.
+    """
+    places = np.searchsorted(seqs, matches.seqs)
+    windows = np.bincount(places, minlength=len(seqs))
+    either = np.maximum(matches.user, matches.agent)
+    of_page = np.zeros((len(seqs), len(weights)), dtype=np.float32)
+    np.maximum.at(of_page, places, either)
+    lent = _lent(of_page, seqs, sessions) / np.sqrt(np.maximum(windows, 1))[:, None]
+    if side is not None:
+        named = matches.user if side is Side.USER else matches.agent
+        either = np.maximum(named, OTHER_SIDE * either)
+    covers = np.maximum(either, lent[places]) @ (weights / weights.sum())
+    return _by_page(covers, places, len(seqs))
+
+
+def _by_page(covers: NDArray[np.float64], places: NDArray[np.int64], count: int) -> Cover:
+    best, first, part = np.zeros(count), np.zeros(count), np.full(count, -1)
+    if len(places):
+        starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+        present = places[starts]
+        best[present] = np.maximum.reduceat(covers, starts)
+        first[present] = covers[starts]
+        for start, end, place in zip(starts, [*starts[1:], len(places)], present, strict=True):
+            part[place] = covers[start:end].argmax()
+    return Cover(best, first, part)
+
+
+def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
+    """Return the best that the neighbours of each candidate have to lend; only candidates lend."""
+    lent = np.zeros_like(of_page)
+    for apart, share in NEIGHBOURS.items():
+        earlier = np.searchsorted(seqs, seqs - apart)
+        are = np.flatnonzero((seqs[earlier] == seqs - apart) & (sessions[earlier] == sessions))
+        pairs = earlier[are]
+        lent[are] = np.maximum(lent[are], share * of_page[pairs])
+        lent[pairs] = np.maximum(lent[pairs], share * of_page[are])
+    return lent
+
+
+def _best(cosines: Matches, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Matches:
+    """Return the largest of each range of rows, 0 for an empty one, shape ``(ranges, q)``."""
+    best = np.zeros((len(starts), cosines.shape[1]), dtype=np.float32)
+    filled = np.flatnonzero(ends > starts)
+    if len(filled):
+        # Of every two bounds the first begins a range and the second a gap, whose largest is passed over.
+        bounds = np.stack([starts[filled], ends[filled]], axis=1).ravel()
+        padded = np.vstack([cosines, np.zeros((1, cosines.shape[1]), dtype=np.float32)])
+        best[filled] = np.maximum.reduceat(padded, bounds, axis=0)[::2]
+    return best

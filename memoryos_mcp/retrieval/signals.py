@@ -1,0 +1,30 @@
+"""Signals: what speaks for a candidate. Pure functions; one number per candidate, higher is better."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def z_scores(values: Scores) -> Scores:
+    """Return how many standard deviations each value lies above the mean; all 0 if they are equal."""
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 1e-12 else np.zeros_like(values)
+
+
+def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
+    """Return which candidates stand at most ``reach`` pages apart in one session, shape ``(n, n)``; not with itself."""
+    apart = np.abs(seqs[:, None] - seqs[None, :])
+    return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
+
+
+def around(values: Scores, neighbours: Mask) -> Scores:
+    """Return the sum of each candidate's neighbours' values above the least; a page that is no candidate adds 0."""
+    return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
+
+
+def best_near(values: Scores, neighbours: Mask) -> Scores:
+    """Return the best value among each candidate and its neighbours."""
+    others = np.where(neighbours, values[None, :], -np.inf).max(axis=1)
+    return np.asarray(np.maximum(values, others), dtype=np.float64)

@@ -1,0 +1,117 @@
+"""Late interaction: what a page covers of a query, by itself and with what stands around it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.embedding.token_codes import encode
+from memoryos_mcp.retrieval.asked import Side
+from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS, OTHER_SIDE, PieceMatches, cover, match_pieces
+from memoryos_mcp.storage import TokenRows
+
+WORDS = np.eye(8, dtype=np.float32)
+TEA, RAIN, OTHER = 0, 1, 7
+Told = tuple[int, list[int], list[int]]
+
+
+def rows(*windows: Told) -> TokenRows:
+    """Return the rows of windows, each told as its page, the words of its user's side and those of the assistant's."""
+    words = [word for _, user, agent in windows for word in (*user, *agent)]
+    return TokenRows(
+        seqs=np.array([seq for seq, _, _ in windows], dtype=np.int64),
+        counts=np.array([len(user) + len(agent) for _, user, agent in windows], dtype=np.int64),
+        user_counts=np.array([len(user) for _, user, _ in windows], dtype=np.int64),
+        codes=encode(WORDS[words]) if words else np.zeros((0, 4), dtype=np.uint8),
+    )
+
+
+def covered(
+    *windows: Told,
+    asked: tuple[int, ...] = (TEA, RAIN),
+    weights: tuple[float, ...] | None = None,
+    side: Side | None = None,
+    seqs: tuple[int, ...] | None = None,
+    sessions: tuple[int, ...] | None = None,
+) -> dict[int, tuple[float, float, int]]:
+    """Return best cover, first cover and best part of each page."""
+    pages = np.array(seqs or sorted({seq for seq, _, _ in windows}), dtype=np.int64)
+    found = cover(
+        match_pieces(WORDS[list(asked)], rows(*windows)),
+        np.array(weights or [1.0] * len(asked)),
+        side,
+        pages,
+        np.array(sessions or [1] * len(pages)),
+    )
+    return {
+        int(seq): (float(best), float(first), int(part))
+        for seq, best, first, part in zip(pages, found.best, found.first, found.best_part, strict=True)
+    }
+
+
+def test_a_page_covers_what_it_says_whichever_side_says_it() -> None:
+    found = covered((1, [TEA], [RAIN]), (20, [TEA], [OTHER]), (40, [OTHER], [OTHER]))
+    assert [found[seq][0] for seq in (1, 20, 40)] == pytest.approx([1, 0.5, 0], abs=1e-3)
+
+
+def test_a_rare_word_counts_more() -> None:
+    found = covered((1, [TEA], []), (20, [RAIN], []), weights=(1.0, 3.0))
+    assert (found[1][0], found[20][0]) == pytest.approx((0.25, 0.75), abs=1e-3)
+
+
+def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
+    pages: list[Told] = [(1, [TEA, RAIN], []), (20, [], [TEA, RAIN])]
+    by_user = covered(*pages, side=Side.USER)
+    assert (by_user[1][0], by_user[20][0]) == pytest.approx((1, OTHER_SIDE), abs=1e-3)
+    by_agent = covered(*pages, side=Side.AGENT)
+    assert (by_agent[1][0], by_agent[20][0]) == pytest.approx((OTHER_SIDE, 1), abs=1e-3)
+
+
+def test_a_neighbour_lends_what_a_page_lacks_but_not_over_a_session_and_not_from_afar() -> None:
+    pages: list[Told] = [(1, [TEA], []), (2, [RAIN], []), (11, [TEA], [])]
+    assert covered(*pages)[1][0] == pytest.approx((1 + NEIGHBOURS[1]) / 2, abs=1e-3)
+    assert covered(*pages, sessions=(1, 2, 2))[1][0] == pytest.approx(0.5, abs=1e-3)
+    assert covered(*pages)[11][0] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_long_page_borrows_less() -> None:
+    short = covered((1, [RAIN], []), (2, [TEA], []))
+    long = covered((1, [RAIN], []), (2, [TEA], []), (2, [TEA], []), (2, [OTHER], []), (2, [OTHER], []))
+    assert short[2][0] > long[2][0] > 0.5
+
+
+def test_the_best_window_is_named_and_the_first_counts_by_itself() -> None:
+    found = covered((1, [OTHER], []), (1, [TEA, RAIN], []), (1, [TEA], []))
+    assert found[1][:2] == pytest.approx((1, 0), abs=1e-3)
+    assert found[1][2] == 1
+
+
+def test_a_page_whose_pieces_are_not_known_covers_nothing() -> None:
+    assert covered((2, [TEA, RAIN], []), seqs=(1, 2, 30), sessions=(1, 2, 3))[1] == (0, 0, -1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.data())
+def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
+    sizes: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    words = st.integers(0, 7)
+    windows = [
+        (
+            100 * (number // 2),
+            data.draw(st.lists(words, min_size=users, max_size=users)),
+            data.draw(st.lists(words, min_size=agents, max_size=agents)),
+        )
+        for number, (users, agents) in enumerate(sizes)
+    ]
+    for seq, (best, first, part) in covered(*windows).items():
+        own = [{*user, *agent} for page, user, agent in windows if page == seq]
+        plain = [len({TEA, RAIN} & said) / 2 for said in own]
+        assert best == pytest.approx(max(plain), abs=1e-3)
+        assert first == pytest.approx(plain[0], abs=1e-3)
+        assert plain[part] == max(plain)
+
+
+def test_no_window_at_all_is_no_match() -> None:
+    matches = match_pieces(WORDS[[TEA]], rows())
+    assert isinstance(matches, PieceMatches)
+    assert matches.user.shape == matches.agent.shape == (0, 1)

@@ -1,0 +1,50 @@
+"""By what names the sides of a dialogue call each other."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.names import addressed, capitalised, without
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Hey Ada! Good to see you.", "ada"),
+        ("That's great, Ada. Well done.", "ada"),
+        ("Thanks, Ada!", "ada"),
+        ("Ada, what do you think?", "ada"),
+        ("Danke Jörg, das hilft.", "jörg"),
+        ("Gracias, Íñigo!", "íñigo"),
+        ("Привет, Мария!", "мария"),
+    ],
+)
+def test_who_is_addressed_is_found(text: str, name: str) -> None:
+    assert name in addressed(text)
+
+
+@pytest.mark.parametrize("text", ["Ada went home", "I met Ada at the station", "hey you!", "", "3, 4, 5", "a, b, c"])
+def test_who_is_only_spoken_of_is_not(text: str) -> None:
+    assert addressed(text) == set()
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "rest"),
+    [
+        ("When did Ada go to Lisbon?", {"ada"}, "When did go to Lisbon?"),
+        ("What is Ada's favourite tea?", {"ada"}, "What is favourite tea?"),
+        ("What did Ada tell Ben?", {"ada", "ben"}, "What did tell ?"),
+        ("Ada", {"ada"}, "Ada"),
+        ("what did ada say", {"ada"}, "what did ada say"),
+        ("Where was it?", set(), "Where was it?"),
+    ],
+)
+def test_a_query_without_names_is_what_it_is_about(query: str, names: set[str], rest: str) -> None:
+    assert without(query, names) == rest
+
+
+@given(st.text(), st.sets(st.text(max_size=5), max_size=3))
+def test_no_text_is_left_without_a_word_that_had_one(text: str, names: set[str]) -> None:
+    rest = without(text, names)
+    assert rest == text or any(char.isalpha() for char in rest)
+    assert set(capitalised(rest)) <= set(capitalised(text))
