@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
-from memoryos_mcp.storage import lexical
+from memoryos_mcp.storage import lexical, lexicon
 from memoryos_mcp.terms import query_words
 
 READ_BYTES = 1 << 20
@@ -68,11 +68,11 @@ def bare_query(
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    known = lexical.WordCounts()
+    known = lexicon.WordCounts()
 
     async def ask(question: str) -> float:
-        counts = lexical.lexicon(connection, query_words(question), [], known).counts
-        expression = lexical.match_expression(sorted((count, word) for word, count in counts.items() if count))
+        counts = lexicon.lexicon(connection, query_words(question), [], known).counts
+        expression = lexical.any_of(lexical.within_budget(counts) or ["-"])
         began = time.perf_counter()
         query = (await embedder.embed_query(question)).vector[None]
         index.search(query, CANDIDATES_BY_MEANING)

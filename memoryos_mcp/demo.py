@@ -54,6 +54,8 @@ POLL_S = 0.05
 VISITS_TIMEOUT_S = 5.0
 # Few, so that there is something to choose from.
 PAGES_ASKED_FOR = 3
+# From this share on a page would have been found by its words alone.
+WORDS_TELL = 0.5
 # Signals of the ranking that compare meaning; the others compare words, topics and time.
 BY_MEANING = frozenset({"cover", "first_cover", "first_window", "best_window"})
 EVENING_HOUR = 19
@@ -382,11 +384,11 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Return by which of its signals the best page was found."""
+    """Return whether the best page was found by its words or, without them, by its meaning."""
     if look is not Look.MID_TERM or not result.retrieved_pages:
         return ""
-    shares = _words_and_meaning(result.retrieved_pages[0])
-    return f", found by its {max(shares, key=lambda name: shares[name])}"
+    is_by_words = _words_and_meaning(result.retrieved_pages[0])["words"] >= WORDS_TELL
+    return f", found by its {'words' if is_by_words else 'meaning'}"
 
 
 def _words_and_meaning(page: RetrievedPage) -> dict[str, float]:

@@ -27,7 +27,7 @@ from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
-from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Counts, Receipt, UsageEntry
 from memoryos_mcp.storage.paths import database_file
@@ -265,6 +265,16 @@ class MemoryEngine:
             recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
         self._visits.update(segment.segment for segment, _ in recall.segments)
         return recall
+
+    async def candidates(self, query: str) -> Candidates:
+        """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        await self._mirror.refresh()
+        _, candidates = await self._retrieving.candidates(storable(query))
+        return candidates
 
     async def profile(self) -> ProfileView:
         """Return profile and knowledge as they stand.

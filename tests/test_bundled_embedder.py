@@ -206,8 +206,8 @@ async def test_each_word_piece_has_a_code_and_the_users_come_first(embedder: Bun
     assert window.codes is not None
     assert (window.codes.shape, window.user_tokens) == ((9, 48), 4)
     # What a query says and a page says alike is nearest in its own place.
-    cosines = query.tokens @ token_codes.decode(window.codes).T
-    assert cosines.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    cosines = token_codes.cosines(window.codes, query.tokens)
+    assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
     assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
 
 

@@ -42,6 +42,7 @@ def covered(
         side,
         pages,
         np.array(sessions or [1] * len(pages)),
+        np.array([max(1, sum(seq == page for page, _, _ in windows)) for seq in pages.tolist()]),
     )
     return {
         int(seq): (float(best), float(first), int(part))

@@ -34,6 +34,7 @@ class Asked:
         subject: What it is about: its text without names that the sides call each other by.
         side: Whose words are asked for, if one of the sides is named and the other is not.
         counts: Its words, with the number of pages that each occurs in.
+        pages: How many pages there are, about.
         times: The stretches of time that it names.
         embedded: The subject's vectors; None while words answer alone.
         weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
@@ -42,6 +43,7 @@ class Asked:
     subject: str
     side: Side | None
     counts: Mapping[str, int]
+    pages: int
     times: Sequence[Span]
     embedded: EmbeddedQuery | None
     weights: NDArray[np.float64]

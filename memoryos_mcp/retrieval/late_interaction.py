@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding.token_codes import decode
+from memoryos_mcp.embedding.token_codes import cosines
 from memoryos_mcp.retrieval.asked import Side
 from memoryos_mcp.storage import TokenRows
 
@@ -60,14 +60,13 @@ def match_pieces(tokens: NDArray[np.float32], rows: TokenRows) -> PieceMatches:
         tokens: The query's token vectors, unit length, shape ``(q, m)``.
         rows: Token codes of the candidates' windows.
     """
-    pages = decode(rows.codes) if len(rows.codes) else np.zeros((0, tokens.shape[1]), dtype=np.float32)
-    cosines = np.maximum(pages @ tokens.T, 0) ** SHARPNESS
+    found = np.maximum(cosines(rows.codes, tokens), 0) ** SHARPNESS
     ends = np.cumsum(rows.counts)
     starts = ends - rows.counts
     return PieceMatches(
         seqs=rows.seqs,
-        user=_best(cosines, starts, starts + rows.user_counts),
-        agent=_best(cosines, starts + rows.user_counts, ends),
+        user=_best(found, starts, starts + rows.user_counts),
+        agent=_best(found, starts + rows.user_counts, ends),
     )
 
 
@@ -77,6 +76,7 @@ def cover(
     side: Side | None,
     seqs: NDArray[np.int64],
     sessions: NDArray[np.int64],
+    windows: NDArray[np.int64],
 ) -> Cover:
     """Return how much of a query each candidate covers, together with what its neighbours do.
 
@@ -89,13 +89,13 @@ def cover(
         side: Whose words are asked for.
         seqs: The candidates, ascending, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
+        windows: How long they are, in windows, at least 1, shape ``(n,)``.
     """
     places = np.searchsorted(seqs, matches.seqs)
-    windows = np.bincount(places, minlength=len(seqs))
     either = np.maximum(matches.user, matches.agent)
     of_page = np.zeros((len(seqs), len(weights)), dtype=np.float32)
     np.maximum.at(of_page, places, either)
-    lent = _lent(of_page, seqs, sessions) / np.sqrt(np.maximum(windows, 1))[:, None]
+    lent = _lent(of_page, seqs, sessions) / np.sqrt(windows)[:, None]
     if side is not None:
         named = matches.user if side is Side.USER else matches.agent
         either = np.maximum(named, OTHER_SIDE * either)
@@ -127,13 +127,13 @@ def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]
     return lent
 
 
-def _best(cosines: Matches, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Matches:
+def _best(matches: Matches, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Matches:
     """Return the largest of each range of rows, 0 for an empty one, shape ``(ranges, q)``."""
-    best = np.zeros((len(starts), cosines.shape[1]), dtype=np.float32)
+    best = np.zeros((len(starts), matches.shape[1]), dtype=np.float32)
     filled = np.flatnonzero(ends > starts)
     if len(filled):
         # Of every two bounds the first begins a range and the second a gap, whose largest is passed over.
         bounds = np.stack([starts[filled], ends[filled]], axis=1).ravel()
-        padded = np.vstack([cosines, np.zeros((1, cosines.shape[1]), dtype=np.float32)])
+        padded = np.vstack([matches, np.zeros((1, matches.shape[1]), dtype=np.float32)])
         best[filled] = np.maximum.reduceat(padded, bounds, axis=0)[::2]
     return best

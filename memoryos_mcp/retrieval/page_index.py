@@ -94,10 +94,6 @@ class PageIndex:
                 matches[seq] = WindowMatch(parts, float(own[0]), float(own[best]), best)
         return matches
 
-    def window_count(self, seq: int) -> int:
-        """Return how many windows a page has, 1 if that is not known."""
-        return self._parts.get(seq, 1)
-
     def _put(self, index: VectorIndex, block: PageVectors) -> None:
         """Add the windows of pages that the index does not hold."""
         if not len(block.seqs):

@@ -61,9 +61,11 @@ WORDS = Recipe(
     "words+time/1",
     {
         "words": 1.0,
-        "words_around": 0.5,
-        "words_nearby": 1.2,
-        "segment": 0.1,
+        "word_cover": 1.0,
+        "user_words": 0.5,
+        "words_around": 0.3,
+        "words_nearby": 1.0,
+        "segment": 0.3,
         "heat": 0.02,
         "time": 4.0,
     },
@@ -103,7 +105,7 @@ def rank(
         limit: How many to return at most.
     """
     shares = {
-        name: recipe.weights[name] * _scaled(name, signals[name], windows) for name in recipe.weights.keys() & signals
+        name: recipe.weights[name] * scaled(name, signals[name], windows) for name in recipe.weights.keys() & signals
     }
     totals = np.sum([shares[name] for name in sorted(shares)], axis=0) if shares else np.zeros(len(seqs))
     order = np.lexsort((-seqs, -totals))
@@ -117,7 +119,8 @@ def rank(
     ]
 
 
-def _scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
+def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
+    """Return a signal as it is weighed."""
     if name in ABSOLUTE_SIGNALS:
         return values
     return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

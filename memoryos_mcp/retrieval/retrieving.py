@@ -17,18 +17,18 @@ from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
 from memoryos_mcp.names import capitalised
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.asked import Asked, piece_weights, plain, side_of, subject_of
+from memoryos_mcp.retrieval.asked import Asked, piece_weights, plain, rarity, side_of, subject_of
 from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
 from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import Budget
-from memoryos_mcp.retrieval.late_interaction import cover, match_pieces
+from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
-from memoryos_mcp.storage import Outlines, Store, TokenRows
+from memoryos_mcp.storage import Outlines, Store, TokenRows, WordMatches
 from memoryos_mcp.terms import query_words, stems
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,11 @@ CANDIDATES_BY_MEANING = 100
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
 FACTS_AT_MOST = 10
+# About what a window holds of English text.
+WINDOW_BYTES = 1_000
 NO_WINDOW = -1
+
+_NO_MATCH = WindowMatch(1, math.nan, math.nan, NO_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class Retrieving:
             subject=subject,
             side=side_of(lexicon),
             counts=lexicon.counts,
+            pages=lexicon.pages,
             times=times,
             embedded=embedded,
             weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
@@ -186,11 +191,13 @@ class Retrieving:
             recipe=ranking.WORDS,
             outlines=outlines,
             signals=self._signals_of_words(asked, outlines, words) if seqs else {},
-            windows=np.array([self._mirror.index.window_count(seq) for seq in seqs], dtype=np.int64),
+            windows=1 + outlines.sizes // WINDOW_BYTES,
             best_parts=np.full(len(seqs), NO_WINDOW),
         )
-        if asked.embedded is None or not meaning:
+        if not seqs:
             return found
+        if asked.embedded is None or not meaning:
+            return _with_words(found, asked, await self._store.word_matches(asked.counts, seqs))
         found = _with_windows(found, meaning)
         if not len(asked.weights):
             return found
@@ -244,15 +251,25 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
+def _with_words(found: Candidates, asked: Asked, matches: WordMatches) -> Candidates:
+    """Return the candidates with what their words say, each for itself."""
+    outlines = found.outlines
+    if not len(matches.words):
+        return found
+    weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
+    pieces = PieceMatches(outlines.seqs, matches.user.astype(np.float32), matches.agent.astype(np.float32))
+    covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
+    signals = {"word_cover": covered.best, "user_words": matches.user @ weights}
+    return replace(found, signals={**found.signals, **signals})
+
+
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
     """Return the candidates with what the vectors of their windows say."""
-    # A page without a vector yet is taken to be as far away as the farthest candidate.
-    lowest = min(match.first for match in meaning.values())
-    absent = WindowMatch(1, lowest, lowest, NO_WINDOW)
-    matches = [meaning.get(seq, absent) for seq in found.outlines.seqs.tolist()]
-    best = np.array([match.best for match in matches])
+    seqs = found.outlines.seqs.tolist()
+    matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
+    best = _completed(np.array([match.best for match in matches]), found)
     signals = {
-        "first_window": np.array([match.first for match in matches]),
+        "first_window": _completed(np.array([match.first for match in matches]), found),
         "best_window": best,
         "meaning_around": around(best, within(found.outlines.seqs, found.outlines.sessions, 1)),
     }
@@ -263,7 +280,22 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 def _with_pieces(found: Candidates, asked: Asked, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
     """Return the candidates with what their word pieces say; computes for some milliseconds."""
     outlines = found.outlines
-    covered = cover(match_pieces(tokens, rows), asked.weights, asked.side, outlines.seqs, outlines.sessions)
-    signals = {"cover": covered.best, "first_cover": covered.first}
-    parts = np.where(covered.best_part >= 0, covered.best_part, found.best_parts)
+    covered = cover(
+        match_pieces(tokens, rows), asked.weights, asked.side, outlines.seqs, outlines.sessions, found.windows
+    )
+    is_read = covered.best_part >= 0
+    is_embedded = found.best_parts >= 0
+    signals = {}
+    for name, values in (("cover", covered.best), ("first_cover", covered.first)):
+        # What there was no room to read was the least promising.
+        known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
+        signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
+    parts = np.where(is_read, covered.best_part, found.best_parts)
     return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals}, best_parts=parts)
+
+
+def _completed(values: Scores, found: Candidates) -> Scores:
+    """Return the values with others for what is not known: a page not embedded yet is as near as it is by words."""
+    known = values[~np.isnan(values)]
+    by_words = known.mean() + known.std() * z_scores(found.signals["words"])
+    return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)

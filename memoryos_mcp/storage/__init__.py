@@ -44,12 +44,14 @@ class Outlines:
         sessions: Their sessions, shape ``(n,)``.
         segments: Their segments, 0 without one, shape ``(n,)``.
         days: When they were said, in days since 1970 where it was said, shape ``(n,)``.
+        sizes: How long they are, bytes of UTF-8, shape ``(n,)``.
     """
 
     seqs: NDArray[np.int64]
     sessions: NDArray[np.int64]
     segments: NDArray[np.int64]
     days: NDArray[np.int64]
+    sizes: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,21 @@ class TokenRows:
     counts: NDArray[np.int64]
     user_counts: NDArray[np.int64]
     codes: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class WordMatches:
+    """Which pages hold which words.
+
+    Attributes:
+        words: Which words.
+        user: Whether the user's side of a page does, shape ``(pages, words)``.
+        agent: Whether the assistant's does, shape ``(pages, words)``.
+    """
+
+    words: Sequence[str]
+    user: NDArray[np.bool_]
+    agent: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +340,15 @@ class Store(Protocol):
 
     async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
         """Return in how many pages words occur, and which of ``names``, lower-cased, the sides call each other by."""
+        ...
+
+    async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
+        """Return which of the named pages hold which words, as far as those are not too common to look through.
+
+        Args:
+            counts: The words, with the number of pages that each occurs in.
+            seqs: The pages.
+        """
         ...
 
     async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import apsw
 
-from memoryos_mcp.storage.lexical import index_names
+from memoryos_mcp.storage.lexicon import index_names
 
 APPLICATION_ID = 0x6D6F7331  # "mos1", so that a stranger's SQLite file is told from ours
 
@@ -172,10 +172,11 @@ CREATE TABLE llm_usage (
 
 # What ranking compares: the word pieces of pages, and by what names the sides of a dialogue call each other.
 _RANKING = """
+-- One row a page, at its first window, since many small rows fill SQLite's pages badly; ``counts`` has two 16-bit
+-- numbers for each window: its word pieces, and how many of them are the user's.
 CREATE TABLE page_tokens (
     vector_id INTEGER PRIMARY KEY REFERENCES page_vectors,
-    tokens INTEGER NOT NULL,
-    user_tokens INTEGER NOT NULL,
+    counts BLOB NOT NULL,
     codes BLOB NOT NULL
 ) STRICT;
 

@@ -30,8 +30,10 @@ from memoryos_mcp.storage import (
     TokenRows,
     UsageEntry,
     WordHit,
+    WordMatches,
     leases,
     lexical,
+    lexicon,
     longterm,
     midterm,
     usage,
@@ -87,7 +89,7 @@ class SqliteStore:
         self._space = space
         self._clock = clock
         self._holder = secrets.token_hex(16)
-        self._word_counts = lexical.WordCounts()
+        self._word_counts = lexicon.WordCounts()
 
     @classmethod
     async def open(
@@ -145,11 +147,13 @@ class SqliteStore:
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
         sql = (
-            "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s FROM pages "
+            "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s, "
+            "octet_length(user_input) + octet_length(agent_response) FROM pages "
             "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
         )
-        columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 4)
-        return Outlines(columns[:, 0], columns[:, 1], columns[:, 2], days=columns[:, 3] // SECONDS_PER_DAY)
+        columns = np.array(await self._database.rows(sql, json.dumps(list(seqs))), dtype=np.int64).reshape(-1, 5)
+        found, sessions, segments, seconds, sizes = columns.T
+        return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
         def query(connection: apsw.Connection) -> dict[int, FoundPage]:
@@ -207,8 +211,11 @@ class SqliteStore:
 
     async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
         return await self._database.read(
-            lambda connection: lexical.lexicon(connection, words, names, self._word_counts)
+            lambda connection: lexicon.lexicon(connection, words, names, self._word_counts)
         )
+
+    async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
+        return await self._database.read(lambda connection: lexical.matches(connection, counts, seqs))
 
     async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
         return await self._database.read(lambda connection: lexical.search(connection, counts, limit))

@@ -6,11 +6,14 @@ from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
 from memoryos_mcp.pages import Window
 from memoryos_mcp.segments import Vector
 from memoryos_mcp.storage import PageVectors, TokenRows
 from memoryos_mcp.storage.rows import to_blob
+
+_COUNT = np.dtype("<u2")
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
@@ -21,19 +24,20 @@ def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
     """Set the space's vectors of pages."""
     for seq, parts in windows.items():
-        of_page = "FROM page_vectors WHERE space = ? AND seq = ?"
+        of_page = "FROM page_vectors WHERE space = ?1 AND seq = ?2"
         connection.execute(f"DELETE FROM page_tokens WHERE vector_id IN (SELECT vector_id {of_page})", (space, seq))  # noqa: S608
         connection.execute(f"DELETE {of_page}", (space, seq))
-        for part, window in enumerate(parts):
+        connection.executemany(
+            "INSERT INTO page_vectors (space, seq, part, start_char, end_char, vector) VALUES (?, ?, ?, ?, ?, ?)",
+            [(space, seq, part, w.start, w.end, to_blob(w.vector)) for part, w in enumerate(parts)],
+        )
+        codes = [(w.codes, w.user_tokens) for w in parts if w.codes is not None]
+        if any(len(rows) for rows, _ in codes):
+            counts = np.array([(len(rows), users) for rows, users in codes], dtype=_COUNT)
             connection.execute(
-                "INSERT INTO page_vectors (space, seq, part, start_char, end_char, vector) VALUES (?, ?, ?, ?, ?, ?)",
-                (space, seq, part, window.start, window.end, to_blob(window.vector)),
+                f"INSERT INTO page_tokens SELECT vector_id, ?3, ?4 {of_page} AND part = 0",
+                (space, seq, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
             )
-            if window.codes is not None and len(window.codes):
-                connection.execute(
-                    "INSERT INTO page_tokens VALUES (?, ?, ?, ?)",
-                    (connection.last_insert_rowid(), len(window.codes), window.user_tokens, window.codes.tobytes()),
-                )
         connection.execute("UPDATE pages SET space = ? WHERE seq = ?", (space, seq))
         note_change(connection, "page", seq)
 
@@ -55,28 +59,27 @@ def set_segment_vectors(connection: apsw.Connection, space: int, vectors: Mappin
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-    """Return the space's token codes of pages, in the order of ``seqs``, whole pages until ``max_bytes`` are read."""
+    """Return the space's token codes of pages, in the order of ``seqs``, until ``max_bytes`` are read."""
     # The list is the outer loop, so that rows come page after page as they were asked for.
     rows = connection.execute(
-        "SELECT v.seq, t.tokens, t.user_tokens, t.codes FROM json_each(?) AS asked CROSS JOIN page_vectors AS v "
-        "ON v.space = ? AND v.seq = asked.value CROSS JOIN page_tokens AS t USING (vector_id)",
+        "SELECT v.seq, t.counts, t.codes FROM json_each(?) AS asked CROSS JOIN page_vectors AS v "
+        "ON v.space = ? AND v.seq = asked.value AND v.part = 0 CROSS JOIN page_tokens AS t USING (vector_id)",
         (json.dumps(list(seqs)), space),
     )
-    windows: list[tuple[int, int, int, bytes]] = []
+    pages: list[tuple[int, NDArray[np.int64], bytes]] = []
     spent = 0
-    for row in rows:
-        spent += len(row[3])
+    for seq, counts, codes in rows:
+        spent += len(codes)
         if spent > max_bytes:
-            windows = [window for window in windows if window[0] != row[0]]
             break
-        windows.append(row)
-    numbers = np.array([row[:3] for row in windows], dtype=np.int64).reshape(-1, 3)
-    codes = np.frombuffer(b"".join([row[3] for row in windows]), dtype=np.uint8)
+        pages.append((seq, np.frombuffer(counts, dtype=_COUNT).reshape(-1, 2).astype(np.int64), codes))
+    numbers = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(counts for _, counts, _ in pages)])
+    codes = np.frombuffer(b"".join([codes for _, _, codes in pages]), dtype=np.uint8)
     return TokenRows(
-        seqs=numbers[:, 0],
-        counts=numbers[:, 1],
-        user_counts=numbers[:, 2],
-        codes=codes.reshape(int(numbers[:, 1].sum()), -1 if windows else 0),
+        seqs=np.repeat([seq for seq, _, _ in pages], [len(counts) for _, counts, _ in pages]).astype(np.int64),
+        counts=numbers[:, 0],
+        user_counts=numbers[:, 1],
+        codes=codes.reshape(int(numbers[:, 0].sum()), -1 if pages else 0),
     )
 
 

@@ -1,0 +1,110 @@
+"""The lexicon: in how many pages a word occurs, and by what names the sides of a dialogue call each other."""
+
+import threading
+from collections.abc import Sequence
+
+import apsw
+
+from memoryos_mcp.names import addressed
+from memoryos_mcp.storage import Lexicon
+from memoryos_mcp.terms import is_unspaced
+
+WORDS_AT_MOST = 64
+# A count takes 30 ns a posting; what is counted once is counted on from there.
+REMEMBERED_FROM = 1_000
+REMEMBERED_WORDS = 10_000
+# A name is what is used as one: in so many pages at least, in such a share of the pages that hold the word.
+ADDRESSED_AT_LEAST = 3
+ADDRESSED_SHARE = 0.5
+# Whose name it is shows in who says it so much more often.
+ONE_SIDED = 2
+
+_TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"])
+
+
+def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
+    """Count whom the sides of a page address, inside the caller's transaction."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
+        "called_by_user = called_by_user + ?2, called_by_agent = called_by_agent + ?3",
+        [(name, name in by_user, name in by_agent) for name in sorted(by_user | by_agent)],
+    )
+
+
+class WordCounts:
+    """In how many pages words occur. Remembers common ones, whose counting takes long, and counts on from there.
+
+    Safe to share between threads; every answer is of the state that its connection reads.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
+        """Return in how many pages a word occurs, at most; the rarest of its tokens decides.
+
+        Args:
+            connection: Reads the pages.
+            word: Lower-cased, or a piece of unspaced script.
+            newest: The last page that the connection sees.
+        """
+        with self._lock:
+            known = self._known.get(word)
+        if known is None or known[1] > newest:
+            count = _posting_count(connection, word)
+        else:
+            sql = "SELECT count(*) FROM page_words WHERE page_words MATCH ? AND rowid > ?"
+            count = known[0] + int(connection.execute(sql, (phrase(word), known[1])).get)
+        if count >= REMEMBERED_FROM and word.isalnum() and not _is_prefix(word):
+            with self._lock:
+                if len(self._known) >= REMEMBERED_WORDS:
+                    self._known.clear()
+                self._known[word] = (count, newest)
+        return count
+
+
+def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
+    """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
+    newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    called_user, called_agent = set(), set()
+    for name in names[:WORDS_AT_MOST]:
+        row = connection.execute("SELECT pages, called_by_user, called_by_agent FROM names WHERE name = ?", (name,))
+        pages, by_user, by_agent = row.get or (0, 0, 0)
+        if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * counts.count(connection, name, newest):
+            # Who is called by it by one side is the other; if both use it, it may be either's.
+            if by_user < ONE_SIDED * by_agent:
+                called_user.add(name)
+            if by_agent < ONE_SIDED * by_user:
+                called_agent.add(name)
+    found = {word: counts.count(connection, word, newest) for word in words[:WORDS_AT_MOST]}
+    return Lexicon(newest, found, frozenset(called_user), frozenset(called_agent))
+
+
+def phrase(word: str) -> str:
+    """Return the FTS5 query for a word."""
+    quoted = '"{}"'.format(word.replace('"', '""'))
+    return f"{quoted} *" if _is_prefix(word) else quoted
+
+
+def _is_prefix(word: str) -> bool:
+    """Whether a word is a single character of an unspaced script, which stands at the start of every pair it is in."""
+    return len(word) == 1 and is_unspaced(word)
+
+
+def _posting_count(connection: apsw.Connection, word: str) -> int:
+    """Return in how many pages a word occurs, at most; the rarest of its tokens decides."""
+    if _is_prefix(word):
+        upper = chr(ord(word) + 1)
+        sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"
+        return int(connection.execute(sql, (word, upper)).get)
+    name, options = _TOKENIZER
+    tokenize = connection.fts5_tokenizer(name, options)
+    tokens = tokenize(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
+    if not tokens:
+        return 0
+    counts = [
+        connection.execute("SELECT doc FROM page_vocabulary WHERE term = ?", (token,)).get or 0 for token in tokens
+    ]
+    return min(counts)
