@@ -62,7 +62,7 @@ WORDS = Recipe(
     {
         "words": 1.0,
         "word_cover": 1.0,
-        "user_words": 0.5,
+        "own_words": 0.5,
         "words_around": 0.3,
         "words_nearby": 1.0,
         "segment": 0.3,

@@ -17,7 +17,7 @@ from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
 from memoryos_mcp.names import capitalised
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.asked import Asked, piece_weights, plain, rarity, side_of, subject_of
+from memoryos_mcp.retrieval.asked import Asked, Side, piece_weights, plain, rarity, side_of, subject_of
 from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
 from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import Budget
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
+# Pages beside so many of the best of either kind are candidates as well.
+NEIGHBOURS_OF = 30
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
 FACTS_AT_MOST = 10
@@ -165,7 +167,7 @@ class Retrieving:
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, list(words))
-        outlines = await self._store.outlines([*{*words, *meaning}])
+        outlines = await self._store.outlines(_with_neighbours(words, meaning))
         return asked, await self._candidates(asked, outlines, words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
@@ -251,6 +253,14 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
+def _with_neighbours(words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
+    """Return the pages found, and those that stand beside the best of them: an answer may not repeat the question."""
+    by_words = sorted(words, key=lambda seq: -words[seq])[:NEIGHBOURS_OF]
+    by_meaning = sorted(meaning, key=lambda seq: -meaning[seq].best)[:NEIGHBOURS_OF]
+    beside = {seq + apart for seq in (*by_words, *by_meaning) for apart in (-2, -1, 1, 2)}
+    return [*{*words, *meaning, *beside}]
+
+
 def _with_words(found: Candidates, asked: Asked, matches: WordMatches) -> Candidates:
     """Return the candidates with what their words say, each for itself."""
     outlines = found.outlines
@@ -259,7 +269,9 @@ def _with_words(found: Candidates, asked: Asked, matches: WordMatches) -> Candid
     weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
     pieces = PieceMatches(outlines.seqs, matches.user.astype(np.float32), matches.agent.astype(np.float32))
     covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
-    signals = {"word_cover": covered.best, "user_words": matches.user @ weights}
+    # What a person asks about is what they said themselves, unless the question names the other side.
+    own = matches.agent if asked.side is Side.AGENT else matches.user
+    signals = {"word_cover": covered.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
 
