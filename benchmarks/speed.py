@@ -276,11 +276,17 @@ def print_figures(console: Console, figures: list[Figure]) -> None:
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Leave out the largest memory.")
+@click.option("--retrieval", is_flag=True, help="Measure retrieval alone, up to a million pages, and the index.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the figures to a file as well.")
-def main(quick: bool, json_file: Path | None) -> None:
+def main(quick: bool, retrieval: bool, json_file: Path | None) -> None:
     """Measure the server's speed and memory beside their floors."""
     with Progress(console=Console(stderr=True)) as progress:
-        figures = asyncio.run(measure(SIZES[:2] if quick else SIZES, progress))
+        if retrieval:
+            from benchmarks.retrieval_speed import measure_retrieval
+
+            figures = asyncio.run(measure_retrieval(quick, progress))
+        else:
+            figures = asyncio.run(measure(SIZES[:2] if quick else SIZES, progress))
     print_figures(Console(width=None if sys.stdout.isatty() else 150), figures)
     if json_file is not None:
         json_file.write_text(json.dumps([asdict(figure) for figure in figures], indent=2), encoding="utf-8")

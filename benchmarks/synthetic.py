@@ -2,16 +2,17 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.knowledge import Lessons
-from memoryos_mcp.pages import Turn, Window, utc_now
+from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import ChainPlan, Filing, Learning, SegmentPlan
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
@@ -76,8 +77,10 @@ async def write_memory(
     options = StoreOptions("default_assistant_profile", 7, 1800, 100, embedder.identity)
     threads = StoreThreads(2)
     store = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
-    base = await embedder.embed([grammar.turn(utc_now()).user_input for _ in range(BASE_TEXTS)])
-    vectors = base[noise.integers(0, BASE_TEXTS, pages)]
+    turns = [grammar.turn(utc_now()) for _ in range(BASE_TEXTS)]
+    base = [each[0] for each in await embedder.embed_pages([Passage(t.user_input, t.agent_response) for t in turns])]
+    kinds = noise.integers(0, BASE_TEXTS, pages)
+    vectors = np.stack([window.vector for window in base])[kinds]
     vectors += noise.normal(0, NOISE, vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     start = datetime.now(UTC) - timedelta(minutes=10 * pages)
@@ -88,7 +91,9 @@ async def write_memory(
         if lease is None:
             message = "another process works on the benchmark's own store"
             raise RuntimeError(message)
-        windows = {first + n + 1: [Window(0, 100, vectors[first + n])] for n in range(count)}
+        windows = {
+            seq: [replace(base[kinds[seq - 1]], vector=vectors[seq - 1])] for seq in range(first + 1, first + count + 1)
+        }
         await store.set_page_vectors(lease, windows)
         waiting = [page.seq for page in await store.backlog(PAGES_PER_WRITE + 10)]
         known = len(await store.segments())

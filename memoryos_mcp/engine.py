@@ -340,6 +340,7 @@ class MemoryEngine:
         finally:
             self._is_warm.set()
         if not await embedding.has_work():
+            await self._mirror.index.settle()
             return False
         async with self._lease.hold() as lease:
             if lease is None:

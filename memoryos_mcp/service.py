@@ -145,7 +145,7 @@ class MemoryService:
         from memoryos_mcp.engine import Parts
         from memoryos_mcp.llm.extractive import ExtractiveAnalyst
         from memoryos_mcp.storage.threads import StoreThreads
-        from memoryos_mcp.vectors.flat import FlatIndex
+        from memoryos_mcp.vectors.growing import GrowingIndex
 
         embedder = self._embedder
         if embedder is None and self.settings.uses_bundled_embedder:
@@ -157,10 +157,10 @@ class MemoryService:
             )
         stand_in = ExtractiveAnalyst(topic_threshold=self.settings.mid_term_similarity_threshold)
         dimension = embedder.dimension if embedder else 1
-        FlatIndex(dimension)  # imports its library here, in a thread, and not with the first user
+        GrowingIndex(dimension)  # imports its library here, in a thread, and not with the first user
         return Parts(
             embedder=embedder,
-            make_index=lambda: FlatIndex(dimension),
+            make_index=lambda: GrowingIndex(dimension),
             stand_in=stand_in,
             make_analyst=self._analyst_maker(stand_in),
             threads=StoreThreads(STORE_THREADS),

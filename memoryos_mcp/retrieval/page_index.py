@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,6 +71,11 @@ class PageIndex:
             if known:
                 self._index.remove(np.concatenate(known))
             self._put(self._index, block)
+
+    async def settle(self) -> None:
+        """Have the index do what takes long to keep searches quick, in a thread."""
+        if self._index is not None:
+            await anyio.to_thread.run_sync(self._index.settle)
 
     def nearest(self, query: Vector, k: int) -> NDArray[np.int64]:
         """Return the pages of the ``k`` windows nearest to a query, best first, with repeats."""

@@ -57,6 +57,7 @@ class Candidates:
         signals: Per signal one value per page.
         windows: How many windows each page has, at least 1, shape ``(n,)``.
         best_parts: Which of them answers best, shape ``(n,)``; -1 if that is not known.
+        code_bytes: How much of token codes was read for it.
     """
 
     recipe: Recipe
@@ -64,6 +65,7 @@ class Candidates:
     signals: Mapping[str, Scores]
     windows: NDArray[np.int64]
     best_parts: NDArray[np.int64]
+    code_bytes: int = 0
 
 
 class Retrieving:
@@ -303,7 +305,8 @@ def _with_pieces(found: Candidates, asked: Asked, tokens: NDArray[np.float32], r
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
     parts = np.where(is_read, covered.best_part, found.best_parts)
-    return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals}, best_parts=parts)
+    found = replace(found, code_bytes=rows.codes.nbytes, best_parts=parts)
+    return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals})
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:

@@ -26,6 +26,10 @@ class VectorIndex(Protocol):
         """Drop rows, shape ``(n,)``; numbers that are not there are passed over."""
         ...
 
+    def settle(self) -> None:
+        """Do what takes long to keep searches quick; meant for a thread, while others search and add."""
+        ...
+
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return the ``k`` rows nearest to a query of shape ``(dimension,)`` and their cosines, best first."""
         ...

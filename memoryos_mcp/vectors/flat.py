@@ -143,6 +143,15 @@ class FlatIndex:
                 result[wanted] = np.einsum("nd,d->n", chunk.vectors[offsets[wanted]], query)
         return result
 
+    def blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Return all rows as they stand, numbers and vectors in blocks; what is written later does not change them."""
+        return [
+            (chunk.rows[: chunk.count], chunk.vectors[: chunk.count]) for chunk in self._state.chunks if chunk.count
+        ]
+
+    def settle(self) -> None:
+        """Do nothing: exact search needs no building."""
+
     def _search_chunk(
         self, queries: NDArray[np.float32], chunk: _Chunk, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
