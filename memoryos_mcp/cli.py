@@ -57,6 +57,9 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
     settings = _settings(config_file, flags)
     _log_to_stderr(settings.log_level)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    # NumPy reads it when it is imported. Its products here are small: several threads spend longer on meeting, and they
+    # keep the cores from other queries for milliseconds after each.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from memoryos_mcp.stdio import serve_stdio
 
     anyio.run(serve_stdio, settings)

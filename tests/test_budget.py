@@ -42,8 +42,7 @@ def test_a_quote_keeps_to_its_budget_and_invents_nothing(
     text = quote(user_input, agent_response, max_tokens, roots(query))
     if text is None:
         return
-    slack = 0 if not text.is_excerpt else 8  # the ellipses and the rounding of each side
-    assert text.tokens <= max_tokens + slack
-    assert text.tokens <= estimate_tokens(user_input) + estimate_tokens(agent_response) + slack
+    assert text.tokens == estimate_tokens(text.user_input) + estimate_tokens(text.agent_response)
+    assert text.tokens <= min(max_tokens, estimate_tokens(user_input) + estimate_tokens(agent_response))
     for whole, part in ((user_input, text.user_input), (agent_response, text.agent_response)):
         assert all(piece in whole for piece in part.split(ELLIPSIS)) or ELLIPSIS in whole

@@ -10,6 +10,8 @@ from memoryos_mcp.terms import query_words, stem
 SMALLEST_EXCERPT_TOKENS = 40
 PASSAGE_CHARS = 400
 ELLIPSIS = "…"
+# What an excerpt may cost beside its passages: ellipses, and the rounding of either side.
+EXCERPT_EXTRA_TOKENS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def quote(
         *(_Passage(start + agent_start, end + agent_start, 1) for start, end in _cut(agent_response)),
     ]
     text = f"{user_input}\n{agent_response}" if user_input else agent_response
-    kept = _choose(passages, text, max_tokens, query_roots, best_span)
+    kept = _choose(passages, text, max_tokens - EXCERPT_EXTRA_TOKENS, query_roots, best_span)
     user_side, agent_side = (_join([p for p in kept if p.side == side], passages, text) for side in (0, 1))
     tokens = estimate_tokens(user_side) + estimate_tokens(agent_side)
     return Quote(user_side, agent_side, is_excerpt=True, tokens=tokens)
