@@ -1,4 +1,4 @@
-"""Baselines: the two plain ways to find a page, on the same pages as the server.
+"""Baselines: other ways to find a page, on the same pages as the server; here are the two plain ones.
 
 They share two things with the server: its stop words, with which plain BM25 is at its best, and its bundled model.
 """
@@ -54,17 +54,18 @@ class Bm25:
 
 
 class Dense:
-    """Cosine of the bundled model's vectors, one per page, cut at the model's window. Make it with `of`."""
+    """Cosine of page vectors.
+
+    Args:
+        pages: What is searched.
+        embedder: The model of ``vectors``.
+        vectors: One unit-length row per page, shape ``(n, dimension)``.
+    """
 
     def __init__(self, pages: Sequence[Page], embedder: Embedder, vectors: NDArray[np.float32]) -> None:
         self._ids = [page.page_id for page in pages]
         self._embedder = embedder
         self._vectors = vectors
-
-    @classmethod
-    async def of(cls, pages: Sequence[Page], embedder: Embedder) -> "Dense":
-        """Return the ranking of the pages, which are embedded first."""
-        return cls(pages, embedder, await embedder.embed([page.text for page in pages]))
 
     async def rank(self, query: str, limit: int) -> list[str]:
         """Return the ids of at most ``limit`` pages, best first."""

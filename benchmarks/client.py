@@ -59,6 +59,8 @@ class MemoryServer:
     async def settle(self, on_waiting: Callable[[int], None] | None = None) -> dict[str, Any]:
         """Wait until no page waits to be filed or embedded, and return the stats.
 
+        Without an embedding model no page waits to be embedded.
+
         Args:
             on_waiting: Is told how many pages wait, now and then.
 
@@ -68,7 +70,8 @@ class MemoryServer:
         moved, least = time.monotonic(), sys.maxsize
         while True:
             stats = (await self.call("get_memory_stats")).content
-            waiting = int(stats["backlog_pages"]) + int(stats["unembedded_pages"])
+            unembedded = stats["unembedded_pages"] if stats["embedding_space"] else 0
+            waiting = int(stats["backlog_pages"]) + int(unembedded)
             if on_waiting:
                 on_waiting(waiting)
             if not waiting:

@@ -12,6 +12,9 @@ import numpy as np
 
 Place = int | None
 
+# How many pages of a ranking are looked at, and the one of these numbers that systems are compared by.
+CUTS = (5, 10, 20)
+HEADLINE_CUT = 10
 UNRANKED = 0
 BOOTSTRAP_SAMPLES = 10_000
 BOOTSTRAP_SEED = 2506_06326
@@ -58,7 +61,7 @@ def ndcg_at(found: Sequence[Place], k: int) -> float:
     unranked = sum(place == UNRANKED for place in found)
     ranked = sorted(place + unranked for place in found if place and place <= k)
     gain = sum(1 / log2(1 + place) for place in [*range(1, unranked + 1), *ranked])
-    return gain / sum(1 / log2(1 + place) for place in range(1, max(min(len(found), k), unranked) + 1))
+    return gain / sum(1 / log2(1 + place) for place in range(1, min(len(found), k + unranked) + 1))
 
 
 def mean(values: Sequence[float]) -> float:

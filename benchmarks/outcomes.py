@@ -6,8 +6,11 @@ from itertools import product
 
 import numpy as np
 
+from benchmarks.ablation import Reranked
 from benchmarks.datasets import SET_APART, Dataset
 from benchmarks.metrics import (
+    CUTS,
+    HEADLINE_CUT,
     UNRANKED,
     Interval,
     Place,
@@ -19,10 +22,9 @@ from benchmarks.metrics import (
     paired_bootstrap,
 )
 
-SERVER, BM25, DENSE = "server", "BM25", "dense"
-SYSTEMS = (SERVER, BM25, DENSE)
-CUTS = (5, 10, 20)
-HEADLINE_CUT = 10
+SERVER, WORDS_ALONE, BM25, DENSE, TWO_STAGES = "server", "words alone", "BM25", "dense", "two stages"
+BASELINES = (WORDS_ALONE, BM25, DENSE, TWO_STAGES)
+SYSTEMS = (SERVER, *BASELINES)
 METRICS: dict[str, Callable[[Sequence[Place], int], float]] = {"any": any_at, "all": all_at, "fraction": fraction_at}
 COLUMNS = (*(f"{name}@{k}" for name, k in product(METRICS, CUTS)), f"nDCG@{HEADLINE_CUT}")
 
@@ -33,6 +35,7 @@ class Outcome:
 
     Attributes:
         places: Per system the place of each gold page, in the order of ``gold``.
+        reranked: The same of the server, asked again for more pages, with and without each of its signals.
     """
 
     conversation: str
@@ -40,6 +43,13 @@ class Outcome:
     text: str
     gold: tuple[str, ...]
     places: dict[str, tuple[Place, ...]]
+    reranked: Reranked
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the server had the gold pages at the same places when it was asked again."""
+        places = zip(self.places[SERVER], self.reranked.all_signals, strict=True)
+        return all(was == (now if now is not None and now <= max(CUTS) else None) for was, now in places)
 
     @property
     def is_helped(self) -> bool:
@@ -67,6 +77,7 @@ class Run:
     Attributes:
         modes: Per search mode that the server reported, its number of questions.
         ranking: The server's name of its ranking.
+        ranking_without_model: The same of the server without a model.
         stored_bytes: Size of the data folders after all questions.
     """
 
@@ -75,8 +86,27 @@ class Run:
     timings: Timings = field(default_factory=Timings)
     modes: dict[str, int] = field(default_factory=dict)
     ranking: str = ""
+    ranking_without_model: str = ""
     stored_bytes: int = 0
     pages: int = 0
+
+    def sizes(self) -> dict[str, int]:
+        """Return how much was asked of how much, by name."""
+        conversations = self.dataset.conversations
+        chars = sum(len(page.text) for conversation in conversations for page in conversation.pages)
+        return {
+            "conversations": len(conversations),
+            "pages": self.pages,
+            "chars_per_page": chars // max(self.pages, 1),
+            "bytes_per_page": self.stored_bytes // max(self.pages, 1),
+            "questions": len(self.outcomes),
+            "questions_left_out": sum(conversation.left_out for conversation in conversations),
+            "bad_citations": sum(conversation.bad_citations for conversation in conversations),
+        }
+
+    def settled_ms_per_page(self) -> float:
+        """Return the milliseconds from adding a page to nothing waiting, mean over all pages."""
+        return 1000 * sum(self.timings.settled_s) / max(self.pages, 1)
 
 
 @dataclass(frozen=True, slots=True)

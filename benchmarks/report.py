@@ -1,19 +1,16 @@
-"""Reports: a run as tables for people, as one JSON object, and question by question."""
+"""Reports: a run as tables for people."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.ablation import RERANKED_PAGES, Row, ablate
 from benchmarks.baselines import BM25_B, BM25_K1
+from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval
 from benchmarks.outcomes import (
-    BM25,
+    BASELINES,
     COLUMNS,
-    DENSE,
     SERVER,
     SYSTEMS,
     Run,
@@ -23,73 +20,44 @@ from benchmarks.outcomes import (
     scopes,
     unhelped,
 )
+from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN, PAGES_AT_MOST, SEGMENTS_AT_MOST
 
 # A table that is cut or wrapped by a narrow pipe is of no use.
-LEAST_WIDTH = 130
+LEAST_WIDTH = 140
 
 _RULES = f"""\
 A question's gold pages in the server's short-term memory count as found at every k: they are handed over with every \
 answer. They take no place of the ranking. "without short-term help" leaves such questions out, for every system.
-fraction@k: share of the gold pages among the first k, mean over questions. BM25: k1 {BM25_K1}, b {BM25_B}, whole \
-page text, lower-case words, stop words left out, no stemming. dense: the bundled model's page vectors, cut at its \
-window, cosine. Intervals: 95 %, paired bootstrap over questions, fixed seed."""
+fraction@k: share of the gold pages among the first k, mean over questions. Intervals: 95 %, paired bootstrap over \
+questions, fixed seed.
+words alone: the same server without an embedding model, fed and asked the same; its short-term memory counts likewise.
+BM25: k1 {BM25_K1}, b {BM25_B}, whole page text, lower-case words, stop words left out, no stemming.
+dense: the bundled model's page vectors, cut at its window, cosine.
+two stages: the reference's rules without its LLM, on the page vectors of dense. In order of arrival a page joins the \
+segment with the highest cosine (to the mean of its pages) plus Jaccard index (of keywords: a page's \
+{KEYWORDS_PER_PAGE} rarest stems, a segment's are those of its pages) if that is at least {JOINS_FROM}, else it opens \
+one. Of the {SEGMENTS_AT_MOST} segments that match a query best in the same way, the pages with a cosine of at least \
+{PAGE_COSINE_MIN} are found, best first, at most {PAGES_AT_MOST}: more places than {PAGES_AT_MOST} bring it nothing.
+The ranking without a signal re-ranks the {RERANKED_PAGES} best pages with all signals, asked for once more with \
+explain after all questions, when heat has moved on a little: by score less the signal's share. A page that is not \
+among them does not come back, the weights stay as they were learned with the signal, and signals that say much the \
+same stand in for one another. Short-term pages count as above."""
 
 
 def print_report(console: Console, run: Run) -> None:
     """Print a run's tables."""
     console.print(_figures_table(run))
     console.print(_leads_table([headline(run), unhelped(run)]))
+    console.print(_ablation_table(headline(run)))
     for line in _facts(run):
         console.print(line, highlight=False, soft_wrap=True)
     console.print(f"[dim]{_RULES}[/dim]\n", highlight=False, soft_wrap=True)
 
 
-def as_json(run: Run) -> dict[str, Any]:
-    """Return everything that the tables show, and what they were made with."""
-    timings, dataset = run.timings, run.dataset
-    return {
-        "dataset": dataset.name,
-        "key": dataset.key,
-        "sizes": _sizes(run),
-        "figures": {
-            scope.name: {"questions": len(scope.outcomes), **{system: scope.figures(system) for system in SYSTEMS}}
-            for scope in scopes(run)
-        },
-        "lead_in_fraction@10": {
-            scope.name: {baseline: asdict(scope.lead(baseline)) for baseline in (BM25, DENSE)}
-            for scope in (headline(run), unhelped(run))
-        },
-        "short_term_share_of_fraction@10": headline(run).short_term_share(),
-        "add_ms": {"p50": percentile_ms(timings.add_s, 50), "p99": percentile_ms(timings.add_s, 99)},
-        "query_ms": {"p50": percentile_ms(timings.query_s, 50), "p99": percentile_ms(timings.query_s, 99)},
-        "settled_ms_per_page": _settled_ms_per_page(run),
-        "search_modes": run.modes,
-        "ranking": run.ranking,
-    }
-
-
-def write_json(file: Path, runs: Sequence[Run]) -> None:
-    """Write all runs as one JSON array."""
-    file.write_text(json.dumps([as_json(run) for run in runs], indent=2) + "\n", encoding="utf-8")
-
-
-def write_questions(file: Path, runs: Sequence[Run]) -> None:
-    """Write one line of JSON per question: its gold pages and where each system found them.
-
-    Place 0 is short-term memory, null is not found.
-    """
-    lines = [
-        json.dumps({"dataset": run.dataset.name, **asdict(outcome)}, ensure_ascii=False)
-        for run in runs
-        for outcome in run.outcomes
-    ]
-    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
 def _figures_table(run: Run) -> Table:
     table = Table(title=f"{run.dataset.name}, percent", title_justify="left")
     table.add_column("questions", no_wrap=True)
-    table.add_column("n", justify="right")
+    table.add_column("n", justify="right", no_wrap=True)
     table.add_column("system", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column.replace("@", "\n@"), justify="right", no_wrap=True)
@@ -109,25 +77,46 @@ def _figures_table(run: Run) -> Table:
 
 
 def _leads_table(compared: Sequence[Scope]) -> Table:
-    table = Table(title="The server's lead in fraction@10, points, with its 95 % interval", title_justify="left")
-    table.add_column("questions", no_wrap=True)
-    table.add_column("n", justify="right")
-    for baseline in (BM25, DENSE):
-        table.add_column(f"over {baseline}", justify="right", no_wrap=True)
+    title = f"The server's lead in fraction@{HEADLINE_CUT}, points, with its 95 % interval"
+    table = Table(title=title, title_justify="left")
+    table.add_column("over", no_wrap=True)
     for scope in compared:
-        leads = [scope.lead(baseline) for baseline in (BM25, DENSE)]
-        table.add_row(
-            scope.name,
-            str(len(scope.outcomes)),
-            *(f"{100 * lead.mean:+.1f}  [{100 * lead.low:+.1f}, {100 * lead.high:+.1f}]" for lead in leads),
-        )
+        table.add_column(f"{scope.name}, n {len(scope.outcomes)}", justify="right", no_wrap=True)
+    for baseline in BASELINES:
+        table.add_row(baseline, *(_points(scope.lead(baseline)) for scope in compared))
     return table
 
 
+def _ablation_table(scope: Scope) -> Table:
+    title = f"The server's ranking without a signal, the {RERANKED_PAGES} best pages re-ranked: fraction, percent"
+    table = Table(title=title, title_justify="left")
+    table.add_column(scope.name, no_wrap=True)
+    table.add_column("questions with it", justify="right")
+    for k in CUTS:
+        table.add_column(f"@{k}", justify="right", no_wrap=True)
+    table.add_column(f"change @{HEADLINE_CUT}, points, with its 95 % interval", justify="right", no_wrap=True)
+    whole, rows = ablate([outcome.reranked for outcome in scope.outcomes])
+    table.add_row("all signals", *_cells(whole), style="bold", end_section=True)
+    for signal, row in rows.items():
+        table.add_row(f"without {signal}", *_cells(row))
+    return table
+
+
+def _cells(row: Row) -> list[str]:
+    fractions = (f"{100 * row.fractions[k]:.1f}" for k in CUTS)
+    return [str(row.questions), *fractions, _points(row.change) if row.change else ""]
+
+
+def _points(difference: Interval) -> str:
+    return f"{100 * difference.mean:+.1f}  [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
+
+
 def _facts(run: Run) -> list[str]:
-    sizes, timings = _sizes(run), run.timings
+    sizes, timings = run.sizes(), run.timings
     asked = sum(run.modes.values())
     modes = ", ".join(f"{mode} {100 * count / asked:.1f} %" for mode, count in sorted(run.modes.items()))
+    counted = headline(run).outcomes
+    otherwise = sum(not outcome.is_repeated for outcome in counted)
     share = 100 * headline(run).short_term_share()
     return [
         f"scored with {run.dataset.key}",
@@ -136,27 +125,12 @@ def _facts(run: Run) -> list[str]:
         f"left out, {sizes['bad_citations']} citations that name nothing; {sizes['bytes_per_page']:,} bytes per page "
         "on disk",
         f"of the server's fraction@10, {share:.1f} points come from short-term pages alone",
+        f"asked again with explain, the server had other places for the gold pages of {otherwise} of {len(counted)} "
+        "questions",
         f"add_memory over stdio, background running: p50 {percentile_ms(timings.add_s, 50):.1f} ms, "
         f"p99 {percentile_ms(timings.add_s, 99):.1f} ms per page; until embedded and filed: "
-        f"{_settled_ms_per_page(run):.0f} ms per page",
+        f"{run.settled_ms_per_page():.0f} ms per page",
         f"retrieve_memory over stdio: p50 {percentile_ms(timings.query_s, 50):.1f} ms, "
-        f"p99 {percentile_ms(timings.query_s, 99):.1f} ms per query; search_mode {modes}; ranking {run.ranking}",
+        f"p99 {percentile_ms(timings.query_s, 99):.1f} ms per query; search_mode {modes}; ranking {run.ranking}, "
+        f"without a model {run.ranking_without_model}",
     ]
-
-
-def _sizes(run: Run) -> dict[str, int]:
-    conversations = run.dataset.conversations
-    chars = sum(len(page.text) for conversation in conversations for page in conversation.pages)
-    return {
-        "conversations": len(conversations),
-        "pages": run.pages,
-        "chars_per_page": chars // max(run.pages, 1),
-        "bytes_per_page": run.stored_bytes // max(run.pages, 1),
-        "questions": len(run.outcomes),
-        "questions_left_out": sum(conversation.left_out for conversation in conversations),
-        "bad_citations": sum(conversation.bad_citations for conversation in conversations),
-    }
-
-
-def _settled_ms_per_page(run: Run) -> float:
-    return 1000 * sum(run.timings.settled_s) / max(run.pages, 1)

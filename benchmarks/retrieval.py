@@ -1,12 +1,13 @@
-"""What the server finds: every question of a data set, asked over MCP stdio, beside two plain baselines.
+"""What the server finds: every question of a data set, asked over MCP stdio, beside four other ways to find pages.
 
 Run ``python -m benchmarks.retrieval --data FILE``. Each conversation gets a server process, a user and a data folder
-of its own; its pages go in through ``add_memory``, and the questions are asked once no page waits for anything.
+of its own; its pages go in through ``add_memory``, and the questions are asked once no page waits for anything. After
+the last of them they are asked again with ``explain``, so that this disturbs no measured call. A second server, which
+has no embedding model, is fed and asked the same.
 """
 
 import tempfile
-import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,119 +15,133 @@ from pathlib import Path
 import anyio
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from benchmarks.ablation import Reranked, rerank
+from benchmarks.asking import MAX_RESULTS, Answer, FedServer, feed, shown
 from benchmarks.baselines import Baseline, Bm25, Dense
-from benchmarks.client import MemoryServer, ServerError, running_server
-from benchmarks.datasets import Conversation, Dataset, DatasetError, Page, Question, load
+from benchmarks.client import ServerError, running_server
+from benchmarks.datasets import Conversation, Dataset, DatasetError, Question, load
 from benchmarks.metrics import Place, places
-from benchmarks.outcomes import BM25, CUTS, DENSE, SERVER, Outcome, Run
-from benchmarks.report import LEAST_WIDTH, print_report, write_json, write_questions
+from benchmarks.outcomes import BM25, DENSE, SERVER, TWO_STAGES, WORDS_ALONE, Outcome, Run
+from benchmarks.records import write_json, write_questions
+from benchmarks.report import LEAST_WIDTH, print_report
+from benchmarks.two_stages import TwoStages
 from memoryos_mcp.embedding import Embedder
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 
-MAX_RESULTS = max(CUTS)
-# Enough that no page is cut or left out: what is measured is the ranking, not the budget.
-MAX_TOKENS = 200_000
 # The last, incomplete batch of the backlog waits for a silence; nobody will speak here, so it may be a short one.
 SERVER_FLAGS = ("--consolidation-idle-s", "1")
+WITHOUT_MODEL = ("--embedding-model-name", "none")
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """The names of the fed pages: the server's own as keys, the data set's as values."""
+class _Bench:
+    """One conversation on its way through all systems.
 
-    page_ids: dict[str, str]
+    Attributes:
+        measured: Takes what is measured beside the places.
+    """
 
-    def of(self, entries: Sequence[dict[str, str]]) -> list[str]:
-        return [self.page_ids[entry["page_id"]] for entry in entries]
+    conversation: Conversation
+    measured: Run
+    progress: Progress
+
+    async def server(self) -> tuple[list[tuple[Place, ...]], list[Reranked]]:
+        """Return the places of each question's gold pages, and those without each signal."""
+        questions, measured = self.conversation.questions, self.measured
+        with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
+            async with self._fed(Path(folder), self.conversation.id) as fed:
+                measured.timings.add_s.extend(fed.add_s)
+                measured.timings.settled_s.append(fed.settled_s)
+                answers = await self._answers(fed, self.conversation.id)
+                reranked = []
+                async with shown(self.progress, f"{self.conversation.id}: explaining", len(questions)) as bar:
+                    for question in questions:
+                        explained = await fed.explain(question.text)
+                        reranked.append(rerank(question.gold, explained.pages, explained.short_term))
+                        self.progress.advance(bar)
+            measured.stored_bytes += _size(Path(folder))
+        for answer in answers:
+            measured.timings.query_s.append(answer.took_s)
+            measured.modes[answer.search_mode] = measured.modes.get(answer.search_mode, 0) + 1
+            measured.ranking = answer.ranking
+        return _places(questions, answers), reranked
+
+    async def words_alone(self) -> list[tuple[Place, ...]]:
+        """Return the places of each question's gold pages as the server finds them without a model."""
+        title = f"{self.conversation.id}, {WORDS_ALONE}"
+        with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
+            async with self._fed(Path(folder), title, *WITHOUT_MODEL) as fed:
+                answers = await self._answers(fed, title)
+        for answer in answers:
+            self.measured.ranking_without_model = answer.ranking
+        return _places(self.conversation.questions, answers)
+
+    async def baseline(self, baseline: Baseline) -> list[tuple[Place, ...]]:
+        """Return the places of each question's gold pages in a baseline's ranking."""
+        return [
+            places(question.gold, await baseline.rank(question.text, MAX_RESULTS))
+            for question in self.conversation.questions
+        ]
+
+    @asynccontextmanager
+    async def _fed(self, folder: Path, title: str, *flags: str) -> AsyncIterator[FedServer]:
+        async with running_server(folder, self.conversation.id, *SERVER_FLAGS, *flags) as server:
+            yield await feed(server, self.conversation, self.progress, title)
+
+    async def _answers(self, fed: FedServer, title: str) -> list[Answer]:
+        answers = []
+        async with shown(self.progress, f"{title}: asking", len(self.conversation.questions)) as bar:
+            for question in self.conversation.questions:
+                answers.append(await fed.ask(question.text))
+                self.progress.advance(bar)
+        return answers
 
 
 async def run(dataset: Dataset, embedder: Embedder, progress: Progress) -> Run:
     """Return what a run over the data set measured."""
     measured = Run(dataset)
     for conversation in dataset.conversations:
-        with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
-            async with running_server(Path(folder), conversation.id, *SERVER_FLAGS) as server:
-                names = await _feed(server, conversation, measured, progress)
-                baselines = await _baselines(conversation, embedder)
-                async with _bar(progress, f"{conversation.id}: asking", len(conversation.questions)) as bar:
-                    for question in conversation.questions:
-                        found = {SERVER: await _ask(server, question, names, measured)}
-                        found |= await _ask_baselines(baselines, question)
-                        measured.outcomes.append(_outcome(conversation, question, found))
-                        progress.advance(bar)
-            measured.stored_bytes += _size(Path(folder))
+        bench = _Bench(conversation, measured, progress)
+        by_server, reranked = await bench.server()
+        found = {SERVER: by_server, WORDS_ALONE: await bench.words_alone()}
+        for name, baseline in (await _baselines(conversation, embedder)).items():
+            found[name] = await bench.baseline(baseline)
+        measured.outcomes += [
+            Outcome(
+                conversation=conversation.id,
+                category=question.category,
+                text=question.text,
+                gold=question.gold,
+                places={system: by_question[number] for system, by_question in found.items()},
+                reranked=reranked[number],
+            )
+            for number, question in enumerate(conversation.questions)
+        ]
         measured.pages += len(conversation.pages)
     return measured
 
 
-async def _feed(server: MemoryServer, conversation: Conversation, measured: Run, progress: Progress) -> _Names:
-    """Add every page, wait until none waits for anything, and return the names they were given."""
-    page_ids: dict[str, str] = {}
-    began = time.perf_counter()
-    async with _bar(progress, f"{conversation.id}: adding", len(conversation.pages)) as bar:
-        for page in conversation.pages:
-            reply = await server.call("add_memory", **_arguments(page))
-            measured.timings.add_s.append(reply.took_s)
-            page_ids[reply.content["page_id"]] = page.page_id
-            progress.advance(bar)
-    async with _bar(progress, f"{conversation.id}: settling", len(conversation.pages)) as bar:
-        await server.settle(lambda waiting: progress.update(bar, completed=max(0, len(page_ids) - waiting)))
-    measured.timings.settled_s.append(time.perf_counter() - began)
-    return _Names(page_ids)
-
-
-async def _ask(server: MemoryServer, question: Question, names: _Names, measured: Run) -> tuple[Place, ...]:
-    """Ask the server and return the places of the gold pages."""
-    reply = await server.call("retrieve_memory", query=question.text, max_results=MAX_RESULTS, max_tokens=MAX_TOKENS)
-    answer = reply.content
-    measured.timings.query_s.append(reply.took_s)
-    measured.modes[answer["search_mode"]] = measured.modes.get(answer["search_mode"], 0) + 1
-    measured.ranking = answer["ranking"]
-    return places(question.gold, names.of(answer["retrieved_pages"]), names.of(answer["short_term_memory"]))
-
-
 async def _baselines(conversation: Conversation, embedder: Embedder) -> dict[str, Baseline]:
-    return {BM25: Bm25(conversation.pages), DENSE: await Dense.of(conversation.pages, embedder)}
-
-
-async def _ask_baselines(baselines: Mapping[str, Baseline], question: Question) -> dict[str, tuple[Place, ...]]:
+    pages = conversation.pages
+    vectors = await embedder.embed([page.text for page in pages])
     return {
-        name: places(question.gold, await baseline.rank(question.text, MAX_RESULTS))
-        for name, baseline in baselines.items()
+        BM25: Bm25(pages),
+        DENSE: Dense(pages, embedder, vectors),
+        TWO_STAGES: TwoStages(pages, embedder, vectors),
     }
 
 
-def _arguments(page: Page) -> dict[str, str]:
-    return {
-        "user_input": page.user_input,
-        "agent_response": page.agent_response,
-        "timestamp": page.timestamp.isoformat(),
-    }
-
-
-def _outcome(conversation: Conversation, question: Question, found: dict[str, tuple[Place, ...]]) -> Outcome:
-    return Outcome(
-        conversation=conversation.id,
-        category=question.category,
-        text=question.text,
-        gold=question.gold,
-        places=found,
-    )
+def _places(questions: Sequence[Question], answers: Sequence[Answer]) -> list[tuple[Place, ...]]:
+    return [
+        places(question.gold, answer.pages, answer.short_term)
+        for question, answer in zip(questions, answers, strict=True)
+    ]
 
 
 def _size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-
-
-@asynccontextmanager
-async def _bar(progress: Progress, title: str, total: int) -> AsyncIterator[TaskID]:
-    bar = progress.add_task(title, total=total)
-    try:
-        yield bar
-    finally:
-        progress.remove_task(bar)
 
 
 def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> Dataset:
@@ -187,7 +202,7 @@ def main(
     json_file: Path | None,
     questions_file: Path | None,
 ) -> None:
-    """Measure what the server finds, beside plain BM25 and plain dense search on the same pages."""
+    """Measure what the server finds, and what each signal brings, beside other ways to search the same pages."""
     output = Console()
     output = output if output.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
     try:

@@ -44,6 +44,7 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
 )
+from memoryos_mcp.terms import stem, stems
 
 SERVER_COMMAND = (sys.executable, "-m", "memoryos_mcp", "serve")
 WIDTH_COLUMNS = 80
@@ -54,10 +55,7 @@ POLL_S = 0.05
 VISITS_TIMEOUT_S = 5.0
 # Few, so that there is something to choose from.
 PAGES_ASKED_FOR = 3
-# From this share on a page would have been found by its words alone.
-WORDS_TELL = 0.5
-# Signals of the ranking that compare meaning; the others compare words, topics and time.
-BY_MEANING = frozenset({"cover", "first_cover", "first_window", "best_window"})
+SIGNALS_SHOWN = 3
 EVENING_HOUR = 19
 MINUTES_APART = 3
 RECENT_SHOWN, PAGES_SHOWN, FACTS_SHOWN, TRAITS_SHOWN, KEYWORDS_SHOWN = 2, 1, 2, 2, 3
@@ -375,7 +373,8 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
     """Return where a page was found and what made its score."""
-    parts = ", ".join(f"{name} {share:+.1f}" for name, share in _words_and_meaning(page).items())
+    largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
+    parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"
     if page.segment_id is None:
         return f"; waiting in the {page.tier}; {score}"
@@ -384,18 +383,12 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Return whether the best page was found by its words or, without them, by its meaning."""
-    if look is not Look.MID_TERM or not result.retrieved_pages:
+    """Return whether the best page was found by its words or, without a word of the question, by its meaning."""
+    if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""
-    is_by_words = _words_and_meaning(result.retrieved_pages[0])["words"] >= WORDS_TELL
-    return f", found by its {'words' if is_by_words else 'meaning'}"
-
-
-def _words_and_meaning(page: RetrievedPage) -> dict[str, float]:
-    """Return what the page's own words and its own meaning added to its score."""
-    signals = page.signals or {}
-    meaning = [share for name, share in signals.items() if name in BY_MEANING]
-    return {"words": signals["words"]} | ({"meaning": sum(meaning)} if meaning else {})
+    best = result.retrieved_pages[0]
+    said = {*stems(best.user_input), *stems(best.agent_response)}
+    return f", found by its {'words' if said & set(map(stem, result.understood.words)) else 'meaning'}"
 
 
 def _keywords(segment: RetrievedSegment | SegmentStats) -> str:

@@ -14,6 +14,7 @@ _GREETINGS = (
     "привет|спасибо"
 )
 _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
+_NO_NAMES = frozenset(re.split(r"[| ]", _GREETINGS))
 _WORD = re.compile(r"[^\W\d_]+(?:['’]s\b)?")
 _POSSESSIVE = re.compile(r"['’]s$")
 NAME_MAX_CHARS = 40
@@ -21,7 +22,8 @@ NAME_MAX_CHARS = 40
 
 def addressed(text: str) -> set[str]:
     """Return what may be names by which somebody is addressed in a text, lower-cased; many are no names at all."""
-    return {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
+    found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
+    return found - _NO_NAMES
 
 
 def capitalised(text: str) -> list[str]:
@@ -41,6 +43,8 @@ def without(text: str, names: Set[str]) -> str:
         if name in names:
             kept.append(text[end:start])
             end = last
+    if not kept:
+        return text
     rest = " ".join("".join([*kept, text[end:]]).split())
     return rest if _WORD.search(rest) else text
 

@@ -74,6 +74,12 @@ def test_ndcg_puts_pages_that_every_answer_holds_first_and_pushes_none_out() -> 
     assert ndcg_at((UNRANKED, 10), 10) == pytest.approx((1 + 1 / log2(12)) / (1 + 1 / log2(3)))
 
 
+def test_ndcg_is_whole_when_pages_that_every_answer_holds_stand_before_a_full_first_k() -> None:
+    assert ndcg_at((UNRANKED, 1), 1) == pytest.approx(1.0)
+    # Of three ranked gold pages two have room in the first two: 1/log2(2) + 1/log2(3) of that and 1/log2(4).
+    assert ndcg_at((UNRANKED, 1, 3, None), 2) == pytest.approx((1 + 0.63093) / (1 + 0.63093 + 0.5), abs=1e-5)
+
+
 @given(found=PLACES, k=st.integers(1, 20))
 def test_every_metric_lies_between_none_and_all(found: list[Place], k: int) -> None:
     assert all_at(found, k) <= fraction_at(found, k) <= any_at(found, k)

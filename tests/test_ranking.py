@@ -71,3 +71,17 @@ def test_a_long_page_is_ranked_by_itself_and_a_short_one_with_its_context() -> N
     ranked = ranking.rank(ranking.WORDS, np.array([1, 2, 3]), context, windows, np.ones(3, dtype=bool), 3)
     assert [entry.seq for entry in ranked] == [2, 3, 1]
     assert ranked[0].score > 5 * ranked[1].score > 0
+
+
+def test_where_several_things_are_asked_for_sessions_take_turns_and_the_cost_is_a_share() -> None:
+    seqs, sessions = np.array([1, 2, 3, 4]), np.array([1, 1, 1, 2])
+    found = {"time": np.array([1.0, 0.95, 0.9, 0.85])}
+    ones = np.ones(4, dtype=int)
+    plain = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4)
+    assert [entry.seq for entry in plain] == [1, 2, 3, 4]
+    apart = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4, sessions)
+    assert [entry.seq for entry in apart] == [1, 4, 2, 3]
+    assert [entry.shares["spread"] for entry in apart] == pytest.approx([0, 0, -ranking.SPREAD, -2 * ranking.SPREAD])
+    for entry in apart:
+        assert entry.score == pytest.approx(sum(entry.shares.values()))
+    assert [entry.score for entry in apart] == sorted((entry.score for entry in apart), reverse=True)

@@ -19,7 +19,7 @@ from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit, lexical, lexicon
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from tests.fakes import START, Clock
@@ -520,3 +520,74 @@ async def test_files_and_folders_are_for_this_account_only_whatever_the_umask(tm
         "memory.db-wal": 0o600,
         "memory.db-shm": 0o600,
     }
+
+
+async def test_names_are_told_by_who_says_them(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for _ in range(3):
+            await store.add_pages([Turn("Thanks, Hal!", "You are welcome, Ada.", START)])
+        await store.add_pages([Turn("I met Berta, Hal.", "Who is Berta? Never mind, Ada.", START)])
+        found = await store.lexicon(["welcome"], ["ada", "hal", "berta", "thanks"])
+        assert found.user_names == {"ada"}
+        assert found.agent_names == {"hal"}
+        assert (found.pages, found.counts) == (4, {"welcome": 3})
+
+
+async def test_a_word_that_is_mostly_no_address_is_no_name(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([Turn("Cool, let us go.", "Fine.", START) for _ in range(4)])
+        await store.add_pages([Turn("It is cool in the cellar", "", START) for _ in range(5)])
+        assert (await store.lexicon([], ["cool"])).user_names == frozenset()
+
+
+async def test_a_common_word_is_counted_on_from_where_it_was_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexicon, "REMEMBERED_FROM", 3)
+    counted: list[str] = []
+    count = lexicon._posting_count
+
+    def counting(connection: apsw.Connection, word: str) -> int:
+        counted.append(word)
+        return count(connection, word)
+
+    monkeypatch.setattr(lexicon, "_posting_count", counting)
+    async with opened(tmp_path) as store, opened(tmp_path) as other:
+        for number in range(6):
+            await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])
+            assert (await store.lexicon(["tea"], [])).counts == {"tea": number + 1}
+        assert counted == ["tea"] * 3
+
+
+async def test_words_that_are_all_common_find_the_newest_pages_that_hold_most_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lexical, "POSTING_BUDGET", 5)
+    async with opened(tmp_path) as store:
+        said = ["tea", "rain", "tea and rain", "bees"]
+        await store.add_pages([Turn(said[number % 4], "", START) for number in range(40)])
+        hits = await search(store, ["tea", "rain", "bees"], 12)
+        assert [hit.seq for hit in hits[:10]] == [39, 35, 31, 27, 23, 19, 15, 11, 7, 3]
+        assert len(hits) == 12
+        assert hits[0].score > hits[-1].score
+
+
+async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_limit(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([turn(number) for number in range(4)])
+        lease = await lease_of(store)
+
+        def window(rows: int, value: int, users: int) -> Window:
+            return Window(0, 1, vector(1, 0, 0), np.full((rows, 4), value, dtype=np.uint8), users)
+
+        windows = {1: [window(3, 1, 2)], 2: [window(2, 2, 2), window(2, 3, 1)], 4: [Window(0, 1, vector(1, 0, 0))]}
+        await store.set_page_vectors(lease, windows)
+        rows = await store.page_tokens([4, 2, 3, 1], 1_000)
+        assert rows.seqs.tolist() == [2, 2, 1]
+        assert rows.counts.tolist() == [2, 2, 3]
+        assert rows.user_counts.tolist() == [2, 1, 2]
+        assert rows.codes[:, 0].tolist() == [2, 2, 3, 3, 1, 1, 1]
+        assert (await store.page_tokens([2, 1], 20)).seqs.tolist() == [2, 2]
+        assert (await store.page_tokens([4], 1_000)).codes.size == 0
+        await store.set_page_vectors(lease, {2: [window(1, 9, 0)]})
+        assert (await store.page_tokens([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]

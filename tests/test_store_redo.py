@@ -4,6 +4,7 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.rows import to_us
 from memoryos_mcp.storage.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS
 from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.terms import query_words
 from tests.fakes import START, Clock
 from tests.test_store import lease_of, opened, turn, vector
 
@@ -608,7 +610,7 @@ _PAGE = (
 )
 
 
-def make_first_version(folder: Path) -> None:
+def make_first_version(folder: Path) -> Path:
     """Make a file as version 1 left it: two pages filed, one of them learned from, one in the backlog, one new."""
     path = database_file(folder, "ada")
     path.parent.mkdir(parents=True)
@@ -640,6 +642,7 @@ def make_first_version(folder: Path) -> None:
         connection.execute("INSERT INTO traits VALUES ('Music', 'Low', 'counted', ?)", (to_us(START),))
         connection.execute("INSERT INTO trait_evidence VALUES ('Music', 1)")
     connection.close()
+    return path
 
 
 async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_stand_ins_work(tmp_path: Path) -> None:
@@ -661,6 +664,27 @@ async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_st
         assert (await store.counts()).degraded == 0
         assert await store.usage(None) == []
         assert_counts_agree(tmp_path)
+
+
+async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_language(tmp_path: Path) -> None:
+    said = ["Der Garten gehört zu unserem Haus.", "Наша квартира у озера", "أين السيارة", "我们的房子", "The red house"]
+    path = make_first_version(tmp_path)
+    with closing(apsw.Connection(str(path))) as connection:
+        for seq, text in enumerate(said, start=1):
+            row = {"seq": seq, "text": text, "at": to_us(START)}
+            connection.execute("DELETE FROM pages WHERE seq = :seq", row)
+            connection.execute(
+                "INSERT INTO pages (seq, page_id, session, tier, occurred_us, utc_offset_s, added_us, user_input, "
+                "agent_response) VALUES (:seq, :text, 1, 'backlog', :at, 0, :at, :text, '')",
+                row,
+            )
+            connection.execute(
+                "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (:seq, :text, '')", row
+            )
+    async with opened(tmp_path) as store:
+        for seq, query in enumerate(["häuser", "квартиры", "سيارة", "房子", "houses"], start=1):
+            counts = (await store.lexicon(query_words(query), [])).counts
+            assert [hit.seq for hit in await store.search_words(counts, 9)] == [seq]
 
 
 async def test_an_llm_that_is_set_later_can_do_the_first_versions_work_again(tmp_path: Path) -> None:

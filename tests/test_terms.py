@@ -42,8 +42,46 @@ def test_inflections_share_a_stem() -> None:
     assert terms.stem("moved") == terms.stem("moving") == "move"
 
 
-def test_plain_ascii_is_indexed_unchanged() -> None:
-    assert terms.index_text("It's (fine)!") == "It's (fine)!"
+@pytest.mark.parametrize("text", ["It's (fine)!", "The café was, as he said, très chic.", "Los Angeles, 8 a.m. EST"])
+def test_english_is_indexed_unchanged(text: str) -> None:
+    assert terms.index_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Wir wohnen in einem Haus mit Garten.", "Häusern Gärten"),
+        ("Meine Lehrerinnen haben zwei Bücher empfohlen.", "Lehrerin Buch"),
+        ("L'été dernier nous avons acheté un appartement.", "appartements acheter"),
+        ("Nous cherchons des bateaux pour la traversée.", "bateau"),
+        ("El domingo compramos unas mesas en el mercado.", "mesa mercados domingos"),
+        ("Mio fratello ha venduto la macchina.", "fratelli macchine"),
+        ("Ontem os meninos não comeram as maçãs.", "menino maçã"),
+        ("Mijn zus heeft twee katten.", "kat"),
+        ("В нашей квартире живут две сестры.", "квартира сестрой"),
+        ("Жёлтая лодка", "желтую лодки"),
+        ("اشترينا سيارة وشقة قرب المدرسة", "السيارة سيارتنا شقتي مدرسة والمدرسة"),
+        ("عندي حساسيّة من البندق وقرأت كتاباً", "الحساسية بندق الكتاب"),
+        ("Το σπίτι έχει μεγάλους κήπους", "σπίτια κήπος"),
+        ("हिन्दी में लिखा", "हिन्दी"),
+    ],
+)
+def test_a_query_finds_what_a_page_inflects_otherwise(said: str, asked: str) -> None:
+    indexed = set(terms.index_text(said).lower().replace(".", "").split())
+    lost = [word for word in terms.query_words(asked) if not indexed & set(terms.index_forms(word))]
+    assert not lost
+
+
+@given(st.lists(st.sampled_from("haus und wir сестра в البيت من garden the flat où été ville 年 猫が 고양이".split())))
+def test_every_word_is_looked_for_in_a_form_that_is_indexed(chosen: list[str]) -> None:
+    text = " ".join(chosen)
+    indexed = set(terms.index_text(text).split())
+    assert all(indexed & set(terms.index_forms(word)) for word in terms.words(text))
+
+
+def test_stop_words_of_other_languages_carry_no_content_there_and_do_in_english() -> None:
+    assert terms.content_words("Wann war die Prüfung?") == ["prüfung"]
+    assert terms.content_words("Did the plants die in the war?") == ["plants", "die", "war"]
 
 
 @given(st.text())

@@ -1,6 +1,7 @@
 """Asked: a query as it was understood, before anything is looked for."""
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +14,22 @@ from memoryos_mcp.embedding import EmbeddedQuery
 from memoryos_mcp.names import without
 from memoryos_mcp.retrieval.asked_time import Span
 from memoryos_mcp.storage import Lexicon
-from memoryos_mcp.terms import is_content, spans
+from memoryos_mcp.terms import is_content, spans, stop_words
 
 # A word that says nothing by itself still tells "when" from "where"; no lower than a word on a third of the pages.
 COMMON_WEIGHT = 1.0
+
+# Words that ask for several things, or for one in several places; in the languages in which times are understood.
+_SEVERAL = re.compile(
+    r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
+    r"all|every|across|over time|throughout|several|different|various|compar\w*|"
+    r"reihenfolge|liste|alle|jede[nrs]?|wie viele|insgesamt|verschiedene\w*|im laufe|"
+    r"ordre|tous|toutes|combien|chaque|différent\w*|au fil|orden|lista|todos|todas|cuánt[oa]s|cada|diferentes|"
+    r"ordine|elenco|tutt[ei]|quant[ei]|ogni|divers[ei]|ordem|quant[oa]s|volgorde|lijst|hoeveel|elke|"
+    r"порядк\w*|список|все|сколько|кажд\w+)\b"
+    r"|顺序|順序|列出|所有|多少|几次|每|順番|一覧|すべて|全て|いくつ|何回|순서|목록|모든|몇|ترتيب|قائمة|كل|كم",
+    re.IGNORECASE,
+)
 
 
 class Side(StrEnum):
@@ -36,6 +49,7 @@ class Asked:
         counts: Its words, with the number of pages that each occurs in.
         pages: How many pages there are, about.
         times: The stretches of time that it names.
+        is_for_several: Whether it asks for several things, which stand in different sessions rather than in one.
         embedded: The subject's vectors; None while words answer alone.
         weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
     """
@@ -45,6 +59,7 @@ class Asked:
     counts: Mapping[str, int]
     pages: int
     times: Sequence[Span]
+    is_for_several: bool
     embedded: EmbeddedQuery | None
     weights: NDArray[np.float64]
 
@@ -67,6 +82,11 @@ def side_of(lexicon: Lexicon) -> Side | None:
     return Side.USER if user else Side.AGENT
 
 
+def asks_for_several(query: str) -> bool:
+    """Return whether a query asks for several things: an order of events, a number, a comparison."""
+    return _SEVERAL.search(query) is not None
+
+
 def piece_weights(
     subject: str, pieces: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
 ) -> NDArray[np.float64]:
@@ -80,9 +100,9 @@ def piece_weights(
         counts: In how many pages each of its words occurs.
         pages: How many pages there are.
     """
-    by_char = np.zeros(len(subject) + 1)
+    by_char, stops = np.zeros(len(subject) + 1), stop_words(subject)
     for start, end, word in spans(subject):
-        weight = rarity(counts.get(word, 0), pages) if is_content(word) else COMMON_WEIGHT
+        weight = rarity(counts.get(word, 0), pages) if is_content(word, stops) else COMMON_WEIGHT
         by_char[start:end] = np.maximum(by_char[start:end], weight)
     weights = np.array([by_char[start:end].max(initial=0.0) for start, end in pieces])
     return weights if weights.any() else np.ones(len(pieces))

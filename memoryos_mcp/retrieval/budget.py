@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoryos_mcp.pages import BYTES_PER_TOKEN, estimate_tokens
-from memoryos_mcp.terms import query_words, stem
+from memoryos_mcp.stemming import folded, is_latin, latin_stem, stem
+from memoryos_mcp.terms import is_foreign, query_words
 
 # A page that is whole in less than this is never cut: a stump of it would tell less than it saves.
 SMALLEST_EXCERPT_TOKENS = 40
@@ -30,8 +31,11 @@ class Quote:
 
 
 def roots(query: str) -> frozenset[str]:
-    """Return what the inflections of the query's words begin with; looking for it costs less than stemming a page."""
-    return frozenset(stem(word).removesuffix("i") or word for word in query_words(query))
+    """Return what the inflections of the query's words hold, folded; looking for it costs less than stemming a page."""
+    foreign = is_foreign(query)
+    found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
+    # English writes y for a stem's i, Arabic what follows from its t in another form.
+    return frozenset(folded(root.removesuffix("i").removesuffix("ت") or word) for word, root in found)
 
 
 def quote(
@@ -111,8 +115,8 @@ def _choose(
     """Return the passages that answer the query best and fit, in reading order; the first one counts a little."""
 
     def worth(passage: _Passage) -> tuple[float, int]:
-        folded = text[passage.start : passage.end].lower()
-        overlap = sum(root in folded for root in query_roots)
+        plain = folded(text[passage.start : passage.end])
+        overlap = sum(root in plain for root in query_roots)
         is_near = best_span is not None and passage.start < best_span[1] and best_span[0] < passage.end
         return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
 

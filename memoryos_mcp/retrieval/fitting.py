@@ -9,6 +9,7 @@ from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import FoundPage
+from memoryos_mcp.terms import stems
 
 # Shares of the token budget; what one part leaves, the next ones may use.
 PROFILE_SHARE = 1 / 8
@@ -36,16 +37,17 @@ class Budget:
         """About what all texts together cost."""
         return self.tokens - self.left
 
-    def fit_traits(self, traits: Sequence[Trait]) -> list[Trait]:
-        """Return the most telling traits that fit the profile's share."""
+    def fit_traits(self, traits: Sequence[Trait], query_stems: frozenset[str]) -> list[Trait]:
+        """Return the traits that fit the profile's share, the most telling first; what is asked about goes ahead."""
         allowance = int(self.tokens * PROFILE_SHARE)
         kept = []
-        for trait in most_telling_first(traits):
+        told = most_telling_first(traits)
+        for trait in sorted(told, key=lambda trait: -len(query_stems & {*stems(f"{trait.dimension} {trait.reason}")})):
             cost = estimate_tokens(f"{trait.dimension}: {trait.level} - {trait.reason}")
             if cost <= allowance:
                 kept.append(trait)
                 allowance, self.left = allowance - cost, self.left - cost
-        return kept
+        return [trait for trait in told if trait in kept]
 
     def fit_facts(self, *ranked: Sequence[RecalledFact]) -> list[list[RecalledFact]]:
         """Return the facts of each ranking that fit knowledge's share, which they have in common."""

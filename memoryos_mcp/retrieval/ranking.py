@@ -15,6 +15,8 @@ ABSOLUTE_SIGNALS = frozenset({"time"})
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
 # A neighbourhood is what was said shortly before and after, not a whole day's work.
 NEIGHBOURHOOD_PAGES = 8
+# What a page of the same session ahead of it costs a page, where several sessions are asked for.
+SPREAD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +27,23 @@ class Recipe:
         name: With a version, which changes when the order may.
         weights: What each signal counts; learned by ``benchmarks.tune`` on conversations of both kinds, people chatting
             in short turns and a person asking an assistant at length.
+        is_absolute: Whether signals count as they are, not as z-scores over the candidates.
     """
 
     name: str
     weights: Mapping[str, float]
+    is_absolute: bool = False
 
 
 PIECES = Recipe(
-    "words+pieces+time/4",
+    "pieces+time/4",
     {
-        "words": 0.4,
-        "cover": 0.6,
+        "cover": 0.8,
         "first_cover": 0.6,
         "first_window": 0.5,
-        "segment": 0.1,
+        "segment": 0.2,
         "heat": 0.02,
-        "time": 3.0,
+        "time": 3.9,
     },
 )
 WINDOWS = Recipe(
@@ -58,18 +61,20 @@ WINDOWS = Recipe(
     },
 )
 WORDS = Recipe(
-    "words+time/1",
+    "words+time/4",
     {
-        "words": 1.0,
-        "word_cover": 1.0,
+        "words": 0.1,
+        "word_cover": 0.2,
         "own_words": 0.5,
         "words_around": 0.3,
-        "words_nearby": 1.0,
+        "words_nearby": 0.6,
         "segment": 0.3,
         "heat": 0.02,
-        "time": 4.0,
+        "time": 3.6,
     },
 )
+# Facts are few and short: what they say is compared as it is, so that scores of different queries may be compared too.
+FACTS = Recipe("facts/1", {"words": 1.0, "meaning": 1.0, "time": 0.5}, is_absolute=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,7 @@ def rank(
     windows: NDArray[np.int64],
     eligible: Mask,
     limit: int,
+    apart: NDArray[np.int64] | None = None,
 ) -> list[Ranked]:
     """Return the best candidates, best first; equal scores go to the newer page.
 
@@ -103,20 +109,45 @@ def rank(
         windows: How many windows each candidate has, at least 1, shape ``(n,)``.
         eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
         limit: How many to return at most.
+        apart: What each candidate belongs to, if the best of different ones are to go ahead of the next of one: each
+            that is ahead of a candidate takes `SPREAD` from its score, as the share ``spread``; shape ``(n,)``.
     """
     shares = {
-        name: recipe.weights[name] * scaled(name, signals[name], windows) for name in recipe.weights.keys() & signals
+        name: recipe.weights[name] * (signals[name] if recipe.is_absolute else scaled(name, signals[name], windows))
+        for name in recipe.weights.keys() & signals
     }
     totals = np.sum([shares[name] for name in sorted(shares)], axis=0) if shares else np.zeros(len(seqs))
     order = np.lexsort((-seqs, -totals))
+    places = order[eligible[order]]
+    if apart is None:
+        places = places[:limit]
+    else:
+        places, shares["spread"] = _spread(places, totals, apart, limit)
+        totals = totals + shares["spread"]
     return [
         Ranked(
             seq=int(seqs[place]),
             score=float(totals[place]),
-            shares={name: float(shares[name][place]) for name in recipe.weights if name in shares},
+            shares={name: float(shares[name][place]) for name in (*recipe.weights, "spread") if name in shares},
         )
-        for place in order[eligible[order]][:limit].tolist()
+        for place in places.tolist()
     ]
+
+
+def _spread(
+    places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
+) -> tuple[NDArray[np.int64], Scores]:
+    """Return the places in the order in which they are taken, and what that took from each one's score."""
+    taken: list[int] = []
+    cost = np.zeros_like(totals)
+    left = places.tolist()
+    while left and len(taken) < limit:
+        best = max(left, key=lambda place: totals[place] + cost[place])
+        left.remove(best)
+        taken.append(best)
+        later = [place for place in left if apart[place] == apart[best]]
+        cost[later] -= SPREAD
+    return np.array(taken, dtype=np.int64), cost
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:

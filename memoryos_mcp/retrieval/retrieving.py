@@ -17,17 +17,27 @@ from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
 from memoryos_mcp.names import capitalised
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.asked import Asked, Side, piece_weights, plain, rarity, side_of, subject_of
+from memoryos_mcp.retrieval.asked import (
+    Asked,
+    Side,
+    asks_for_several,
+    piece_weights,
+    plain,
+    rarity,
+    side_of,
+    subject_of,
+)
 from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
 from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import Budget
+from memoryos_mcp.retrieval.known import SECONDS_PER_DAY, asks_past, rank_facts
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
-from memoryos_mcp.segments import Segment, Vector, jaccard, segment_match
+from memoryos_mcp.segments import Segment, Vector, segment_match
 from memoryos_mcp.storage import Outlines, Store, TokenRows, WordMatches
 from memoryos_mcp.terms import query_words, stems
 
@@ -39,7 +49,7 @@ CANDIDATES_BY_MEANING = 100
 NEIGHBOURS_OF = 30
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
-FACTS_AT_MOST = 10
+PAST_FACTS_AT_MOST = 100
 # About what a window holds of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
@@ -102,8 +112,8 @@ class Retrieving:
         await self._mirror.refresh()
         short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
         budget, query_roots = Budget(max_tokens), roots(asked.subject)
-        traits = budget.fit_traits(self._mirror.traits)
-        user_facts, assistant_facts = budget.fit_facts(*(self._rank_facts(asked, about) for about in About))
+        traits = budget.fit_traits(self._mirror.traits, frozenset(stems(asked.subject)))
+        user_facts, assistant_facts = budget.fit_facts(*[await self._facts(asked, about) for about in About])
         recent = budget.fit_short_term(short_term, query_roots)
         shown = [recalled.page.seq for recalled in recent]
         ranked = ranking.rank(
@@ -113,6 +123,7 @@ class Retrieving:
             candidates.windows,
             ~np.isin(candidates.outlines.seqs, shown),
             max_results,
+            apart=candidates.outlines.sessions if asked.is_for_several else None,
         )
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         found = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
@@ -162,6 +173,7 @@ class Retrieving:
             counts=lexicon.counts,
             pages=lexicon.pages,
             times=times,
+            is_for_several=asks_for_several(text),
             embedded=embedded,
             weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
         )
@@ -233,18 +245,16 @@ class Retrieving:
         pairs = np.array([matches.get(number, (0.0, 0.0)) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    def _rank_facts(self, asked: Asked, about: About) -> list[RecalledFact]:
-        """Return facts by closeness in words and meaning, best first; equal ones newest first."""
-        stems_, now = frozenset(stems(asked.subject)), self._clock()
-        scored = []
-        for fact in self._mirror.facts[about]:
-            if fact.valid_until is not None and fact.valid_until <= now:
-                continue
-            score = jaccard(stems_, self._mirror.fact_stems[fact.fact])
-            if asked.embedded is not None and fact.vector is not None:
-                score += float(asked.embedded.vector @ fact.vector)
-            scored.append(RecalledFact(fact=fact, score=round(score, 4)))
-        return sorted(scored, key=lambda recalled: (-recalled.score, -recalled.fact.fact))[:FACTS_AT_MOST]
+    async def _facts(self, asked: Asked, about: About) -> list[RecalledFact]:
+        """Return the facts that answer a query best; of those that hold no more only if it asks for what was."""
+        now = self._clock()
+        facts = [fact for fact in self._mirror.facts[about] if fact.valid_until is None or fact.valid_until > now]
+        stems_ = self._mirror.fact_stems
+        if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
+            past = await self._store.past_facts(about, PAST_FACTS_AT_MOST)
+            facts = [*facts, *past]
+            stems_ = {**stems_, **{fact.fact: frozenset(stems(fact.text)) for fact in past}}
+        return rank_facts(asked, facts, stems_)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self._mirror.segments.get(segment or 0)

@@ -80,6 +80,7 @@ class UnderstoodQuery(BaseModel):
     side: Literal["user", "assistant"] | None = Field(description="Whose words count more, if one side is named.")
     words: dict[str, int] = Field(description="What is looked for by words, with the number of pages that hold it.")
     times: list[str] = Field(description="The stretches of time it names: first and last day, or each year's.")
+    several: bool = Field(description="Whether it asks for several things, so that sessions take turns.")
 
 
 class RetrieveMemoryResult(BaseModel):

@@ -330,6 +330,7 @@ def _understood(asked: "Asked") -> UnderstoodQuery:
         side=None if asked.side is None else asked.side.value,
         words=dict(asked.counts),
         times=[str(span) for span in asked.times],
+        several=asked.is_for_several,
     )
 
 

@@ -376,6 +376,10 @@ class Store(Protocol):
         """Return the facts that hold now and are not archived, oldest first."""
         ...
 
+    async def past_facts(self, about: About, limit: int) -> list[Fact]:
+        """Return facts that hold no more, at most ``limit``, the newest of them, oldest first."""
+        ...
+
     async def counts(self) -> Counts:
         """Return how much there is."""
         ...

@@ -1,6 +1,7 @@
 """Word search over pages with SQLite's FTS5, at a cost that does not grow with the commonest word."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import apsw
 import numpy as np
@@ -80,19 +81,18 @@ def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit
 
     BM25 would count every posting of every word for it, which takes tens of milliseconds in a large memory.
     """
-    rarest_first = sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]
-    words = [word for _, word in rarest_first]
+    words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
     found: dict[int, float] = {}
     for held in range(len(words), 0, -1):
-        cost = rarest_first[0][0] * held
-        oldest = int(newest * (1 - min(1.0, COMMON_BUDGET / cost)))
-        rows = connection.execute(
-            "SELECT rowid FROM page_words WHERE page_words MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?",
-            (" AND ".join(map(phrase, words[:held])), oldest, limit),
-        )
-        for (seq,) in rows:
-            found.setdefault(seq, float(held))
+        for together in combinations(words, held):
+            share = COMMON_BUDGET / sum(counts[word] for word in together)
+            rows = connection.execute(
+                "SELECT rowid FROM page_words WHERE page_words MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?",
+                (" AND ".join(map(phrase, together)), int(newest * (1 - min(1.0, share))), limit),
+            )
+            for (seq,) in rows:
+                found.setdefault(seq, float(held))
         if len(found) >= limit:
             break
     return [WordHit(seq, score) for seq, score in found.items()][:limit]

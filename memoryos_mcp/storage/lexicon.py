@@ -7,7 +7,7 @@ import apsw
 
 from memoryos_mcp.names import addressed
 from memoryos_mcp.storage import Lexicon
-from memoryos_mcp.terms import is_unspaced
+from memoryos_mcp.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64
 # A count takes 30 ns a posting; what is counted once is counted on from there.
@@ -43,7 +43,7 @@ class WordCounts:
         self._lock = threading.Lock()
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
-        """Return in how many pages a word occurs, at most; the rarest of its tokens decides.
+        """Return in how many pages a word occurs, at most.
 
         Args:
             connection: Reads the pages.
@@ -83,9 +83,11 @@ def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[s
 
 
 def phrase(word: str) -> str:
-    """Return the FTS5 query for a word."""
-    quoted = '"{}"'.format(word.replace('"', '""'))
-    return f"{quoted} *" if _is_prefix(word) else quoted
+    """Return the FTS5 query for a word, in whichever form a page may hold it."""
+    quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
+    if _is_prefix(word):
+        return f"{quoted[0]} *"
+    return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
 
 
 def _is_prefix(word: str) -> bool:
@@ -94,17 +96,16 @@ def _is_prefix(word: str) -> bool:
 
 
 def _posting_count(connection: apsw.Connection, word: str) -> int:
-    """Return in how many pages a word occurs, at most; the rarest of its tokens decides."""
+    """Return in how many pages a word occurs, at most: in each of its forms, where the rarest token decides."""
     if _is_prefix(word):
         upper = chr(ord(word) + 1)
         sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"
         return int(connection.execute(sql, (word, upper)).get)
     name, options = _TOKENIZER
     tokenize = connection.fts5_tokenizer(name, options)
-    tokens = tokenize(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
-    if not tokens:
-        return 0
-    counts = [
-        connection.execute("SELECT doc FROM page_vocabulary WHERE term = ?", (token,)).get or 0 for token in tokens
-    ]
-    return min(counts)
+    count = 0
+    for form in index_forms(word):
+        tokens = tokenize(form.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
+        sql = "SELECT doc FROM page_vocabulary WHERE term = ?"
+        count += min((connection.execute(sql, (token,)).get or 0 for token in tokens), default=0)
+    return count

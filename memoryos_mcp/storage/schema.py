@@ -8,6 +8,7 @@ from collections.abc import Callable
 import apsw
 
 from memoryos_mcp.storage.lexicon import index_names
+from memoryos_mcp.terms import index_text
 
 APPLICATION_ID = 0x6D6F7331  # "mos1", so that a stranger's SQLite file is told from ours
 
@@ -191,8 +192,14 @@ CREATE TABLE names (
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
-    for sides in connection.execute("SELECT user_input, agent_response FROM pages ORDER BY seq"):
+    for seq, *sides in connection.execute("SELECT seq, user_input, agent_response FROM pages ORDER BY seq"):
         index_names(connection, *sides)
+        indexed = [index_text(side) for side in sides]
+        if indexed != sides:
+            connection.execute(
+                "INSERT OR REPLACE INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)",
+                (seq, *indexed),
+            )
 
 
 MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (_FIRST, _LLM, _add_ranking)

@@ -243,6 +243,15 @@ class SqliteStore:
         now_us = to_us(self._clock())
         return [to_fact(row) for row in await self._database.rows(sql, self._space, about, self._owner(about), now_us)]
 
+    async def past_facts(self, about: About, limit: int) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} ORDER BY fact DESC LIMIT ?5"
+        )
+        now_us = to_us(self._clock())
+        rows = await self._database.rows(sql, self._space, about, self._owner(about), now_us, limit)
+        return [to_fact(row) for row in rows[::-1]]
+
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant

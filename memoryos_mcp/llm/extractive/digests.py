@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memoryos_mcp.llm.prose import plain, sentences, shorten
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.terms import content_words, is_unspaced, stem
+from memoryos_mcp.terms import FOREIGN_STOP_WORDS, content_words, is_unspaced, stem
 
 KEYWORDS_MAX = 8
 SUMMARY_KEYWORDS = 3
@@ -70,33 +70,6 @@ FILLER = frozenset(
     """.split()
 )
 
-# The commonest words of other languages; English ones are in ``terms.STOP_WORDS``.
-FOREIGN_STOP_WORDS = frozenset(
-    """
-    aber alle als also am an auch auf aus bei bin bis bist da dann das dass daß dein deine dem den denn der des dich
-    die dir doch du ein eine einem einen einer es für ganz gegen gibt habe haben hast hat hatte heute hier ich ihm
-    ihn ihr ihre im immer ist ja jetzt kann kannst kein keine können machen mal man mehr mein meine meinem meinen
-    meiner mich mir mit morgen muss nach nicht nichts noch nun nur ob oder ohne schon sehr sein seine sich sie sind
-    über um und uns unser unter viel vom von vor war waren was weil wenn wer werde werden wie wieder will wir wird
-    wo würde zu zum zur ai au aussi avec avez avoir bien car ce cela ces cette chez ci comme dans de des deux donc
-    du elle elles en est et était être fait faire il ils j'ai j'aime je jour la le les leur lui ma mais me mes moi
-    mon même ne nos notre nous on ont ou où par pas peu plus pour quand que quel quelle qui sa sans se ses si son
-    sont suis sur ta te tes toi ton toujours tout tous toute très tu un une vos votre vous c'est d'un d'une l'on
-    n'est qu'il s'il aujourd'hui al algo ante así aunque bueno cada como cómo con cual cuando cuándo de del desde
-    día donde dónde dos él ella ellos en entre era eres es esa ese eso esta está están estar este esto estoy fue
-    gracias gusta gustan ha hacer hasta hay hoy la las le les lo los me mi mis mucho muy más nada ni no nos o para
-    pero poco por porque puedo que qué quiero se ser si sí sin sobre soy su sus también tan te tengo ti tiene todo
-    todos tu tus un una unas uno unos usted vamos y ya yo che chi ci con cosa da dei del della delle di e è fa gli
-    ho i il in io la le lo loro lui ma mi mia mio molto ne nel nella non per perché più quando questa questo sei si
-    sono sta stato sua suo tra tuo un una vi ao aos as às até com ela ele em eu foi isso já mais mas meu minha muito
-    na não nas no nos num o os ou para pela pelo por quando que quem são se sem ser só sou também tem tenho tua uma
-    você а без более бы был была были было быть в вам вас весь во вот все всё всех вы где да даже для до его ее её
-    если есть еще ещё же за и из или им их к как когда которые который кто ли мы меня мне может мой моя моё мои на
-    надо нам нас не него нет ни но ну о об он она они оно от очень по под после потом потому при про с сам свой себя
-    сейчас со так также там тебя тебе тем то тоже только ты у уже хочу чем что чтобы эта эти это этот я сегодня
-    вчера просто нужно
-    """.split()
-)
 _HAN_FUNCTION = (
     "的了是我你他她它们们在和有不这那就也都吗呢吧啊很会要说到去来没个一上下还着过把被让给对于为与及"
     "或但而且所以因为什么怎么样如果可以能想觉得天年月日点些里呀嘛哦嗯请谢您好多少大小又才再最从向每"

@@ -1,0 +1,108 @@
+"""The reference's search, emulated: pages join segments as they arrive; a query finds segments and then their pages.
+
+Its rules and numbers are those of the published MemoryOS (Kang et al. 2025, arXiv 2506.06326) without its LLM: where
+that would name a page's keywords, the page's rarest words stand in, and where it would summarise a segment, the mean
+of the segment's pages does, which the original does not keep up to date.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Page
+from memoryos_mcp.embedding import Embedder
+from memoryos_mcp.segments import jaccard
+from memoryos_mcp.terms import stems
+
+Vector = NDArray[np.float32]
+
+KEYWORDS_PER_PAGE = 8
+# What cosine and keyword overlap must add up to for a page to join a segment.
+JOINS_FROM = 0.6
+SEGMENTS_AT_MOST = 5
+PAGE_COSINE_MIN = 0.1
+PAGES_AT_MOST = 7
+
+
+@dataclass(slots=True)
+class TopicSegment:
+    """Pages that belong together.
+
+    Attributes:
+        total: Sum of their vectors, shape ``(dimension,)``.
+        keywords: All of theirs.
+        pages: Their places among the conversation's pages, from 0, ascending.
+    """
+
+    total: Vector
+    keywords: frozenset[str] = frozenset()
+    pages: list[int] = field(default_factory=list)
+
+    def add(self, page: int, vector: Vector, keywords: frozenset[str]) -> None:
+        """Take in a page."""
+        self.total = self.total + vector
+        self.keywords |= keywords
+        self.pages.append(page)
+
+    def match(self, vector: Vector, keywords: frozenset[str]) -> float:
+        """Return the cosine to the mean of the pages plus the Jaccard index of the keywords, -1 to 2.
+
+        Args:
+            vector: Unit length, shape ``(dimension,)``.
+            keywords: Stems.
+        """
+        length = float(np.linalg.norm(self.total))
+        cosine = float(self.total @ vector) / length if length else 0.0
+        return cosine + jaccard(keywords, self.keywords)
+
+
+def rarest_stems(texts: Sequence[str], count: int = KEYWORDS_PER_PAGE) -> list[frozenset[str]]:
+    """Return each text's content stems that the fewest texts have, at most ``count``; of equal ones the first said."""
+    said = [list(dict.fromkeys(stems(text))) for text in texts]
+    seen = Counter(stem for found in said for stem in found)
+    return [frozenset(sorted(found, key=seen.__getitem__)[:count]) for found in said]
+
+
+def segmented(vectors: Vector, keywords: Sequence[frozenset[str]]) -> list[TopicSegment]:
+    """Return pages filed in order of arrival: each joins the segment it matches best, or opens one.
+
+    Args:
+        vectors: One unit-length row per page, shape ``(n, dimension)``.
+        keywords: Of each page.
+    """
+    segments: list[TopicSegment] = []
+    for page, (vector, words) in enumerate(zip(vectors, keywords, strict=True)):
+        matches = [segment.match(vector, words) for segment in segments]
+        if not matches or max(matches) < JOINS_FROM:
+            segments.append(TopicSegment(np.zeros_like(vector)))
+            segments[-1].add(page, vector, words)
+        else:
+            segments[int(np.argmax(matches))].add(page, vector, words)
+    return segments
+
+
+class TwoStages:
+    """The best pages of the best segments.
+
+    Args:
+        pages: In order of arrival.
+        embedder: The model of ``vectors``.
+        vectors: One unit-length row per page, shape ``(n, dimension)``.
+    """
+
+    def __init__(self, pages: Sequence[Page], embedder: Embedder, vectors: Vector) -> None:
+        self._ids = [page.page_id for page in pages]
+        self._embedder = embedder
+        self._vectors = vectors
+        self._segments = segmented(vectors, rarest_stems([page.text for page in pages]))
+
+    async def rank(self, query: str, limit: int) -> list[str]:
+        """Return the ids of at most ``limit`` pages and never more than `PAGES_AT_MOST`, best first."""
+        vector, words = (await self._embedder.embed_query(query)).vector, frozenset(stems(query))
+        best = sorted(self._segments, key=lambda segment: -segment.match(vector, words))[:SEGMENTS_AT_MOST]
+        cosines = {page: float(self._vectors[page] @ vector) for segment in best for page in segment.pages}
+        near = [page for page, cosine in cosines.items() if cosine >= PAGE_COSINE_MIN]
+        return [self._ids[page] for page in sorted(near, key=lambda page: -cosines[page])[: min(limit, PAGES_AT_MOST)]]

@@ -1,0 +1,117 @@
+"""Stems: the forms that the inflections of a word share, by the script that the word is written in.
+
+Words of Cyrillic and Greek script are stemmed by Snowball, those of Arabic script lightly, after Larkey, Ballesteros
+and Connell, "Light stemming for Arabic information retrieval" (2007). Other languages of these scripts are stemmed as
+Russian, Greek and Arabic are; since queries are stemmed as pages are, they lose little by it.
+
+Too many languages are written in Latin script, and a query of three words does not tell which one it is in. So words of
+Latin letters that are not English share one light stemmer, after Savoy, "Light stemming approaches for the French,
+Portuguese, German and Hungarian languages" (2006): to take the endings off nouns and adjectives is about as useful for
+search as a full stemmer for each language. No language has to be told from another, only English from all others.
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from snowballstemmer.basestemmer import BaseStemmer
+
+_ARABIC = re.compile("[\u0620-\u065f\u066e-\u06ef\u0750-\u077f]+")
+_CYRILLIC = re.compile("[\u0400-\u052f]+")
+_GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
+_LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]+(?:['’][a-z\u00df-\u024f\u1e00-\u1eff]+)?")
+
+# Vowel signs and the lengthening stroke; alef with its seats of hamza; Persian letters that are typed for Arabic ones.
+_ARABIC_SIGNS = re.compile("[\u0640\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]+")
+_ARABIC_ACCUSATIVE = re.compile("(?:\u0627\u064b|\u064b\u0627)(?!\\w)")
+_ARABIC_LETTERS = str.maketrans("أإآٱىیکة", "ااااييكه")
+_ARABIC_ARTICLE = re.compile("^(?:ال(?=..)|(?:[وف]?[بك]|[وف])ال(?=...)|[وف]?لل(?=..))")
+_ARABIC_AND = re.compile("^و(?=...)")
+_ARABIC_PRONOUN = re.compile("(?<=...)(?:هما|كما|ها|هم|هن|كم|كن|نا|ني|ك)$|(?<=..)ي$")
+_ARABIC_NUMBER = re.compile("(?<=...)(?:ان|ين|ون|ا)$")
+_ARABIC_FEMININE = re.compile("(?<=...)(?:ات|ه|ت)$")
+
+_LATIN_LIGATURES = str.maketrans({"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ı": "i"})
+_LATIN_ELISION = re.compile("^\\w{1,5}['’](?=\\w\\w\\w)")
+_LATIN_ENDING = re.compile(
+    "(?<=\\w\\w\\w)(?:ern|ers|ens|em|en|er|ees|ee|es|e|(?<=[lr])n|(?<=[bdfghklmnprt])s"  # of German, Dutch, French
+    "|oes|ao|os|as|(?<![aeou])is|o|a|i|ar|ir|(?<=[ae]u)x)$"  # of Romance languages
+)
+_DOUBLED = re.compile("([^aeiou])\\1$")
+
+_per_thread = threading.local()
+
+
+@lru_cache(maxsize=20_000)
+def stem(word: str) -> str:
+    """Return the form that a lower-cased word shares with its inflections: ASCII words as English, others by script."""
+    if word.isascii():
+        return _snowball("english", word)
+    return script_stem(word) or (latin_stem(word) if is_latin(word) else word)
+
+
+@lru_cache(maxsize=20_000)
+def script_stem(word: str) -> str | None:
+    """Return the stem of a lower-cased word whose script alone tells how to stem it, None for any other."""
+    if _CYRILLIC.fullmatch(word):
+        return _snowball("russian", word.replace("ё", "е"))
+    if _ARABIC.fullmatch(word):
+        return _arabic(word)
+    if _GREEK.fullmatch(word):
+        return _snowball("greek", word)
+    return None
+
+
+def is_latin(word: str) -> bool:
+    """Whether a lower-cased word is one of Latin letters, an elided article before it perhaps."""
+    return _LATIN.fullmatch(word) is not None
+
+
+@lru_cache(maxsize=20_000)
+def latin_stem(word: str) -> str:
+    """Return what a word of Latin letters shares with its inflections in most languages but English.
+
+    Args:
+        word: Lower-cased. Accents and umlauts, an elided article and the commonest endings are taken off.
+    """
+    found = _LATIN_ENDING.sub("", folded(_LATIN_ELISION.sub("", word)))
+    return _DOUBLED.sub(r"\1", found)
+
+
+def folded(text: str) -> str:
+    """Return a text lower-cased, without accents and vowel signs, and with one form of each Arabic letter."""
+    text = text.lower()
+    if text.isascii():
+        return text
+    text = _ARABIC_SIGNS.sub("", _ARABIC_ACCUSATIVE.sub("", text)).translate(_ARABIC_LETTERS)
+    parts = unicodedata.normalize("NFD", text.translate(_LATIN_LIGATURES))
+    return unicodedata.normalize("NFC", "".join(char for char in parts if not "\u0300" <= char <= "\u036f"))
+
+
+def _arabic(word: str) -> str:
+    """Return an Arabic word without article, "and", pronoun, ending of number and of gender.
+
+    What follows a short stem's feminine ending shows it as a t, so there it is kept as one: ``شقة`` and ``شقتي``.
+    """
+    found = _ARABIC_AND.sub("", _ARABIC_ARTICLE.sub("", folded(word)))
+    for ending in (_ARABIC_PRONOUN, _ARABIC_NUMBER, _ARABIC_FEMININE):
+        found = ending.sub("", found)
+    return f"{found[:-1]}ت" if found.endswith("ه") and len(found) > 1 else found
+
+
+def _snowball(language: str, word: str) -> str:
+    return str(_stemmer(language).stemWord(word))
+
+
+def _stemmer(language: str) -> "BaseStemmer":
+    """Return this thread's stemmer: it keeps the word it works on in itself, so two threads must not share one."""
+    stemmer = getattr(_per_thread, language, None)
+    if stemmer is None:
+        import snowballstemmer
+
+        stemmer = snowballstemmer.stemmer(language)
+        setattr(_per_thread, language, stemmer)
+    return stemmer

@@ -1,0 +1,74 @@
+"""What a query is taken to ask for."""
+
+import numpy as np
+import pytest
+
+from memoryos_mcp.retrieval.asked import (
+    COMMON_WEIGHT,
+    Side,
+    asks_for_several,
+    piece_weights,
+    rarity,
+    side_of,
+    subject_of,
+)
+from memoryos_mcp.storage import Lexicon
+
+NOBODY: frozenset[str] = frozenset()
+
+
+def known(user: frozenset[str] = NOBODY, agent: frozenset[str] = NOBODY) -> Lexicon:
+    return Lexicon(pages=10, counts={}, user_names=user, agent_names=agent)
+
+
+def test_a_rare_word_weighs_more_and_one_on_every_page_next_to_nothing() -> None:
+    weights = [rarity(count, 100) for count in (0, 1, 10, 100)]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[-1] < 0.01
+
+
+def test_each_piece_of_a_word_weighs_what_the_word_does_and_a_mark_nothing() -> None:
+    query = "Where is the samovar?"
+    pieces = [(0, 5), (6, 8), (9, 12), (13, 16), (16, 20), (20, 21)]
+    weights = piece_weights(query, pieces, {"samovar": 2}, 50)
+    assert weights.tolist() == [COMMON_WEIGHT] * 3 + [rarity(2, 50)] * 2 + [0]
+
+
+def test_pairs_of_unspaced_script_lend_their_weight_to_every_character_they_hold() -> None:
+    weights = piece_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
+    assert weights.tolist() == [rarity(1, 50), rarity(1, 50), rarity(40, 50)]
+
+
+@pytest.mark.parametrize("query", ["?!", "👍 👍", ""])
+def test_a_query_without_words_weighs_all_its_pieces_alike(query: str) -> None:
+    pieces = [(place, place + 1) for place in range(len(query))]
+    assert np.array_equal(piece_weights(query, pieces, {}, 50), np.ones(len(pieces)))
+
+
+def test_a_query_that_names_one_side_asks_for_its_words_and_is_about_the_rest() -> None:
+    ada, ben = frozenset({"ada"}), frozenset({"ben"})
+    assert side_of(known(user=ada)) is Side.USER
+    assert side_of(known(agent=ben)) is Side.AGENT
+    assert side_of(known(user=ada, agent=ben)) is None
+    assert side_of(known()) is None
+    assert subject_of("What does Ada drink with Ben?", known(user=ada, agent=ben)) == "What does drink with ?"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "How many times did I go swimming?",
+        "List the books I have read",
+        "In what order did I visit them?",
+        "Wie viele Bücher habe ich gelesen?",
+        "Сколько раз я был там?",
+        "我去过哪些地方？请列出",
+    ],
+)
+def test_some_questions_ask_for_several_things(query: str) -> None:
+    assert asks_for_several(query)
+
+
+@pytest.mark.parametrize("query", ["What did I order for lunch?", "When did I move?", "Wo wohne ich?", ""])
+def test_most_ask_for_one(query: str) -> None:
+    assert not asks_for_several(query)

@@ -1,0 +1,100 @@
+"""Facts in the order in which they answer, and those that hold no more only when they are asked for."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
+from memoryos_mcp.retrieval.asked import Asked
+from memoryos_mcp.retrieval.asked_time import asked_spans
+from memoryos_mcp.retrieval.known import asks_past, rank_facts
+from memoryos_mcp.service import MemoryService
+from memoryos_mcp.storage import Learning
+from memoryos_mcp.terms import query_words, stems
+from tests.fakes import START, Clock, WordEmbedder
+
+NOW = datetime(2026, 5, 20, tzinfo=UTC)
+TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
+
+
+def asked(query: str, counts: Mapping[str, int] | None = None) -> Asked:
+    found = counts or dict.fromkeys(query_words(query), 1)
+    times = asked_spans(query, NOW)
+    return Asked(query, None, found, 10, times, is_for_several=False, embedded=None, weights=np.zeros(0))
+
+
+def fact(number: int, text: str, since: datetime = NOW) -> Fact:
+    return Fact(number, About.USER, text, None, since, None, (), None)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Where did I live before?",
+        "What did I use to drink? I used to like tea",
+        "my previous job",
+        "Wo habe ich früher gewohnt?",
+        "Where did I work in 2019?",
+        "What was I learning last year?",
+        "以前住在哪里？",
+        "Где я жил раньше?",
+    ],
+)
+def test_a_query_may_ask_for_what_was(query: str) -> None:
+    assert asks_past(query, asked(query), TODAY)
+
+
+@pytest.mark.parametrize(
+    "query", ["Where do I live?", "What is my job?", "Wo wohne ich?", "我住在哪里？", "this month"]
+)
+def test_most_queries_ask_for_what_is(query: str) -> None:
+    assert not asks_past(query, asked(query), TODAY)
+
+
+def test_the_fact_that_holds_more_of_the_query_comes_first_and_rare_words_count_more() -> None:
+    facts = [fact(1, "I like tea."), fact(2, "I like the samovar."), fact(3, "I live in Lisbon.")]
+    own = {each.fact: frozenset(stems(each.text)) for each in facts}
+    query = asked("Which tea, which samovar?", {"tea": 9, "samovar": 1})
+    ranked = rank_facts(query, facts, own)
+    assert [recalled.fact.fact for recalled in ranked] == [2, 1, 3]
+    assert ranked[0].score > ranked[1].score > ranked[2].score == 0
+
+
+def test_of_equal_facts_the_newest_comes_first_and_none_is_no_fault() -> None:
+    facts = [fact(1, "I like tea."), fact(2, "We like tea.")]
+    own = {each.fact: frozenset({"tea"}) for each in facts}
+    assert [recalled.fact.fact for recalled in rank_facts(asked("tea"), facts, own)] == [2, 1]
+    assert rank_facts(asked("tea"), [], {}) == []
+
+
+def test_a_fact_of_the_time_that_is_named_goes_ahead() -> None:
+    facts = [fact(1, "I moved.", NOW - timedelta(days=400)), fact(2, "I moved.", datetime(2026, 2, 3, tzinfo=UTC))]
+    own = {each.fact: frozenset({"move"}) for each in facts}
+    ranked = rank_facts(asked("Where did I move in February 2026?"), facts, own)
+    assert [recalled.fact.fact for recalled in ranked] == [2, 1]
+
+
+async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp_path: Path) -> None:
+    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
+    async with (
+        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
+        service.user("ada") as engine,
+    ):
+        await engine.add("I live in Lisbon.", "Nice.")
+        store = engine._store
+        lease = await store.take_lease(30)
+        assert lease is not None
+        for text, supersedes in (("I live in Porto.", ()), ("I live in Lisbon.", (1,))):
+            change = AddFact(About.USER, text, "lives in", START, evidence=(1,), supersedes=supersedes)
+            await store.commit_learning(lease, Learning(1, (1,), Lessons((), (change,)), (), "test"))
+        await store.release_lease(lease)
+        now = await engine.retrieve("Where do I live?")
+        assert [recalled.fact.text for recalled in now.user_facts] == ["I live in Lisbon."]
+        then = await engine.retrieve("Where did I live before?")
+        past = {recalled.fact.text: recalled.fact.valid_until for recalled in then.user_facts}
+        assert past.keys() == {"I live in Lisbon.", "I live in Porto."}
+        assert past["I live in Porto."] is not None
