@@ -187,7 +187,7 @@ async def _encoding(embedder: BundledEmbedder, model: BareModel) -> Figure:
         text = page_text(turn.user_input, turn.agent_response)
         floor.append(model.forward(before, text))
         began = asyncio.get_running_loop().time()
-        await embedder.embed_pages([Passage(turn.user_input, turn.agent_response, before)])
+        await embedder.embed_pages([Passage(turn.user_input, turn.agent_response)])
         ours.append(asyncio.get_running_loop().time() - began)
         before = text
     forward, own = percentile_ms(floor, 50), percentile_ms(ours, 50)

@@ -186,7 +186,7 @@ async def test_whatever_is_asked_is_answered_without_reading_a_whole_table(watch
 
 
 @ON_THEIR_LOOP
-async def test_a_statement_that_reads_a_whole_table_is_noticed(watched: Watched, tmp_path: Path) -> None:
+async def test_a_statement_that_reads_a_whole_table_is_noticed(tmp_path: Path) -> None:
     whole = [
         "SELECT user_input FROM pages WHERE user_input LIKE ?",
         "SELECT count(*) FROM pages",

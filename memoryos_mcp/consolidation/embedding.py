@@ -46,7 +46,9 @@ class Embedding:
         unembedded = await self._store.unembedded(PAGES_PER_STEP)
         if unembedded:
             pages = _bounded(unembedded)
-            windows = await self._embedder.embed_pages([await self._passage(page, pages) for page in pages])
+            windows = await self._embedder.embed_pages(
+                [Passage(page.user_input, page.agent_response) for page in pages]
+            )
             by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
             await self._store.set_page_vectors(lease, by_seq)
             is_whole = len(pages) == len(unembedded) < PAGES_PER_STEP
@@ -57,14 +59,6 @@ class Embedding:
             await self._store.set_fact_vectors(lease, {f.fact: v for f, v in zip(facts, vectors, strict=True)})
             return Left.MORE
         return Left.MORE if await self._embed_segment(lease) else Left.NOTHING
-
-    async def _passage(self, page: Page, others: Sequence[Page]) -> Passage:
-        """Return a page with the one before it, if that is of the same session."""
-        known = next((other for other in others if other.seq == page.seq - 1), None)
-        if known is None and (found := await self._store.page_before(page.seq)) is not None:
-            known = found[0]
-        before = known.text if known is not None and known.session == page.session else ""
-        return Passage(page.user_input, page.agent_response, before)
 
     async def _embed_segment(self, lease: Lease) -> bool:
         """Give one segment that was made without vectors the mean of its pages'; the others come with the next step."""

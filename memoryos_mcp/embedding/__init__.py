@@ -17,12 +17,10 @@ class Passage:
     Attributes:
         user_input: The user's side.
         agent_response: The assistant's side.
-        before: What was said just before; it lends its meaning and is not part of what is embedded.
     """
 
     user_input: str
     agent_response: str
-    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,11 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, Passage, token_codes
 from memoryos_mcp.embedding.windowing import (
-    CONTEXT_PIECES,
     WINDOW_PIECES,
     Stretch,
     head,
     slices,
     stretches,
-    tail,
 )
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.pages import Window, page_text, storable
@@ -65,21 +63,8 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Input:
-    """What the model reads at once.
-
-    Attributes:
-        pieces: Numbers of the word pieces, shape ``(n,)``.
-        context: How many of them come first as context only.
-    """
-
-    pieces: NDArray[np.int64]
-    context: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class _Output:
-    """What the model says of an input, without its context.
+    """What the model says of a run of word pieces.
 
     Attributes:
         vector: Mean of the hidden states, unit length, shape ``(384,)``.
@@ -110,32 +95,29 @@ class _Model:
         spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2).T + offset
         return np.concatenate([numbers, spans])
 
-    def outputs(self, inputs: Sequence[_Input]) -> list[_Output]:
-        """Return what the model says of each input, in one pass."""
-        longest = max(len(each.pieces) for each in inputs) + 2
-        ids = np.zeros((len(inputs), longest), dtype=np.int64)
+    def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
+        """Return what the model says of each run of word pieces, in one pass."""
+        ids = np.zeros((len(runs), max(map(len, runs)) + 2), dtype=np.int64)
         mask = np.zeros_like(ids)
-        for row, each in enumerate(inputs):
-            end = len(each.pieces) + 1
-            ids[row, 0], ids[row, 1:end], ids[row, end] = _CLS, each.pieces, _SEP
+        for row, run in enumerate(runs):
+            end = len(run) + 1
+            ids[row, 0], ids[row, 1:end], ids[row, end] = _CLS, run, _SEP
             mask[row, : end + 1] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         with _failures_as_model_errors():
             hidden = self.session.run(["last_hidden_state"], feeds)[0]
-        return [self._output(states, each) for states, each in zip(hidden, inputs, strict=True)]
+        return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
     def query(self, text: str) -> EmbeddedQuery:
         """Return a query's vectors, all of it in the calling thread: a query pays for one hop, not for two."""
         pieces = self.pieces(head(storable(text)))[:, :WINDOW_PIECES]
-        (output,) = self.outputs([_Input(pieces[0])])
+        (output,) = self.outputs([pieces[0]])
         return EmbeddedQuery(output.vector, output.tokens, [(start, end) for start, end in pieces[1:].T.tolist()])
 
-    def _output(self, states: NDArray[np.float32], read: _Input) -> _Output:
-        end = len(read.pieces) + 1
-        own = states[1 + read.context : end]
+    def _output(self, states: NDArray[np.float32]) -> _Output:
         # The sum points where the mean does.
-        total = states[0] + own.sum(axis=0) + states[end]
-        tokens = own @ self.projection
+        total = states.sum(axis=0)
+        tokens = states[1:-1] @ self.projection
         return _Output(
             vector=np.asarray(total / np.sqrt((total * total).sum()), dtype=np.float32),
             tokens=tokens / np.sqrt(np.einsum("nd,nd->n", tokens, tokens))[:, None],
@@ -203,31 +185,27 @@ class BundledEmbedder:
         """
         model = await self._loaded()
         pieces = [await _in_thread(self._passages, model.pieces, head(storable(text))) for text in texts]
-        outputs = await self._in_batches(model, [_Input(each[0, :WINDOW_PIECES]) for each in pieces])
+        outputs = await self._in_batches(model, [each[0, :WINDOW_PIECES] for each in pieces])
         return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text, read with 64 word pieces of what stands before each.
+        """Return each page as windows of at most 254 word pieces that cover all of its text.
 
         Raises:
             ModelError: The model could not be loaded or failed.
         """
         model = await self._loaded()
-        inputs: list[_Input] = []
+        runs: list[NDArray[np.int64]] = []
         places: list[list[tuple[Stretch, int]]] = []
         for passage in passages:
             text = storable(page_text(passage.user_input, passage.agent_response))
-            slices_ = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
-            before = await _in_thread(self._passages, model.pieces, tail(storable(passage.before)))
-            context = before[0, -CONTEXT_PIECES:]
-            numbers, starts, _ = np.concatenate(slices_, axis=1)
-            parts = await _in_thread(self._passages, stretches, text, starts, len(context))
+            parts = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
+            numbers, starts, _ = np.concatenate(parts, axis=1)
+            found = await _in_thread(self._passages, stretches, text, starts)
             users = int(np.searchsorted(starts, len(passage.user_input)))
-            places.append([(part, min(max(users - part.first, 0), part.last - part.first)) for part in parts])
-            for part in parts:
-                context = context if part.first == 0 else numbers[max(0, part.first - CONTEXT_PIECES) : part.first]
-                inputs.append(_Input(np.concatenate([context, numbers[part.first : part.last]]), len(context)))
-        outputs = iter(await self._in_batches(model, inputs))
+            places.append([(part, min(max(users - part.first, 0), part.last - part.first)) for part in found])
+            runs += [numbers[part.first : part.last] for part in found]
+        outputs = iter(await self._in_batches(model, runs))
         return [
             [
                 Window(part.start, part.end, output.vector, token_codes.encode(output.tokens), user_tokens)
@@ -248,13 +226,13 @@ class BundledEmbedder:
                     self._model = await anyio.to_thread.run_sync(_load, self._model_file, self._tokenizer_file)
         return self._model
 
-    async def _in_batches(self, model: _Model, inputs: Sequence[_Input]) -> list[_Output]:
+    async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
         # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
-        for batch in _batches(inputs):
-            found = await _in_thread(self._passages, model.outputs, [inputs[index] for index in batch])
+        for batch in _batches(runs):
+            found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
-        return [outputs[index] for index in range(len(inputs))]
+        return [outputs[index] for index in range(len(runs))]
 
 
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -321,11 +299,11 @@ def _failures_as_model_errors() -> Iterator[None]:
         raise ModelError(message) from error
 
 
-def _batches(inputs: Sequence[_Input]) -> Iterator[list[int]]:
+def _batches(runs: Sequence[NDArray[np.int64]]) -> Iterator[list[int]]:
     """Yield the indices of what is run together: of like length, which wastes little on padding."""
     batch: list[int] = []
-    for index in sorted(range(len(inputs)), key=lambda each: len(inputs[each].pieces)):
-        pieces = (len(batch) + 1) * (len(inputs[index].pieces) + 2)
+    for index in sorted(range(len(runs)), key=lambda each: len(runs[each])):
+        pieces = (len(batch) + 1) * (len(runs[index]) + 2)
         if batch and (len(batch) == BATCH_ROWS or pieces > BATCH_PIECES):
             yield batch
             batch = []

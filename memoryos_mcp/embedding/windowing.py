@@ -1,8 +1,4 @@
-"""Windowing: a text of any length as stretches that fit a model, cut where a sentence ends if one does.
-
-Every stretch is read with what stands before it, so that nothing is read out of its context; the stretches themselves
-do not overlap.
-"""
+"""Windowing: a text of any length as stretches that fit a model, cut where a sentence ends if one does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +8,10 @@ from numpy.typing import NDArray
 
 # all-MiniLM-L6-v2 was trained on 256 word pieces, of which [CLS] and [SEP] are two.
 WINDOW_PIECES = 254
-# So many pieces before a stretch are read with it; with 128 nothing more is found.
-CONTEXT_PIECES = 64
 # How far back from its limit a stretch may end to end with a sentence or a line.
 SENTENCE_REACH_PIECES = 64
 # The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
 SLICE_CHARS = 4096
-# More than 64 pieces in any script that has a word piece for each of its words or characters.
-CONTEXT_CHARS = 512
 
 _SPACED_STOPS = (".", "!", "?", "…")
 _STOPS = ("。", "！", "？")
@@ -47,12 +39,6 @@ def head(text: str) -> str:
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
-def tail(text: str) -> str:
-    """Return enough of a text's end to be read as context, from the beginning of a word if there is one."""
-    end = text[-CONTEXT_CHARS:]
-    return end if len(end) == len(text) else end[max(0, end.find(" ", 0, CONTEXT_CHARS // 4)) :]
-
-
 def slices(text: str) -> Iterator[tuple[int, int]]:
     """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut where there is space if there is any."""
     start = 0
@@ -66,21 +52,20 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def stretches(text: str, starts: NDArray[np.int64], context: int) -> list[Stretch]:
+def stretches(text: str, starts: NDArray[np.int64]) -> list[Stretch]:
     """Return the stretches of a text in order, at least one.
 
     Args:
         text: All of it.
         starts: Index of the first character of each word piece, shape ``(n,)``.
-        context: How many pieces from before the text are read with its first stretch.
     """
-    first, room, cuts = 0, WINDOW_PIECES - context, []
-    while len(starts) - first > room:
-        limit = first + room
+    first, cuts = 0, []
+    while len(starts) - first > WINDOW_PIECES:
+        limit = first + WINDOW_PIECES
         reach = range(limit, limit - SENTENCE_REACH_PIECES, -1)
         last = next((piece for piece in reach if _ends_sentence(text[starts[piece - 1] : starts[piece]])), limit)
         cuts.append((first, last))
-        first, room = last, WINDOW_PIECES - CONTEXT_PIECES
+        first = last
     cuts.append((first, len(starts)))
     return [Stretch(first, last, *_characters(text, starts, first, last)) for first, last in cuts]
 

@@ -242,7 +242,9 @@ class Retrieving:
             segment = self._mirror.segments[number]
             match = segment_match(segment.vector, self._mirror.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
-        pairs = np.array([matches.get(number, (0.0, 0.0)) for number in outlines.segments.tolist()])
+        # A page that has no topic yet has nothing for it and nothing against it.
+        unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
+        pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     async def _facts(self, asked: Asked, about: About) -> list[RecalledFact]:
