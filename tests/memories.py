@@ -78,7 +78,7 @@ class Memory:
             # What failed waits for a clock that stands still.
             assert not any(health.failed_attempts for health in stats.health.values()), stats.health
             await asyncio.sleep(POLL_S)
-        return stats
+        return await self.engine.stats()  # the counts before were taken a little earlier than it was seen to be settled
 
     async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
         """Ask the tool through a client of the SDK; an error fails."""

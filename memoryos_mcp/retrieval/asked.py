@@ -18,6 +18,8 @@ from memoryos_mcp.terms import is_content, spans, stop_words
 
 # A word that says nothing by itself still tells "when" from "where"; no lower than a word on a third of the pages.
 COMMON_WEIGHT = 1.0
+# The model reads 254 word pieces of a query and the word index 64 of its words; who pastes a book asks about its start.
+LOOKED_AT_CHARS = 4_096
 
 # Words that ask for several things, or for one in several places; in the languages in which times are understood.
 _SEVERAL = re.compile(
@@ -65,8 +67,8 @@ class Asked:
 
 
 def plain(query: str) -> str:
-    """Return a query in the form in which words are compared."""
-    return unicodedata.normalize("NFKC", query)
+    """Return a query in the form in which words are compared, as far as it is looked at."""
+    return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
 
 
 def subject_of(query: str, lexicon: Lexicon) -> str:

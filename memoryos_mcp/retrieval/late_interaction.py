@@ -17,7 +17,7 @@ from memoryos_mcp.storage import TokenRows
 # The cosine of a match is taken to this power: one close match says more than two vague ones.
 SHARPNESS = 3
 # What a match on the other side than the named one counts, and one on a page so many pages away.
-OTHER_SIDE = 0.8
+OTHER_SIDE = 0.6
 NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
 
 Matches = NDArray[np.float32]
