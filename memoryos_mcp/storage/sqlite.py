@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, Turn, Window, new_page_id
+from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
@@ -36,9 +36,11 @@ from memoryos_mcp.storage import (
     lexicon,
     longterm,
     midterm,
+    page_rows,
     usage,
     vector_rows,
 )
+from memoryos_mcp.storage.counting import counted
 from memoryos_mcp.storage.database import Database
 from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.paths import database_file
@@ -47,7 +49,6 @@ from memoryos_mcp.storage.rows import (
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     from_us,
-    offset_s,
     to_fact,
     to_page,
     to_segment,
@@ -114,7 +115,7 @@ class SqliteStore:
             space = await _space_number(database, options.space)
             store = cls(database, options, space, clock)
             if len(await store.short_term()) > options.short_term_capacity:
-                await database.write(lambda connection: _overflow(connection, options.short_term_capacity))
+                await database.write(lambda connection: page_rows.overflow(connection, options.short_term_capacity))
         except BaseException:
             await database.close()
             raise
@@ -132,8 +133,8 @@ class SqliteStore:
     async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
             added_us = to_us(self._clock())
-            pages = [_add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
-            _overflow(connection, self._options.short_term_capacity)
+            pages = [page_rows.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
+            page_rows.overflow(connection, self._options.short_term_capacity)
             pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
             return [
                 Receipt(page_id=page_id, occurred_at=occurred_at, is_new=is_new, pending=pending)
@@ -160,7 +161,7 @@ class SqliteStore:
             return {
                 seq: found
                 for seq, part in windows.items()
-                if (found := _found_page(connection, seq, part, self._space)) is not None
+                if (found := page_rows.found_page(connection, seq, part, self._space)) is not None
             }
 
         return await self._database.read(query)
@@ -273,7 +274,9 @@ class SqliteStore:
 
     async def counts(self) -> Counts:
         now_us = to_us(self._clock())
-        return await self._database.read(lambda connection: _counts(connection, self._space, self._options, now_us))
+        return await self._database.read(
+            lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
+        )
 
     async def position(self) -> int:
         rows = await self._database.rows("SELECT coalesce(max(change), 0) FROM changes")
@@ -410,91 +413,3 @@ async def _space_number(database: Database, identity: str | None) -> int:
         return int(connection.execute(sql, (identity,)).get)
 
     return await database.write(change)
-
-
-def _add_page(
-    connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
-) -> tuple[str, datetime, bool]:
-    """Return the page's name and time and whether it is new: a turn whose key is known is the page it was."""
-    if turn.idempotency_key is not None:
-        sql = "SELECT page_id, occurred_us, utc_offset_s FROM pages WHERE idempotency_key = ?"
-        known = connection.execute(sql, (turn.idempotency_key,)).fetchone()
-        if known is not None:
-            return known[0], from_us(known[1], known[2]), False
-    return _insert_page(connection, turn, added_us, session_gap_s), turn.occurred_at, True
-
-
-def _insert_page(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
-    occurred_us = to_us(turn.occurred_at)
-    page_id = new_page_id()
-    connection.execute(
-        "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "user_input, agent_response) VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
-        ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
-        ":meta_data, :user_input, :agent_response)",
-        {
-            "page_id": page_id,
-            "occurred_us": occurred_us,
-            "gap_us": session_gap_s * 1e6,
-            "offset_s": offset_s(turn.occurred_at),
-            "added_us": added_us,
-            "key": turn.idempotency_key,
-            "meta_data": turn.meta_data,
-            "user_input": turn.user_input,
-            "agent_response": turn.agent_response,
-        },
-    )
-    lexical.index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
-    return page_id
-
-
-def _found_page(connection: apsw.Connection, seq: int, part: int, space: int) -> FoundPage | None:
-    row = connection.execute(f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?", (seq,)).fetchone()  # noqa: S608
-    if row is None:
-        return None
-    page = to_page(row)
-    return FoundPage(
-        page=page,
-        chain_summary=connection.execute("SELECT summary FROM chains WHERE chain = ?", (page.chain,)).get,
-        span=connection.execute(
-            "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?",
-            (space, seq, part),
-        ).get,
-    )
-
-
-def _overflow(connection: apsw.Connection, capacity: int) -> None:
-    """Move the oldest short-term pages to the backlog, first in first out."""
-    connection.execute(
-        "UPDATE pages SET tier = 'backlog' WHERE seq IN "
-        "(SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET ?)",
-        (capacity,),
-    )
-
-
-def _counts(connection: apsw.Connection, space: int, options: StoreOptions, now_us: int) -> Counts:
-    def number(sql: str, *parameters: Any) -> int:
-        return int(connection.execute(sql, parameters).get or 0)
-
-    in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
-    pages = number("SELECT count(*) FROM pages")
-    short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
-    backlog = number("SELECT count(*) FROM pages WHERE tier = 'backlog'")
-    oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
-    return Counts(
-        pages=pages,
-        short_term=short_term,
-        backlog=backlog,
-        degraded=number("SELECT count(*) FROM pages WHERE is_degraded = 1"),
-        attempts=number("SELECT max(attempts) FROM pages WHERE tier = 'backlog'"),
-        mid_term=pages - short_term - backlog,
-        unembedded=number("SELECT count(*) FROM pages WHERE space < ?", space) if space else pages,
-        segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
-        archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
-        chains=number("SELECT count(*) FROM chains"),
-        traits=number("SELECT count(*) FROM traits"),
-        user_facts=number(in_force, now_us, About.USER),
-        assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, options.assistant_id),
-        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
-        oldest_backlog_at=None if oldest is None else from_us(oldest),
-    )
