@@ -11,8 +11,8 @@ from memoryos_mcp.vectors.lists import ListsIndex
 
 logger = logging.getLogger(__name__)
 
-# Comparing so many rows takes as long as embedding the query three times over.
-EXACT_ROWS = 200_000
+# Comparing so many rows takes about as long as embedding the query.
+EXACT_ROWS = 50_000
 
 
 class GrowingIndex:
