@@ -178,10 +178,11 @@ class Retrieving:
             weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
         )
         words = {hit.seq: hit.score for hit in hits}
+        found = _with_neighbours(list(words))
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
-            meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, list(words))
-        outlines = await self._store.outlines(_with_neighbours(words, meaning))
+            meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
+        outlines = await self._store.outlines([*{*found, *meaning}])
         return asked, await self._candidates(asked, outlines, words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
@@ -195,9 +196,9 @@ class Retrieving:
             return None
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how near the nearest pages are, and those found by words."""
-        nearest = self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()
-        return self._mirror.index.match(vector, [*{*nearest, *also}])
+        """Return how near the nearest pages are, those beside them, and others."""
+        nearest = list(dict.fromkeys(self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
+        return self._mirror.index.match(vector, [*{*_with_neighbours(nearest), *also}])
 
     async def _candidates(
         self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
@@ -267,12 +268,10 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _with_neighbours(words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Return the pages found, and those that stand beside the best of them: an answer may not repeat the question."""
-    by_words = sorted(words, key=lambda seq: -words[seq])[:NEIGHBOURS_OF]
-    by_meaning = sorted(meaning, key=lambda seq: -meaning[seq].best)[:NEIGHBOURS_OF]
-    beside = {seq + apart for seq in (*by_words, *by_meaning) for apart in (-2, -1, 1, 2)}
-    return [*{*words, *meaning, *beside}]
+def _with_neighbours(best_first: Sequence[int]) -> list[int]:
+    """Return pages and those that stand beside the best of them: an answer may not repeat the question."""
+    beside = {seq + apart for seq in best_first[:NEIGHBOURS_OF] for apart in (-2, -1, 1, 2)}
+    return [*{*best_first, *beside}]
 
 
 def _with_words(found: Candidates, asked: Asked, matches: WordMatches) -> Candidates:
