@@ -54,7 +54,7 @@ async def measure_retrieval(quick: bool, progress: Progress) -> list[Figure]:
             if size == SIZES[0]:
                 figures += [*_short_page_bytes(folder, size), await _code_bytes(folder)]
         figures += _growth(p50s, resident)
-        figures.append(await _long_page_bytes(Path(name) / "long", embedder, progress))
+        figures.append(await _long_page_bytes(Path(name) / "long", progress))
         figures.append(await _encoding(embedder, model))
     await embedder.aclose()
     return figures
@@ -152,12 +152,12 @@ async def _code_bytes(folder: Path) -> Figure:
     )
 
 
-async def _long_page_bytes(folder: Path, embedder: BundledEmbedder, progress: Progress) -> Figure:
+async def _long_page_bytes(folder: Path, progress: Progress) -> Figure:
     """Return what the index of long pages takes on disk, embedded by the server's own background work."""
     grammar = Grammar(random.Random(4))  # noqa: S311 - made-up data
     task = progress.add_task("embedding long pages", total=LONG_PAGES)
     settings = Settings(data_storage_path=folder)
-    async with MemoryService(settings, embedder=embedder) as service, service.user(USER_ID) as engine:
+    async with MemoryService(settings) as service, service.user(USER_ID) as engine:
         for _ in range(LONG_PAGES):
             turn = _long_turn(grammar)
             await engine.add(turn.user_input, turn.agent_response)
