@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.windowing import WINDOW_PIECES, head
 
-DIMENSION = 96
+DIMENSION = 80
+SEED = 0
 EVERYDAY = Path(__file__).parent / "everyday.txt"
 TARGET = Path(bundled.__file__).parent / "data" / "projection.npy"
 LEAST_CHARS = 80
@@ -57,7 +58,7 @@ def token_vectors() -> Iterator[NDArray[np.float32]]:
 
 
 def learn() -> tuple[NDArray[np.float32], float, int]:
-    """Return the projection, shape ``(384, 96)``, the share of squared length that it keeps, and the pieces read."""
+    """Return the projection, shape ``(384, 80)``, the share of squared length that it keeps, and the pieces read."""
     moments = np.zeros((bundled.DIMENSION, bundled.DIMENSION))
     count = 0
     for vectors in token_vectors():
@@ -67,7 +68,13 @@ def learn() -> tuple[NDArray[np.float32], float, int]:
     kept = directions[:, ::-1][:, :DIMENSION]
     # An eigenvector may point either way; the same one each time keeps the file the same.
     kept = kept * np.sign(kept[np.abs(kept).argmax(axis=0), np.arange(DIMENSION)])
-    return kept.astype(np.float32), float(values[::-1][:DIMENSION].sum() / values.sum()), count
+    return (kept @ _turn()).astype(np.float32), float(values[::-1][:DIMENSION].sum() / values.sum()), count
+
+
+def _turn() -> NDArray[np.float64]:
+    """Return a turn that spreads what the first directions hold over all of them: token codes have one scale."""
+    turn, upper = np.linalg.qr(np.random.default_rng(SEED).standard_normal((DIMENSION, DIMENSION)))
+    return np.asarray(turn * np.sign(np.diag(upper)))
 
 
 @click.command()

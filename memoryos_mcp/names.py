@@ -28,7 +28,7 @@ def addressed(text: str) -> set[str]:
 
 def capitalised(text: str) -> list[str]:
     """Return the words of a text that may be names, lower-cased, without possessive endings, each once."""
-    return list(dict.fromkeys(name for _, _, name in _candidates(text)))
+    return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
@@ -39,7 +39,7 @@ def without(text: str, names: Set[str]) -> str:
         names: Lower-cased.
     """
     kept, end = [], 0
-    for start, last, name in _candidates(text):
+    for start, last, name in places(text):
         if name in names:
             kept.append(text[end:start])
             end = last
@@ -49,7 +49,8 @@ def without(text: str, names: Set[str]) -> str:
     return rest if _WORD.search(rest) else text
 
 
-def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
+def places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where each word stands that may be a name, with its possessive ending, and the name, lower-cased."""
     for match in _WORD.finditer(text):
         if match[0][0].isupper():
             yield match.start(), match.end(), _POSSESSIVE.sub("", match[0]).lower()

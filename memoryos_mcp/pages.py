@@ -91,16 +91,16 @@ class Window:
         start: Index of its first character in the text.
         end: Index after its last character.
         vector: Unit length, shape ``(dimension,)``, float32.
-        codes: Token codes, one row per word piece in reading order, shape ``(n, bytes)``; None from a model without
-            token vectors.
-        user_tokens: How many of the rows belong to the user's side; they come first.
+        codes: Token codes, one row per word piece, shape ``(n, bytes)``, part after part: what the user states and
+            asks, what the assistant states and asks; None from a model without token vectors.
+        parts: How many rows each of these four has.
     """
 
     start: int
     end: int
     vector: "NDArray[np.float32]"
     codes: "NDArray[np.uint8] | None" = None
-    user_tokens: int = 0
+    parts: tuple[int, int, int, int] = (0, 0, 0, 0)
 
 
 def page_text(user_input: str, agent_response: str) -> str:

@@ -5,6 +5,7 @@ import pytest
 
 from memoryos_mcp.retrieval.asked import (
     COMMON_WEIGHT,
+    RARITY_POWER,
     Side,
     asks_for_several,
     piece_weights,
@@ -31,12 +32,13 @@ def test_each_piece_of_a_word_weighs_what_the_word_does_and_a_mark_nothing() -> 
     query = "Where is the samovar?"
     pieces = [(0, 5), (6, 8), (9, 12), (13, 16), (16, 20), (20, 21)]
     weights = piece_weights(query, pieces, {"samovar": 2}, 50)
-    assert weights.tolist() == [COMMON_WEIGHT] * 3 + [rarity(2, 50)] * 2 + [0]
+    assert weights.tolist() == [COMMON_WEIGHT] * 3 + [rarity(2, 50) ** RARITY_POWER] * 2 + [0]
 
 
 def test_pairs_of_unspaced_script_lend_their_weight_to_every_character_they_hold() -> None:
     weights = piece_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
-    assert weights.tolist() == [rarity(1, 50), rarity(1, 50), rarity(40, 50)]
+    rare, common = rarity(1, 50) ** RARITY_POWER, rarity(40, 50) ** RARITY_POWER
+    assert weights.tolist() == [rare, rare, common]
 
 
 @pytest.mark.parametrize("query", ["?!", "👍 👍", ""])
@@ -47,11 +49,25 @@ def test_a_query_without_words_weighs_all_its_pieces_alike(query: str) -> None:
 
 def test_a_query_that_names_one_side_asks_for_its_words_and_is_about_the_rest() -> None:
     ada, ben = frozenset({"ada"}), frozenset({"ben"})
-    assert side_of(known(user=ada)) is Side.USER
-    assert side_of(known(agent=ben)) is Side.AGENT
-    assert side_of(known(user=ada, agent=ben)) is None
-    assert side_of(known()) is None
+    assert side_of("What does Ada drink?", known(user=ada)) is Side.USER
+    assert side_of("What is Ben's dog called?", known(agent=ben)) is Side.AGENT
+    assert side_of("What did Carol drink?", known()) is None
     assert subject_of("What does Ada drink with Ben?", known(user=ada, agent=ben)) == "What does drink with ?"
+
+
+@pytest.mark.parametrize(
+    ("query", "side"),
+    [
+        ("What did Ada tell Ben about the bees?", Side.USER),
+        ("Did Ben's bees sting Ada?", Side.AGENT),
+        ("What do Ada and Ben drink?", None),
+        ("Ben, Ada: who was it?", None),
+    ],
+)
+def test_of_two_named_sides_the_first_is_asked_about_unless_both_are_in_one_breath(
+    query: str, side: Side | None
+) -> None:
+    assert side_of(query, known(user=frozenset({"ada"}), agent=frozenset({"ben"}))) is side
 
 
 @pytest.mark.parametrize(

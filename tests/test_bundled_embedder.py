@@ -186,12 +186,14 @@ async def test_a_window_is_embedded_as_its_own_stretch_of_text_would_be(embedder
     assert (rows * np.stack([window.vector for window in windows])).sum(axis=1) == pytest.approx(1, abs=0.01)
 
 
-async def test_each_word_piece_has_a_code_and_the_users_come_first(embedder: BundledEmbedder) -> None:
+async def test_each_word_piece_has_a_code_the_users_first_and_what_is_stated_before_what_is_asked(
+    embedder: BundledEmbedder,
+) -> None:
     async with asyncio.timeout(60):
-        [[window]] = await embedder.embed_pages([Passage("We keep bees.", "How many hives?")])
+        [[window]] = await embedder.embed_pages([Passage("And you? We keep bees.", "How many hives?")])
         query = await embedder.embed_query("We keep bees.")
     assert window.codes is not None
-    assert (window.codes.shape, window.user_tokens) == ((9, 48), 4)
+    assert (window.codes.shape, window.parts) == ((12, 40), (4, 3, 0, 5))
     # What a query says and a page says alike is nearest in its own place.
     cosines = token_codes.cosines(window.codes, query.tokens)
     assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
@@ -202,7 +204,7 @@ async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(e
     user, agent = LONG_TEXT[:3000], LONG_TEXT[3000:9000]
     async with asyncio.timeout(60):
         [windows] = await embedder.embed_pages([Passage(user, agent)])
-    users = [window.user_tokens for window in windows]
+    users = [sum(window.parts[:2]) for window in windows]
     sizes = [0 if window.codes is None else len(window.codes) for window in windows]
     border = next(place for place, window in enumerate(windows) if window.end > len(user))
     assert users[:border] == sizes[:border]

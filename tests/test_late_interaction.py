@@ -7,22 +7,39 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.embedding.token_codes import encode
 from memoryos_mcp.retrieval.asked import Side
-from memoryos_mcp.retrieval.late_interaction import NEIGHBOURS, OTHER_SIDE, PieceMatches, cover, match_pieces
+from memoryos_mcp.retrieval.late_interaction import (
+    IN_QUESTION,
+    NEIGHBOURS,
+    OTHER_SIDE,
+    PieceMatches,
+    cover,
+    match_pieces,
+)
 from memoryos_mcp.storage import TokenRows
 
-WORDS = np.eye(8, dtype=np.float32)
+# Words that have nothing in common: rows of a Hadamard matrix, whose length lies evenly on all coordinates.
+DIMENSION = 8
+WORDS = np.array(
+    [[(-1) ** (row & column).bit_count() for column in range(DIMENSION)] for row in range(DIMENSION)], dtype=np.float32
+) / np.sqrt(DIMENSION, dtype=np.float32)
 TEA, RAIN, OTHER = 0, 1, 7
 Told = tuple[int, list[int], list[int]]
 
 
-def rows(*windows: Told) -> TokenRows:
-    """Return the rows of windows, each told as its page, the words of its user's side and those of the assistant's."""
+def rows(*windows: Told, asked: bool = False) -> TokenRows:
+    """Return the rows of windows, each told as its page, the words of its user's side and those of the assistant's.
+
+    Args:
+        windows: In the order of their pages.
+        asked: Whether all that is said is said in questions.
+    """
     words = [word for _, user, agent in windows for word in (*user, *agent)]
+    counts = np.zeros((len(windows), 4), dtype=np.int64)
+    counts[:, [int(asked), 2 + int(asked)]] = [(len(user), len(agent)) for _, user, agent in windows] or 0
     return TokenRows(
         seqs=np.array([seq for seq, _, _ in windows], dtype=np.int64),
-        counts=np.array([len(user) + len(agent) for _, user, agent in windows], dtype=np.int64),
-        user_counts=np.array([len(user) for _, user, _ in windows], dtype=np.int64),
-        codes=encode(WORDS[words]) if words else np.zeros((0, 4), dtype=np.uint8),
+        counts=counts,
+        codes=encode(WORDS[words]) if words else np.zeros((0, DIMENSION // 2), dtype=np.uint8),
     )
 
 
@@ -33,11 +50,12 @@ def covered(
     side: Side | None = None,
     seqs: tuple[int, ...] | None = None,
     sessions: tuple[int, ...] | None = None,
+    in_questions: bool = False,
 ) -> dict[int, tuple[float, float, int]]:
     """Return best cover, first cover and best part of each page."""
     pages = np.array(seqs or sorted({seq for seq, _, _ in windows}), dtype=np.int64)
     found = cover(
-        match_pieces(WORDS[list(asked)], rows(*windows)),
+        match_pieces(WORDS[list(asked)], rows(*windows, asked=in_questions), side),
         np.array(weights or [1.0] * len(asked)),
         side,
         pages,
@@ -66,6 +84,12 @@ def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
     assert (by_user[1][0], by_user[20][0]) == pytest.approx((1, OTHER_SIDE), abs=1e-3)
     by_agent = covered(*pages, side=Side.AGENT)
     assert (by_agent[1][0], by_agent[20][0]) == pytest.approx((OTHER_SIDE, 1), abs=1e-3)
+
+
+def test_who_asks_about_a_thing_has_not_told_of_it_where_a_side_is_named() -> None:
+    page: Told = (1, [TEA, RAIN], [])
+    assert covered(page, in_questions=True, side=Side.USER)[1][0] == pytest.approx(IN_QUESTION, abs=1e-3)
+    assert covered(page, in_questions=True)[1][0] == pytest.approx(1, abs=1e-3)
 
 
 def test_a_neighbour_lends_what_a_page_lacks_but_not_over_a_session_and_not_from_afar() -> None:
@@ -113,6 +137,6 @@ def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
 
 
 def test_no_window_at_all_is_no_match() -> None:
-    matches = match_pieces(WORDS[[TEA]], rows())
+    matches = match_pieces(WORDS[[TEA]], rows(), None)
     assert isinstance(matches, PieceMatches)
     assert matches.user.shape == matches.agent.shape == (0, 1)

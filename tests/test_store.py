@@ -577,17 +577,22 @@ async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_lim
         await store.add_pages([turn(number) for number in range(4)])
         lease = await lease_of(store)
 
-        def window(rows: int, value: int, users: int) -> Window:
-            return Window(0, 1, vector(1, 0, 0), np.full((rows, 4), value, dtype=np.uint8), users)
+        def window(value: int, *parts: int) -> Window:
+            users, asked, agents, asked_back = parts
+            codes = np.full((sum(parts), 4), value, dtype=np.uint8)
+            return Window(0, 1, vector(1, 0, 0), codes, (users, asked, agents, asked_back))
 
-        windows = {1: [window(3, 1, 2)], 2: [window(2, 2, 2), window(2, 3, 1)], 4: [Window(0, 1, vector(1, 0, 0))]}
+        windows = {
+            1: [window(1, 1, 1, 1, 0)],
+            2: [window(2, 0, 2, 0, 0), window(3, 1, 0, 0, 1)],
+            4: [Window(0, 1, vector(1, 0, 0))],
+        }
         await store.set_page_vectors(lease, windows)
         rows = await store.page_tokens([4, 2, 3, 1], 1_000)
         assert rows.seqs.tolist() == [2, 2, 1]
-        assert rows.counts.tolist() == [2, 2, 3]
-        assert rows.user_counts.tolist() == [2, 1, 2]
+        assert rows.counts.tolist() == [[0, 2, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
         assert rows.codes[:, 0].tolist() == [2, 2, 3, 3, 1, 1, 1]
         assert (await store.page_tokens([2, 1], 20)).seqs.tolist() == [2, 2]
         assert (await store.page_tokens([4], 1_000)).codes.size == 0
-        await store.set_page_vectors(lease, {2: [window(1, 9, 0)]})
+        await store.set_page_vectors(lease, {2: [window(9, 0, 0, 1, 0)]})
         assert (await store.page_tokens([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]

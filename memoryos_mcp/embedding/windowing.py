@@ -1,5 +1,6 @@
 """Windowing: a text of any length as stretches that fit a model, cut where a sentence ends if one does."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ SENTENCE_REACH_PIECES = 64
 # The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
 SLICE_CHARS = 4096
 
+# Where a sentence or a line ends, with quotes that close behind it.
+_SENTENCE_END = re.compile(r"[.!?…。！？؟\n]+[\"'”’»)\]]*(?=\s|$)|[。！？\n]")
+_QUESTION_MARKS = re.compile(r"[?？؟]")
 _SPACED_STOPS = (".", "!", "?", "…")
 _STOPS = ("。", "！", "？")
 
@@ -68,6 +72,20 @@ def stretches(text: str, starts: NDArray[np.int64]) -> list[Stretch]:
         first = last
     cuts.append((first, len(starts)))
     return [Stretch(first, last, *_characters(text, starts, first, last)) for first, last in cuts]
+
+
+def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which word pieces stand in a sentence that asks, by its mark, shape ``(n,)``.
+
+    Args:
+        text: All of it.
+        starts: Index of the first character of each word piece, shape ``(n,)``.
+    """
+    found = list(_SENTENCE_END.finditer(text))
+    ends = np.array([match.end() for match in found], dtype=np.int64)
+    # What comes after the last end is a sentence that does not end.
+    asks = np.array([*(_QUESTION_MARKS.search(match[0]) is not None for match in found), False])
+    return np.asarray(asks[np.searchsorted(ends, starts, side="right")])
 
 
 def _ends_sentence(piece: str) -> bool:

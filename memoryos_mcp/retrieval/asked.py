@@ -6,21 +6,26 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery
-from memoryos_mcp.names import without
+from memoryos_mcp.names import places, without
 from memoryos_mcp.retrieval.asked_time import Span
 from memoryos_mcp.storage import Lexicon
 from memoryos_mcp.terms import is_content, spans, stop_words
 
-# A word that says nothing by itself still tells "when" from "where"; no lower than a word on a third of the pages.
-COMMON_WEIGHT = 1.0
+# A word that says nothing by itself still tells "when" from "where": as much as one on a third of the pages.
+COMMON_WEIGHT = 0.8
+# A word's rarity is taken to this power: the rarest word of a question matters most but does not decide alone.
+RARITY_POWER = 0.75
 # The model reads 254 word pieces of a query and the word index 64 of its words; who pastes a book asks about its start.
 LOOKED_AT_CHARS = 4_096
 
+# What stands between two names that are named together.
+_IN_ONE_BREATH = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
 # Words that ask for several things, or for one in several places; in the languages in which times are understood.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
@@ -47,7 +52,7 @@ class Asked:
 
     Attributes:
         subject: What it is about: its text without names that the sides call each other by.
-        side: Whose words are asked for, if one of the sides is named and the other is not.
+        side: Whose words are asked for, if a side is named.
         counts: Its words, with the number of pages that each occurs in.
         pages: How many pages there are, about.
         times: The stretches of time that it names.
@@ -76,12 +81,17 @@ def subject_of(query: str, lexicon: Lexicon) -> str:
     return without(query, lexicon.user_names | lexicon.agent_names)
 
 
-def side_of(lexicon: Lexicon) -> Side | None:
-    """Return whose words are asked for, None if neither or both of the sides are named."""
-    user, agent = bool(lexicon.user_names), bool(lexicon.agent_names)
-    if user == agent:
-        return None
-    return Side.USER if user else Side.AGENT
+def side_of(query: str, lexicon: Lexicon) -> Side | None:
+    """Return whose words are asked for: the side's that is named, or named first ("What did Ada tell Ben?").
+
+    None if neither is named, or both in one breath ("Where did Ada and Ben meet?").
+    """
+    sides = dict.fromkeys(lexicon.agent_names, Side.AGENT) | dict.fromkeys(lexicon.user_names, Side.USER)
+    named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
+    for (_, end, side), (start, _, next_side) in pairwise(named):
+        if side is not next_side and _IN_ONE_BREATH.fullmatch(query, end, start):
+            return None
+    return named[0][2] if named else None
 
 
 def asks_for_several(query: str) -> bool:
@@ -92,7 +102,7 @@ def asks_for_several(query: str) -> bool:
 def piece_weights(
     subject: str, pieces: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
 ) -> NDArray[np.float64]:
-    """Return how much each word piece of a query says: the rarity of its word, shape ``(n,)``.
+    """Return how much each word piece of a query says: a power of its word's rarity, shape ``(n,)``.
 
     Rarity is BM25's: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. Marks between words count nothing.
 
@@ -104,7 +114,8 @@ def piece_weights(
     """
     by_char, stops = np.zeros(len(subject) + 1), stop_words(subject)
     for start, end, word in spans(subject):
-        weight = rarity(counts.get(word, 0), pages) if is_content(word, stops) else COMMON_WEIGHT
+        rare = rarity(counts.get(word, 0), pages) ** RARITY_POWER
+        weight = rare if is_content(word, stops) else COMMON_WEIGHT
         by_char[start:end] = np.maximum(by_char[start:end], weight)
     weights = np.array([by_char[start:end].max(initial=0.0) for start, end in pieces])
     return weights if weights.any() else np.ones(len(pieces))

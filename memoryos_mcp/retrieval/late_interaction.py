@@ -15,7 +15,9 @@ from memoryos_mcp.retrieval.asked import Side
 from memoryos_mcp.storage import TokenRows
 
 # The cosine of a match is taken to this power: one close match says more than two vague ones.
-SHARPNESS = 3
+SHARPNESS = 2.5
+# What a match in a question counts where one of the sides is named: who asks about a thing has not told of it.
+IN_QUESTION = 0.8
 # What a match on the other side than the named one counts, and one on a page so many pages away.
 OTHER_SIDE = 0.6
 NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
@@ -53,20 +55,28 @@ class Cover:
     best_part: NDArray[np.int64]
 
 
-def match_pieces(tokens: NDArray[np.float32], rows: TokenRows) -> PieceMatches:
+def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> PieceMatches:
     """Return how well the pieces of a query are matched in each window.
 
     Args:
         tokens: The query's token vectors, unit length, shape ``(q, m)``.
         rows: Token codes of the candidates' windows.
+        side: Whose words are asked for.
     """
-    found = np.maximum(cosines(rows.codes, tokens), 0) ** SHARPNESS
-    ends = np.cumsum(rows.counts)
-    starts = ends - rows.counts
+    counts = rows.counts.ravel()
+    best = np.zeros((len(counts), len(tokens)), dtype=np.float32)
+    filled = np.flatnonzero(counts)
+    if len(filled):
+        starts = (np.cumsum(counts) - counts)[filled]
+        best[filled] = np.maximum.reduceat(cosines(rows.codes, tokens), starts, axis=0)
+    user_states, user_asks, agent_states, agent_asks = (
+        np.clip(best, 0, 1).reshape(-1, 4, len(tokens)).swapaxes(0, 1) ** SHARPNESS
+    )
+    asks = 1 if side is None else IN_QUESTION
     return PieceMatches(
         seqs=rows.seqs,
-        user=_best(found, starts, starts + rows.user_counts),
-        agent=_best(found, starts + rows.user_counts, ends),
+        user=np.maximum(user_states, asks * user_asks),
+        agent=np.maximum(agent_states, asks * agent_asks),
     )
 
 
@@ -125,15 +135,3 @@ def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]
         lent[are] = np.maximum(lent[are], share * of_page[pairs])
         lent[pairs] = np.maximum(lent[pairs], share * of_page[are])
     return lent
-
-
-def _best(matches: Matches, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Matches:
-    """Return the largest of each range of rows, 0 for an empty one, shape ``(ranges, q)``."""
-    best = np.zeros((len(starts), matches.shape[1]), dtype=np.float32)
-    filled = np.flatnonzero(ends > starts)
-    if len(filled):
-        # Of every two bounds the first begins a range and the second a gap, whose largest is passed over.
-        bounds = np.stack([starts[filled], ends[filled]], axis=1).ravel()
-        padded = np.vstack([matches, np.zeros((1, matches.shape[1]), dtype=np.float32)])
-        best[filled] = np.maximum.reduceat(padded, bounds, axis=0)[::2]
-    return best

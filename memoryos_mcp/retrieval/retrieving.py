@@ -169,7 +169,7 @@ class Retrieving:
         pieces = embedded.spans if embedded else ()
         asked = Asked(
             subject=subject,
-            side=side_of(lexicon),
+            side=side_of(text, lexicon),
             counts=lexicon.counts,
             pages=lexicon.pages,
             times=times,
@@ -218,6 +218,8 @@ class Retrieving:
         found = _with_windows(found, meaning)
         if not len(asked.weights):
             return found
+        if asked.is_for_several:
+            found = _with_words(found, asked, await self._store.word_matches(asked.counts, seqs))
         # Where not all codes can be read, the pages that are most promising by what is known so far go first.
         promise = z_scores(found.signals["words"]) + z_scores(found.signals["first_window"])
         promising = outlines.seqs[np.argsort(-promise, kind="stable")]
@@ -306,7 +308,12 @@ def _with_pieces(found: Candidates, asked: Asked, tokens: NDArray[np.float32], r
     """Return the candidates with what their word pieces say; computes for some milliseconds."""
     outlines = found.outlines
     covered = cover(
-        match_pieces(tokens, rows), asked.weights, asked.side, outlines.seqs, outlines.sessions, found.windows
+        match_pieces(tokens, rows, asked.side),
+        asked.weights,
+        asked.side,
+        outlines.seqs,
+        outlines.sessions,
+        found.windows,
     )
     is_read = covered.best_part >= 0
     is_embedded = found.best_parts >= 0

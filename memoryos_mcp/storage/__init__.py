@@ -91,14 +91,13 @@ class TokenRows:
 
     Attributes:
         seqs: Whose window it is, shape ``(w,)``.
-        counts: How many rows each window has, shape ``(w,)``.
-        user_counts: How many of them, the first ones, belong to the user's side, shape ``(w,)``.
-        codes: The rows of all windows one after the other, shape ``(sum(counts), bytes)``, uint8.
+        counts: How many rows each window has for what the user states and asks and the assistant states and asks, in
+            this order, shape ``(w, 4)``.
+        codes: The rows of all windows one after the other, shape ``(counts.sum(), bytes)``, uint8.
     """
 
     seqs: NDArray[np.int64]
     counts: NDArray[np.int64]
-    user_counts: NDArray[np.int64]
     codes: NDArray[np.uint8]
 
 

@@ -173,8 +173,8 @@ CREATE TABLE llm_usage (
 
 # What ranking compares: the word pieces of pages, and by what names the sides of a dialogue call each other.
 _RANKING = """
--- One row a page, at its first window, since many small rows fill SQLite's pages badly; ``counts`` has two 16-bit
--- numbers for each window: its word pieces, and how many of them are the user's.
+-- One row a page, at its first window, since many small rows fill SQLite's pages badly; ``counts`` has four 16-bit
+-- numbers for each window: the word pieces of what the user states and asks, and the assistant states and asks.
 CREATE TABLE page_tokens (
     vector_id INTEGER PRIMARY KEY REFERENCES page_vectors,
     counts BLOB NOT NULL,

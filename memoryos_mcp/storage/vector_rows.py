@@ -31,9 +31,9 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
             "INSERT INTO page_vectors (space, seq, part, start_char, end_char, vector) VALUES (?, ?, ?, ?, ?, ?)",
             [(space, seq, part, w.start, w.end, to_blob(w.vector)) for part, w in enumerate(parts)],
         )
-        codes = [(w.codes, w.user_tokens) for w in parts if w.codes is not None]
+        codes = [(w.codes, w.parts) for w in parts if w.codes is not None]
         if any(len(rows) for rows, _ in codes):
-            counts = np.array([(len(rows), users) for rows, users in codes], dtype=_COUNT)
+            counts = np.array([each for _, each in codes], dtype=_COUNT)
             connection.execute(
                 f"INSERT INTO page_tokens SELECT vector_id, ?3, ?4 {of_page} AND part = 0",
                 (space, seq, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
@@ -72,14 +72,13 @@ def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int], ma
         spent += len(codes)
         if spent > max_bytes:
             break
-        pages.append((seq, np.frombuffer(counts, dtype=_COUNT).reshape(-1, 2).astype(np.int64), codes))
-    numbers = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(counts for _, counts, _ in pages)])
+        pages.append((seq, np.frombuffer(counts, dtype=_COUNT).reshape(-1, 4).astype(np.int64), codes))
+    numbers = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(counts for _, counts, _ in pages)])
     codes = np.frombuffer(b"".join([codes for _, _, codes in pages]), dtype=np.uint8)
     return TokenRows(
         seqs=np.repeat([seq for seq, _, _ in pages], [len(counts) for _, counts, _ in pages]).astype(np.int64),
-        counts=numbers[:, 0],
-        user_counts=numbers[:, 1],
-        codes=codes.reshape(int(numbers[:, 0].sum()), -1 if pages else 0),
+        counts=numbers,
+        codes=codes.reshape(int(numbers.sum()), -1 if pages else 0),
     )
 
 

@@ -1,0 +1,39 @@
+"""Which word pieces stand in questions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.embedding.windowing import in_questions
+
+
+def asked(text: str) -> str:
+    """Return a text with all but its questions blanked, as if each character were a word piece."""
+    asks = in_questions(text, np.arange(len(text)))
+    return "".join(char if asking else "·" for char, asking in zip(text, asks, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("We keep bees", "············"),
+        ("Why?", "Why?"),
+        ("Yes. Why? So.", "···· Why?····"),
+        ("It was 3.5 or more?", "It was 3.5 or more?"),
+        ("See x.org/?q=1 now.", "···················"),
+        ('He said "why?" and left.', 'He said "why?"··········'),
+        ("Really?! Yes!", "Really?!·····"),
+        ("a list\nwhat is it?\nan end", "·······what is it?·······"),
+        ("我养蜂。你呢？好。", "····你呢？··"),
+        ("كيف حالك؟ بخير.", "كيف حالك؟······"),
+    ],
+)
+def test_a_sentence_asks_if_it_ends_with_a_question_mark(text: str, expected: str) -> None:
+    assert asked(text) == expected
+
+
+@given(st.text(alphabet="ab .?!\n。？", max_size=40))
+def test_without_a_question_mark_nothing_is_asked(text: str) -> None:
+    assert set(asked(text.replace("?", "").replace("？", ""))) <= {"·"}
