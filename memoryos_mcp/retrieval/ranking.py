@@ -38,14 +38,14 @@ class Recipe:
 PIECES = Recipe(
     "pieces+time/5",
     {
-        "cover": 0.6,
-        "first_cover": 0.6,
+        "cover": 0.7,
+        "first_cover": 0.8,
         "first_window": 0.5,
         # Known only where several things are asked for.
         "own_words": 0.5,
         "segment": 0.2,
         "heat": 0.02,
-        "time": 3.9,
+        "time": 5.0,
     },
 )
 WINDOWS = Recipe(

@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
-# Pages beside so many of the best of either kind are candidates as well.
+# Pages beside so many of the best are candidates as well, half of them by words and half by meaning.
 NEIGHBOURS_OF = 30
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
@@ -178,7 +178,7 @@ class Retrieving:
             weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
         )
         words = {hit.seq: hit.score for hit in hits}
-        found = _with_neighbours(list(words))
+        found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
@@ -198,7 +198,7 @@ class Retrieving:
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return how near the nearest pages are, those beside them, and others."""
         nearest = list(dict.fromkeys(self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
-        return self._mirror.index.match(vector, [*{*_with_neighbours(nearest), *also}])
+        return self._mirror.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
         self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
@@ -270,9 +270,9 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _with_neighbours(best_first: Sequence[int]) -> list[int]:
-    """Return pages and those that stand beside the best of them: an answer may not repeat the question."""
-    beside = {seq + apart for seq in best_first[:NEIGHBOURS_OF] for apart in (-2, -1, 1, 2)}
+def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
+    """Return pages and those that stand beside the ``count`` best: an answer may not repeat the question."""
+    beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
 
 
