@@ -19,7 +19,7 @@ from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit, lexical, lexicon
+from memoryos_mcp.storage import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit, database, lexical, lexicon
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from tests.fakes import START, Clock
@@ -596,3 +596,19 @@ async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_lim
         assert (await store.page_tokens([4], 1_000)).codes.size == 0
         await store.set_page_vectors(lease, {2: [window(9, 0, 0, 1, 0)]})
         assert (await store.page_tokens([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]
+
+
+async def test_a_check_of_the_whole_file_that_is_given_up_ends_while_it_rests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "STEPS_BETWEEN_RESTS", 1)
+    monkeypatch.setattr(database, "RESTS_PER_WORK", float("inf"))
+    monkeypatch.setattr(database, "LONGEST_REST_S", 600.0)
+    async with asyncio.timeout(60), opened(tmp_path) as store:
+        await store.add_pages([turn(number) for number in range(50)])
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(store.verify(), timeout=0.3)
+        assert (await store.counts()).pages == 50
+    monkeypatch.undo()
+    async with asyncio.timeout(60), opened(tmp_path) as store:
+        await store.verify()
