@@ -172,11 +172,16 @@ async def test_only_the_users_used_last_stay_open(tmp_path: Path) -> None:
         assert [await page_count(memory, user_id) for user_id in "abcd"] == [2, 1, 1, 1]
 
 
+def page_indexes() -> int:
+    return sum(type(each) is PageIndex for each in gc.get_objects())
+
+
 async def test_what_a_closed_memory_held_in_ram_goes_at_once(tmp_path: Path) -> None:
     """Vectors that wait for the collector of cycles are hundreds of MB where users come and go."""
     embedder = WordEmbedder()
     await embedder.load()
     gc.collect()
+    before = page_indexes()  # of memories that other tests hold open
     gc.disable()
     try:
         async with service(tmp_path, embedder, max_open_users=1) as memory:
@@ -186,7 +191,7 @@ async def test_what_a_closed_memory_held_in_ram_goes_at_once(tmp_path: Path) -> 
                     await engine.retrieve("bees")
                 del engine
             await until(lambda: open_users() == {"c"})
-            await until(lambda: sum(type(each) is PageIndex for each in gc.get_objects()) == 1)
+            await until(lambda: page_indexes() == before + 1)
     finally:
         gc.enable()
 

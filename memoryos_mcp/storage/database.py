@@ -217,7 +217,7 @@ class Database:
     def _run_read(self, query: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
             try:
-                reader = self._readers.pop()  # by one thread at a time, as lists are
+                reader = self._readers.pop()  # several threads may, and no two get the same
             except IndexError:
                 reader = self._connect()
                 reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
