@@ -27,6 +27,15 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
+class Source(StrEnum):
+    """Where a page's text comes from. Only a conversation teaches anything about the user."""
+
+    CONVERSATION = "conversation"
+    TOOL = "tool"
+    WEB = "web"
+    DOCUMENT = "document"
+
+
 class Tier(StrEnum):
     """Where a page stands on its way through the memory."""
 
@@ -45,6 +54,8 @@ class Turn:
         occurred_at: When it was said, with its zone's offset.
         meta_data: JSON text of the caller's own notes, or None.
         idempotency_key: Two turns with an equal key are one page.
+        source: Where the text comes from.
+        gives_orders: Whether it comes from elsewhere than the conversation and tells its reader what to do.
     """
 
     user_input: str
@@ -52,6 +63,8 @@ class Turn:
     occurred_at: datetime
     meta_data: str | None = None
     idempotency_key: str | None = None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,8 @@ class Page:
         session: Number of the run of pages without a gap over ``session_gap_s``.
         chain: The chain it belongs to, once consolidated.
         segment: The segment it belongs to, once consolidated.
+        source: Where the text comes from.
+        gives_orders: Whether it comes from elsewhere than the conversation and tells its reader what to do.
     """
 
     seq: int
@@ -76,6 +91,8 @@ class Page:
     tier: Tier
     chain: int | None
     segment: int | None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
 
     @property
     def text(self) -> str:

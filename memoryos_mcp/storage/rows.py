@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, Tier
+from memoryos_mcp.pages import Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 PAGE_COLUMNS = (
-    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, agent_response"
+    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, gives_orders, "
+    "user_input, agent_response"
 )
 
 
@@ -36,18 +37,20 @@ def offset_s(moment: datetime) -> int:
 
 def to_page(row: tuple[Any, ...]) -> Page:
     """Return the page of a row of `PAGE_COLUMNS`."""
-    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, response = row
+    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, orders, *sides = row
     return Page(
         seq=seq,
         page_id=page_id,
-        user_input=user_input,
-        agent_response=response,
+        user_input=sides[0],
+        agent_response=sides[1],
         occurred_at=from_us(occurred_us, utc_offset_s),
         meta_data=meta_data,
         session=session,
         tier=Tier(tier),
         chain=chain,
         segment=segment,
+        source=Source(source),
+        gives_orders=bool(orders),
     )
 
 
