@@ -114,7 +114,8 @@ def change_knowledge(
         else:
             fact = _add_fact(connection, change, learning.learner, owner, now_us)
         connection.executemany(
-            "INSERT INTO fact_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", [(fact, seq) for seq in change.evidence]
+            "INSERT INTO fact_evidence (fact, seq) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(fact, seq) for seq in change.evidence],
         )
         connection.execute(
             "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
@@ -219,6 +220,7 @@ def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -
 
 def _to_history(connection: apsw.Connection, dimension: str, now_us: int) -> None:
     connection.execute(
-        "INSERT INTO trait_history SELECT dimension, level, reason, updated_us, ? FROM traits WHERE dimension = ?",
+        "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us) "
+        "SELECT dimension, level, reason, updated_us, ? FROM traits WHERE dimension = ?",
         (now_us, dimension),
     )

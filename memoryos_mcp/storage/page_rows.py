@@ -27,7 +27,8 @@ def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_
     page_id = new_page_id()
     connection.execute(
         "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "source, gives_orders, user_input, agent_response) VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
+        "source, gives_orders, user_input, agent_response) "
+        "VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
         ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
         ":meta_data, :source, :gives_orders, :user_input, :agent_response)",
         {
