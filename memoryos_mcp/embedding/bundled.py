@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_codes
-from memoryos_mcp.embedding.batching import batches
+from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
     WINDOW_PIECES,
     Stretch,
@@ -111,11 +111,15 @@ class _Model:
             hidden = self.session.run(["last_hidden_state"], feeds)[0]
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
-    def query(self, text: str) -> EmbeddedQuery:
-        """Return a query's vectors, all of it in the calling thread: a query pays for one hop, not for two."""
-        pieces = self.pieces(head(storable(text)))[:, :WINDOW_PIECES]
-        (output,) = self.outputs([pieces[0]])
-        return EmbeddedQuery(output.vector, output.tokens, [(start, end) for start, end in pieces[1:].T.tolist()])
+    def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
+        """Return queries' vectors, all of it in the calling thread: a query pays for one hop, not for two."""
+        pieces = [self.pieces(head(storable(text)))[:, :WINDOW_PIECES] for text in texts]
+        found: dict[int, EmbeddedQuery] = {}
+        for batch in batches([each.shape[1] for each in pieces], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+            for index, output in zip(batch, self.outputs([pieces[index][0] for index in batch]), strict=True):
+                spans = [(start, end) for start, end in pieces[index][1:].T.tolist()]
+                found[index] = EmbeddedQuery(output.vector, output.tokens, spans)
+        return [found[index] for index in range(len(texts))]
 
     def _output(self, states: NDArray[np.float32]) -> _Output:
         # The sum points where the mean does.
@@ -142,6 +146,7 @@ class BundledEmbedder:
         self._loading = asyncio.Lock()
         # Threads that stay are quicker to wake than AnyIO's: 0.1 ms of a query's 6.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
+        self._shared: MicroBatches[str, EmbeddedQuery] | None = None
         # One thread: bulk work takes one core and leaves the others to queries.
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
 
@@ -181,11 +186,15 @@ class BundledEmbedder:
     async def embed_query(self, query: str) -> EmbeddedQuery:
         """Return a query's vectors, of its first 254 word pieces; it goes ahead of the pages under way.
 
+        Queries that come while all cores are busy share a pass; their vectors are those of a pass of their own.
+
         Raises:
             ModelError: The model could not be loaded or failed.
         """
         model = await self._loaded()
-        return await _in_thread(self._queries, model.query, query)
+        if self._shared is None:
+            self._shared = MicroBatches(self._queries, model.queries, BATCH_ROWS)
+        return await self._shared.answer(query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit-length row per text, shape ``(len(texts), 384)``, float32.
