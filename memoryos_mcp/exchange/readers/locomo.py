@@ -23,7 +23,9 @@ _PAGE_INTERVAL = timedelta(seconds=10)
 
 def recognises(path: Path) -> bool:
     """Whether a file holds a list of conversations with questions."""
-    return path.is_file() and any("conversation" in found.inner and found.inner & {"qa", "sample_id"} for found in outlines(path))
+    return path.is_file() and any(
+        "conversation" in found.inner and found.inner & {"qa", "sample_id"} for found in outlines(path)
+    )
 
 
 def read(path: Path, tell: Tell) -> Iterator[Found]:

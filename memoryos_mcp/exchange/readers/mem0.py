@@ -22,7 +22,9 @@ _RELATIONS = "relations"
 
 def recognises(path: Path) -> bool:
     """Whether a file holds a list of memories."""
-    return path.is_file() and any("memory" in found.inner and (not found.top or found.top & _SECTIONS) for found in outlines(path))
+    return path.is_file() and any(
+        "memory" in found.inner and (not found.top or found.top & _SECTIONS) for found in outlines(path)
+    )
 
 
 def read(path: Path, tell: Tell) -> Iterator[Found]:

@@ -62,9 +62,7 @@ def _files(path: Path) -> list[Path]:
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
-        message = (
-            f"The folder holds the memories of {len(users)} users, such as {shown}; import one of their folders below users/."
-        )
+        message = f"The folder holds {len(users)} users' memories, such as {shown}; import one of users/ in it."
         raise ImportFormatError(message)
     files = [users[0] / name for name in _TIERS]
     if users[0] != path:
@@ -91,7 +89,7 @@ def _take(gathering: Gathering, file: str, entry: Entry) -> Iterator[Skipped]:
     if entry.problem:
         yield Skipped(entry.problem, where)
     elif is_page:
-        yield from gathering.page(entry.value, where)
+        yield from gathering.page(entry.value, where, is_newest=True)
     elif is_topic:
         yield from _topic(gathering, entry.value, where)
     elif about:

@@ -72,22 +72,22 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     """
     gathering = Gathering()
     store = _store(path)
-    before = 0
+    with closing(_opened(store.database)) as database:
+        # Chroma first: its entries lie in the order in which they came.
+        for number, values in enumerate(_entries(database, _PAGES + store.user), 1):
+            if values.get("type") == "page":
+                yield from gathering.page(values, f"{_DATABASE}, page {number}")
+        for number, values in enumerate(_entries(database, _USERS_FACTS + store.user), 1):
+            yield from gathering.fact(values, About.USER, f"{_DATABASE}, fact {number}")
+        if store.assistant is not None:
+            for number, values in enumerate(_entries(database, _ASSISTANTS_FACTS + store.assistant), 1):
+                yield from gathering.fact(values, About.ASSISTANT, f"{_DATABASE}, fact {number} about the assistant")
+    size = store.database.stat().st_size
+    tell(size)
     if store.metadata:
-        for stream in streams(store.metadata, _METADATA, tell):
+        for stream in streams(store.metadata, _METADATA, lambda at: tell(size + at)):
             for entry in entries(stream):
                 yield from _take(gathering, entry)
-        before = store.metadata.stat().st_size
-    with closing(_opened(store.database)) as database:
-        for number, entry_values in enumerate(_entries(database, _PAGES + store.user), 1):
-            if entry_values.get("type") == "page":
-                yield from gathering.page(entry_values, f"{_DATABASE}, page {number}")
-        for number, fact in enumerate(_entries(database, _USERS_FACTS + store.user), 1):
-            yield from gathering.fact(fact, About.USER, f"{_DATABASE}, fact {number}")
-        if store.assistant is not None:
-            for number, fact in enumerate(_entries(database, _ASSISTANTS_FACTS + store.assistant), 1):
-                yield from gathering.fact(fact, About.ASSISTANT, f"{_DATABASE}, fact {number} about the assistant")
-    tell(before + store.database.stat().st_size)
     yield from gathering.found()
 
 
@@ -128,7 +128,7 @@ def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
     if entry.problem:
         yield Skipped(entry.problem, where)
     elif is_page:
-        yield from gathering.page(entry.value, where)
+        yield from gathering.page(entry.value, where, is_newest=True)
     elif not is_topic:
         yield from gathering.profile(entry.value, where)
     elif not isinstance(entry.value, Mapping):

@@ -19,6 +19,7 @@ from memoryos_mcp.pages import Source
 SYSTEM = "memoryos"
 ERROR_TEXT = "an error message where an LLM's words should be"
 NO_FACT = "a note that nothing was found"
+NO_WORDS = "a page without words"
 DAMAGED = "a damaged entry"
 _ERROR = "Error: Could not get response"
 _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
@@ -32,6 +33,7 @@ class _Copy:
         at: Its time as it stands in the file; empty without one.
         before: Name of the page before it in its chain; empty if this copy does not know.
         after: Name of the page after it.
+        is_newest: Whether it is still short-term, and so comes after all that are not.
     """
 
     page_id: str
@@ -41,6 +43,7 @@ class _Copy:
     before: str
     after: str
     summary: str
+    is_newest: bool
 
 
 @dataclass(slots=True)
@@ -51,7 +54,7 @@ class Gathering:
     _facts: list[FoundFact] = field(default_factory=list)
     _documents: list[FoundPage] = field(default_factory=list)
 
-    def page(self, raw: object, where: str) -> Iterator[Skipped]:
+    def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
         """Take in one copy of a page; yield what had to be left of it."""
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
@@ -64,6 +67,7 @@ class Gathering:
             yield Skipped(ERROR_TEXT, where)
             words = ["" if is_error(text) else text for text in words]
         if not any(text.strip() for text in words):
+            yield Skipped(NO_WORDS, where)
             return
         summary = raw.get("meta_info")
         copy = _Copy(
@@ -74,11 +78,13 @@ class Gathering:
             before=name_of(raw.get("pre_page")),
             after=name_of(raw.get("next_page")),
             summary=summary if isinstance(summary, str) and not is_error(summary) else "",
+            is_newest=is_newest,
         )
         known = self._pages.get(copy.page_id)
         if known and (known.user_input, known.agent_response) != (copy.user_input, copy.agent_response):
             # One name on two pages: both are kept.
-            copy, known = replace(copy, page_id=f"{copy.page_id}#{len(self._pages)}"), None
+            copy = replace(copy, page_id=f"{copy.page_id}#{digest(*words)}")
+            known = self._pages.get(copy.page_id)
         self._pages[copy.page_id] = _joined(known, copy) if known else copy
 
     def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
@@ -165,14 +171,15 @@ def _joined(known: _Copy, copy: _Copy) -> _Copy:
 def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
     """Return the time and the place by which each page is put in order.
 
-    Times are whole seconds, so pages of one second follow their chains. A page without a time comes after the page
-    that it follows.
+    Times are whole seconds, so pages of one second follow their chains, and else come in the order they were found
+    in. A page without a time comes after the page that it follows.
     """
     after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
     after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}
     followers = set(after.values())
+    names = sorted(pages, key=lambda name: pages[name].is_newest)
     ordered: dict[str, None] = {}
-    for name in [*(name for name in pages if name not in followers), *pages]:
+    for name in [*(name for name in names if name not in followers), *names]:
         step: str | None = name
         while step is not None and step not in ordered:
             ordered[step] = None
