@@ -3,8 +3,27 @@
 from pathlib import Path
 
 from memoryos_mcp.exchange.found import Reader
+from memoryos_mcp.exchange.readers import (
+    chatgpt,
+    claude,
+    locomo,
+    mem0,
+    memoryos,
+    memoryos_chroma,
+    playground,
+    server_memory,
+)
 
-READERS: tuple[Reader, ...] = ()
+READERS: tuple[Reader, ...] = (
+    memoryos,
+    memoryos_chroma,
+    playground,
+    chatgpt,
+    claude,
+    mem0,
+    server_memory,
+    locomo,
+)
 
 
 def recognise(path: Path) -> Reader | None:
