@@ -105,7 +105,7 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         embedder = make_embedder(model, settings)
     GrowingIndex(1)  # imports its library here, in a thread, and not with the first user
     stand_in = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
-    chat = given.chat or _configured_chat(settings, endpoint)
+    chat = given.chat or configured_chat(settings, endpoint)
     tally = Tally()
 
     asked = None if chat is None else _traced(chat, given.tracer)
@@ -175,15 +175,13 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
     )
 
 
-def _traced(chat: ChatModel, tracer: "Tracer | None") -> ChatModel:
-    if tracer is None:
-        return chat
-    from memoryos_mcp.llm.tracing import TracedChat  # its library is an extra
+def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
+    """Return the LLM that settings name, or what replays one; None without one.
 
-    return TracedChat(chat, tracer)
-
-
-def _configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
+    Args:
+        settings: How it is asked.
+        endpoint: Where it is; None without one.
+    """
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:
@@ -191,3 +189,11 @@ def _configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel
     return OpenAIChat(
         endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=settings.llm_max_concurrent_calls
     )
+
+
+def _traced(chat: ChatModel, tracer: "Tracer | None") -> ChatModel:
+    if tracer is None:
+        return chat
+    from memoryos_mcp.llm.tracing import TracedChat  # its library is an extra
+
+    return TracedChat(chat, tracer)
