@@ -29,7 +29,7 @@ from memoryos_mcp.cli import settings_options
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.engine import MemoryEngine
-from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError
+from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -46,6 +46,7 @@ STYLE = (
     'if what is asked was never told, exactly "Not mentioned."'
 )
 FAILURES_IN_A_ROW = 5
+ANALYSES = 20
 # For the estimate: what a short reply takes, and what is around the texts of a call that organises or learns.
 REPLY_TOKENS = 30
 ORGANISING_TOKENS = 2_000
@@ -148,7 +149,13 @@ class Run:
             )
             self._progress.advance(bar)
         self._progress.update(bar, description=f"{conversation.id}: organising", total=None)
-        await engine.analyse()
+        for attempt in range(ANALYSES):
+            try:
+                await engine.analyse()
+                break
+            except ReplyFormatError:  # after some attempts the stand-in does what the LLM cannot
+                if attempt + 1 == ANALYSES:
+                    raise
         self._progress.remove_task(bar)
 
     async def _work(self, engine: MemoryEngine, questions: Iterator[Question], bar: Any) -> None:
@@ -307,6 +314,7 @@ def main(
                 fixed["llm_replay_file"] = str(replay.absolute())
             settings = load_settings(config_file, {**flags, **fixed})
             chat = _chat(settings, folder)
+            settings = settings.model_copy(update={"llm_log": False})  # what is logged is logged once
             about = {"data": data.name, "model": chat.name, "learns": learns, "tokens": settings.retrieval_max_tokens}
             state = State(state_file, about)
             left = [question for question in questions if question.id not in state.answers]
