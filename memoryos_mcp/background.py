@@ -175,6 +175,12 @@ class Errands:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    async def cancelled(self) -> None:
+        """Cancel what is under way, and wait until it has ended."""
+        for task in self._tasks:
+            task.cancel()
+        await self.finished()
+
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():

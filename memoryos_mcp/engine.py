@@ -1,21 +1,37 @@
 """The engine: one user's memory, as callers meet it. What follows from their pages is the upkeep's work."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.background import Health
+import anyio.to_thread
+
+from memoryos_mcp.background import Errands, Health
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import make_turn, storable
-from memoryos_mcp.parts import Parts
+from memoryos_mcp.llm.chat import ChatRequest, Usage
+from memoryos_mcp.pages import make_turn, storable, utc_now
+from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import Trait, most_telling_first
+from memoryos_mcp.providers import endpoint_of
+from memoryos_mcp.responding import (
+    DEFAULT_RELATIONSHIP,
+    Manner,
+    Response,
+    listen,
+    llm_of,
+    memory_tokens,
+    response_request,
+)
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
@@ -81,7 +97,10 @@ class Stats:
 
 
 class MemoryEngine:
-    """One user's memory. Make it with `open`, end it with `close`; safe to share between tasks."""
+    """One user's memory. Make it with `open`; safe to share between tasks.
+
+    A process that serves many users makes a `MemoryService` instead, which shares the models among them.
+    """
 
     def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore, folder: Path) -> None:
         self.user_id = user_id
@@ -92,12 +111,44 @@ class MemoryEngine:
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
         )
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
-        self._analyst = parts.make_analyst(self._account, folder)
+        self._chat = parts.make_chat(self._account, folder)
+        self._analyst = parts.make_analyst(self._chat)
+        self._errands = Errands()
         self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat)
 
     @classmethod
-    async def open(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
-        """Return a user's memory with its background work begun.
+    @asynccontextmanager
+    async def open(
+        cls, user_id: str, *, config_file: Path | None = None, **settings: Any
+    ) -> AsyncIterator["MemoryEngine"]:
+        """Yield a user's memory with models of its own, all of it closed at the end.
+
+        Args:
+            user_id: Whose; any text.
+            config_file: A config.json; None means the one that ``MEMORYOS_CONFIG`` names, if any.
+            settings: Settings by their names. They go before the environment's, and those before the file's.
+
+        Raises:
+            ConfigError: A setting cannot be used.
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        chosen = load_settings(config_file, {**settings, "user_id": user_id})
+        await anyio.to_thread.run_sync(check_data_folder, chosen)
+        endpoint = endpoint_of(chosen, os.environ)
+        parts = await anyio.to_thread.run_sync(make_parts, chosen, endpoint, utc_now, Given())
+        try:
+            engine = await cls.begin(user_id, chosen, parts)
+            try:
+                yield engine
+            finally:
+                await engine.close()
+        finally:
+            await parts.aclose()
+
+    @classmethod
+    async def begin(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
+        """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
 
         Raises:
             ArgumentError: The id cannot name a user.
@@ -180,6 +231,94 @@ class MemoryEngine:
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
+    async def respond(
+        self,
+        query: str,
+        *,
+        relationship: str = DEFAULT_RELATIONSHIP,
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        remember: bool = True,
+    ) -> Response:
+        """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
+
+        Args:
+            query: What the user says.
+            relationship: What the assistant is to the user.
+            style_hint: The wished style.
+            meta_data: The caller's own notes, kept with the page.
+            max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            remember: Whether query and answer become a page.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            ConfigError: There is no LLM.
+            ModelError: The LLM gave no whole answer; nothing was stored.
+            StorageError: The store could not be read, or the page not be stored.
+        """
+        chat = llm_of(self._chat)
+        request, recalled = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
+        text, usage = await listen(chat, request)
+        page_id = (await self.add(query, text, meta_data=meta_data)).page_id if remember else None
+        return Response(text, usage, recalled, page_id)
+
+    async def respond_streaming(
+        self,
+        query: str,
+        *,
+        relationship: str = DEFAULT_RELATIONSHIP,
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        remember: bool = True,
+    ) -> AsyncGenerator[str, None]:
+        """Yield what `respond` returns, piece by piece as the LLM writes it.
+
+        The exchange is remembered when the last piece has been taken. Whoever stops before that ends the call of the
+        LLM, and nothing is stored; `contextlib.aclosing` around the loop does so at once.
+
+        Raises:
+            MemoryOSError: As `respond` does, also after some pieces have come.
+        """
+        chat = llm_of(self._chat)
+        request, _ = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
+        listening.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            text, _ = await _outcome(listening)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+        if remember:
+            await self.add(query, text, meta_data=meta_data)
+
+    async def _response_request(
+        self, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
+    ) -> tuple[ChatRequest, int]:
+        """Return what is asked of the LLM, and how many tokens of memory are in it.
+
+        What cannot be stored afterwards is refused before the LLM is asked.
+        """
+        settings, now = self._settings, self._parts.clock()
+        make_turn(
+            user_input=query,
+            agent_response="",
+            timestamp=None,
+            meta_data=meta_data,
+            idempotency_key=None,
+            max_page_chars=settings.max_page_chars,
+            zone=settings.zone,
+            now=now,
+        )
+        wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
+        room = memory_tokens(query, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
+        recall = await self.retrieve(query, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
+        return response_request(storable(query), recall, manner, now=now, zone=settings.zone), recall.tokens
+
     async def candidates(self, query: str) -> Candidates:
         """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
 
@@ -257,8 +396,18 @@ class MemoryEngine:
         self._upkeep.redo()
         return waiting
 
+    async def analyse(self) -> None:
+        """File all pages that wait, and learn from all topics, however cool; return when that is done.
+
+        Raises:
+            ModelError: The LLM had no usable answer; what is left is done in the background.
+            StorageError: The store could not be written.
+        """
+        await self._upkeep.analyse()
+
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
+        await self._errands.cancelled()
         try:
             await self._upkeep.close()
         finally:
@@ -275,6 +424,18 @@ class MemoryEngine:
             return None
         today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
         return LlmStats(name=self._analyst.name, today=today, total=total)
+
+
+async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
+    """Return what a task returns that has ended.
+
+    Raises:
+        StorageError: It was cancelled, as the memory was closed meanwhile.
+    """
+    if listening.cancelled():
+        msg = "the memory was closed before the answer was whole; nothing was stored"
+        raise StorageError(msg)
+    return await listening
 
 
 def _check_range(argument: str, value: int, low: int, high: int) -> None:

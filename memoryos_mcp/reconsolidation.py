@@ -347,5 +347,5 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
 
 def _tokens(request: ChatRequest) -> int:
     """Return about how many tokens a request takes."""
-    form = json.dumps(dict(request.form.schema), separators=(",", ":"))
+    form = json.dumps(dict(request.form.schema), separators=(",", ":")) if request.form else ""
     return estimate_tokens(form) + sum(estimate_tokens(message.content) for message in request.messages)

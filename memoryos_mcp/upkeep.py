@@ -149,6 +149,26 @@ class Upkeep:
         """Look now for what is to be done again."""
         self._loops["redo"].wake()
 
+    async def analyse(self) -> None:
+        """Organise all pages that wait, and read all topics, however cool.
+
+        Raises:
+            ModelError: The LLM had no usable answer.
+            StorageError: Another process does the background work now, or the store failed.
+        """
+        # What has no vector yet gets one soon; filed by words alone it would stay so.
+        while self._is_embedding_well() and (not self.spaces.is_settled or await self.spaces.has_work()):  # noqa: ASYNC110 - another loop's state
+            await asyncio.sleep(GATHER_S)
+        async with self._lease.hold() as lease:
+            if lease is None:
+                msg = "another process does the background work of this memory; it is analysed there"
+                raise StorageError(msg)
+            while await self._file(lease, is_hurried=True):
+                pass
+            while await self._promotion.step(lease, however_cool=True):
+                pass
+        self._loops["embedding"].wake()
+
     async def until_loaded(self) -> None:
         """Wait a moment for the vectors of a memory that was just opened, if the model is there: they come at once.
 
@@ -219,9 +239,10 @@ class Upkeep:
         self._loops["embedding"].wake()
         return False
 
-    async def _file(self, lease: Lease) -> bool:
+    async def _file(self, lease: Lease, *, is_hurried: bool = False) -> bool:
         async with self.spaces.filing:
-            return await self._organising.step(lease, needs_vectors=self._is_embedding_well())
+            needs_vectors = self._is_embedding_well()
+            return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
         """Have the LLM do again what was done without it while it was out of reach."""

@@ -19,7 +19,7 @@ from memoryos_mcp.engine import MemoryEngine, ProfileView, Stats
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
-from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Purpose, Usage
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.replies import json_object, text_of
 from memoryos_mcp.pages import Page, Tier
@@ -515,7 +515,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
     class Model:
         name = MODEL
 
-        async def complete(self, request: ChatRequest) -> ChatReply:
+        async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
             return ChatReply(json.dumps({"facts": [fact], "traits": []}), Usage(1, 1), is_cut=False)
 
         async def aclose(self) -> None:

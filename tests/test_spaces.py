@@ -68,7 +68,7 @@ async def opened(
     given = Given(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
     parts = replace(make_parts(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
     async with asyncio.timeout(LIMIT_S):
-        engine = await MemoryEngine.open("ada", settings, parts)
+        engine = await MemoryEngine.begin("ada", settings, parts)
         try:
             yield engine
         finally:

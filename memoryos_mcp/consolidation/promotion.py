@@ -73,12 +73,20 @@ class Promotion:
     async def has_work(self) -> bool:
         """Whether a segment is hot, due or one too many."""
         segments = await self._store.segments()
-        return bool(self._hot(segments)) or len(segments) > self._capacity or bool(await self._store.due_segments())
+        return (
+            bool(self._hot(segments, self._threshold))
+            or len(segments) > self._capacity
+            or bool(await self._store.due_segments())
+        )
 
-    async def step(self, lease: Lease) -> bool:
+    async def step(self, lease: Lease, *, however_cool: bool = False) -> bool:
         """Promote every hot segment, several at once, and archive the coldest over the capacity.
 
         A segment is analysed before it is archived, so that nothing it teaches is lost.
+
+        Args:
+            lease: The right to write.
+            however_cool: Whether every segment counts as hot.
 
         Returns:
             Whether there may be more.
@@ -89,7 +97,8 @@ class Promotion:
         segments = await self._store.segments()
         surplus = self._surplus(segments)
         unread = [segment.segment for segment in surplus if segment.unanalysed_count]
-        hot = [segment.segment for segment in self._hot(segments)]
+        threshold = 0.0 if however_cool else self._threshold
+        hot = [segment.segment for segment in self._hot(segments, threshold)]
         due = await self._store.due_segments()
         to_read = dict.fromkeys([*hot, *unread, *due])
         slots = asyncio.Semaphore(SEGMENTS_AT_ONCE)
@@ -136,11 +145,11 @@ class Promotion:
         self._redone_up_to = 0
         return True
 
-    def _hot(self, segments: Sequence[Segment]) -> list[Segment]:
+    def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
         """Return the segments at or over the threshold with something new to read, hottest first."""
         now = self._clock()
         heats = [(segment.heat(now, self._weights), segment) for segment in segments if segment.unanalysed_count]
-        hot = [(heat, segment) for heat, segment in heats if heat >= self._threshold]
+        hot = [(heat, segment) for heat, segment in heats if heat >= threshold]
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:

@@ -24,7 +24,7 @@ import anyio.to_thread
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Usage
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Usage
 from memoryos_mcp.pages import estimate_tokens, utc_now
 
 LOG_NAME = "llm-log.jsonl"
@@ -127,7 +127,7 @@ class LoggedRequest(_Line):
 
     model: str
     messages: list[LoggedMessage]
-    response_format: LoggedResponseFormat
+    response_format: LoggedResponseFormat | None = None
 
 
 class LogLine(BatchLine):
@@ -147,8 +147,8 @@ def request_key(request: ChatRequest) -> str:
     asked = {
         "purpose": request.purpose,
         "messages": [[message.role, message.content] for message in request.messages],
-        "form": request.form.name,
-        "schema": dict(request.form.schema),
+        "form": request.form and request.form.name,
+        "schema": request.form and dict(request.form.schema),
     }
     canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:KEY_CHARS]
@@ -156,14 +156,14 @@ def request_key(request: ChatRequest) -> str:
 
 def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValue]:
     """Return a request as the body that the chat completions API takes."""
-    return {
+    body: dict[str, JsonValue] = {
         "model": model_name,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)},
-        },
     }
+    if request.form is not None:
+        schema: JsonValue = {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
 
 
 class RecordingChat:
@@ -189,7 +189,7 @@ class RecordingChat:
         """Name of the model that answers."""
         return self._chat.name
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the other's reply, after it was logged.
 
         Raises:
@@ -197,7 +197,7 @@ class RecordingChat:
         """
         at, began = self._clock(), time.perf_counter()
         try:
-            reply = await self._chat.complete(request)
+            reply = await self._chat.complete(request, listener)
         except (Exception, asyncio.CancelledError) as error:
             await self._log(request, at, began, error)
             raise
@@ -265,13 +265,16 @@ class ReplayChat:
         """What stands for the model's name; a file does not bind itself to one."""
         return "replay"
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply that the file holds.
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
+        """Return the reply that the file holds; who listens hears it in one piece.
 
         Raises:
             ModelError: It holds none yet, or cannot be read; says where the request was written.
         """
-        return await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
+        reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
+        if listener is not None:
+            listener(reply.text)
+        return reply
 
     async def aclose(self) -> None:
         """Do nothing: no file is held open."""

@@ -1,8 +1,9 @@
 """Readable text beside the structured results: compact, delimited, and marked as remembered, not as instructions."""
 
-import re
 from collections.abc import Iterable
 
+from memoryos_mcp.delimiters import CLOSE, OPEN
+from memoryos_mcp.delimiters import disarmed as _safe
 from memoryos_mcp.server.results import (
     GetMemoryStatsResult,
     GetUserProfileResult,
@@ -11,10 +12,6 @@ from memoryos_mcp.server.results import (
     RetrieveMemoryResult,
     ShortTermPage,
 )
-
-# What is inside is data that was once said. The extractive analyst skips it where a client pastes it back.
-OPEN, CLOSE = "<memory>", "</memory>"
-_DELIMITER = re.compile(r"<(/?)memory", re.IGNORECASE)
 
 
 def retrieval_text(result: RetrieveMemoryResult) -> str:
@@ -95,8 +92,3 @@ def _page(page: ShortTermPage) -> str:
     sides = [("User", page.user_input), ("Assistant", page.agent_response)]
     body = "\n".join(f"{who}: {_safe(text)}" for who, text in sides if text)
     return f"[{page.timestamp[:16].replace('T', ' ')}, {page.page_id}{', excerpt' if page.excerpt else ''}]\n{body}"
-
-
-def _safe(text: str) -> str:
-    """Return the text with our delimiter disarmed, so that nothing remembered can end the block it stands in."""
-    return _DELIMITER.sub(r"<\1 memory", text)
