@@ -9,7 +9,7 @@ from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, Fact, Lessons
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import Segment
@@ -157,13 +157,16 @@ class Promotion:
     async def _read(self, lease: Lease, segment: int, pages: Sequence[Page], reader: Analyst) -> None:
         """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
 
+        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
+        they count as read.
+
         Raises:
             ModelError: The reader had no answer, or profile and knowledge never stood still.
         """
-        views = await page_views(self._store, pages)
+        views = await page_views(self._store, [page for page in pages if page.teaches])
         for _ in range(COMMITS_TRIED):
             traits, facts = await self._store.traits(), await self._facts()
-            learned = await reader.learn(views, traits, facts)
+            learned = await reader.learn(views, traits, facts) if views else Lessons((), ())
             for _ in range(COMMITS_TRIED):
                 traits_now = await self._store.traits()
                 lessons = reconcile(learned, traits, traits_now, await self._facts())
