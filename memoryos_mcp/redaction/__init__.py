@@ -77,8 +77,8 @@ def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
         return Redaction(turn)
     key = redact(turn.idempotency_key or "")
     if key.kinds:
-        advice = "name the turn by something else"
-        raise _refusal("idempotency_key", key.kinds, advice)
+        refusal = _refusal("idempotency_key", key.kinds, "name the turn by something else")
+        raise refusal
     user_input, agent_response = redact(turn.user_input), redact(turn.agent_response)
     meta_data = _redact_json(turn.meta_data) if turn.meta_data else None
     parts = {"user_input": user_input, "agent_response": agent_response, "meta_data": meta_data}
@@ -87,8 +87,8 @@ def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
         return Redaction(turn)
     if policy == "reject":
         argument, kinds = next(iter(found.items()))
-        advice = "leave it out, or set secret_policy to redact; nothing was stored"
-        raise _refusal(argument, kinds, advice)
+        refusal = _refusal(argument, kinds, "leave it out, or set secret_policy to redact; nothing was stored")
+        raise refusal
     clean = replace(
         turn,
         user_input=user_input.text,

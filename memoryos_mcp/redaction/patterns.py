@@ -74,10 +74,8 @@ _IS = (
     r"(?:\s{0,3}(?::=|=>|[:=：＝]|is|was|ist|lautet|est|es|è|é|是|は|은|는|为|為)[:=]?| [–—-] )\s{0,3}[\"'`*「“„]{0,3}"
 )
 
-_PASSWORD_HINTS = (  # noqa: S105 - names, no passwords
-    "passw,passphrase,pwd,kennwort,contraseña,mot de passe,senha,пароль,密码,密碼,パスワード,비밀번호"
-)
-_PASSWORD_NAMES = f"(?:passwor[dt]|passwd|{_PASSWORD_HINTS.replace(',', '|').removeprefix('passw|')})"
+_LOGIN_NAMES = "passphrase,pwd,kennwort,contraseña,mot de passe,senha,пароль,密码,密碼,パスワード,비밀번호"
+_LOGIN_FORM = f"(?:passwor[dt]|passwd|{_LOGIN_NAMES.replace(',', '|')})"
 # A key or token is not just any: a sort key or a primary key is none, and a page token holds no secret.
 _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "encryption", "bot", "refresh")
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
@@ -198,8 +196,8 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
     _named(
         "password",
-        _PASSWORD_HINTS,
-        rf"{_PASSWORD_NAMES}{_IS}"
+        f"passw,{_LOGIN_NAMES}",
+        rf"{_LOGIN_FORM}{_IS}"
         r"(?P<secret>[^\s\"'`<>,;(){}\[\]“”「」]{5,128}+)(?![(\[{])",
         checks.is_password,
         is_long=False,
@@ -224,12 +222,12 @@ PATTERNS: tuple[SecretPattern, ...] = (
     ),
 )
 
-_PASSWORD_NAME = re.compile(_PASSWORD_NAMES, re.IGNORECASE)
+_LOGIN_NAME = re.compile(_LOGIN_FORM, re.IGNORECASE)
 _KEY_NAME = re.compile("key|token|secret", re.IGNORECASE)
 
 
 def is_named_secret(name: str, value: str) -> str | None:
     """Return what kind of secret a value is that goes by a name, as in JSON; None if it is none."""
-    if _PASSWORD_NAME.search(name) and checks.is_password(value):
+    if _LOGIN_NAME.search(name) and checks.is_password(value):
         return "password"
     return "api key" if _KEY_NAME.search(name) and checks.is_named_key(value) else None

@@ -70,8 +70,8 @@ class AddMemoryArguments(Arguments):
     source: Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)] = (
         Field(
             default="conversation",
-            description="Where the text comes from, if not from the conversation itself. Fetched text is kept and found "
-            "like any other, but teaches nothing about the user.",
+            description="Where the text comes from, if not from the conversation itself. Fetched text is kept and "
+            "found like any other, but teaches nothing about the user.",
         )
     )
 
