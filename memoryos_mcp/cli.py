@@ -178,7 +178,7 @@ def import_(
     from memoryos_mcp import exchanging
 
     run = partial(exchanging.import_memory, name=name, is_dry_run=is_dry_run, as_json=as_json)
-    anyio.run(partial(run, prepare=exchanging.as_it_is), settings, path)
+    anyio.run(run, settings, path)
 
 
 @cli.command()

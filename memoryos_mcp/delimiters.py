@@ -4,7 +4,7 @@ import re
 
 # The extractive analyst skips what is between them where a client pastes it back.
 OPEN, CLOSE = "<memory>", "</memory>"
-_DELIMITER = re.compile(r"<(/?)memory", re.IGNORECASE)
+_DELIMITER = re.compile(r"<(\s*/?)\s*memory", re.IGNORECASE)
 
 
 def disarmed(text: str) -> str:

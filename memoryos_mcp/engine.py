@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm.chat import ChatRequest, Usage
-from memoryos_mcp.pages import make_turn, storable, utc_now
+from memoryos_mcp.pages import Source, make_turn, storable, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.providers import endpoint_of
+from memoryos_mcp.redaction import Redaction, redact, redact_turn
 from memoryos_mcp.responding import (
     DEFAULT_RELATIONSHIP,
     Manner,
@@ -43,6 +44,8 @@ from memoryos_mcp.upkeep import Upkeep
 
 QUERY_MAX_CHARS = 20_000
 RESULTS_AT_MOST = 100
+# So many are looked through in a millisecond or two; a longer page in a thread, so that nobody else waits for it.
+CHECKED_AT_ONCE_CHARS = 20_000
 TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
 
 
@@ -176,6 +179,7 @@ class MemoryEngine:
         timestamp: str | datetime | None = None,
         meta_data: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
+        source: str = Source.CONVERSATION,
     ) -> Receipt:
         """Store one turn; on return it is on disk, and all that follows from it goes on in the background.
 
@@ -185,27 +189,30 @@ class MemoryEngine:
             timestamp: When it was said; ISO 8601 or a datetime; None means now, no zone means the user's.
             meta_data: The caller's own notes, kept as JSON.
             idempotency_key: Turns with an equal key are one page.
+            source: Where the text comes from: conversation, tool, web or document. Only a conversation teaches anything
+                about the user.
+
+        Returns:
+            The receipt; it names the kinds of secrets that were left out, as the setting ``secret_policy`` says.
 
         Raises:
-            ArgumentError: An argument cannot be used; nothing was stored.
+            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        turn = make_turn(
-            user_input=user_input,
-            agent_response=agent_response,
+        redaction = await self._redacted(
+            user_input,
+            agent_response,
             timestamp=timestamp,
             meta_data=meta_data,
             idempotency_key=idempotency_key,
-            max_page_chars=self._settings.max_page_chars,
-            zone=self._settings.zone,
-            now=self._parts.clock(),
+            source=source,
         )
-        (receipt,) = await self._store.add_pages([turn])
+        (receipt,) = await self._store.add_pages([redaction.turn])
         self._upkeep.page_added(receipt.pending)
-        return receipt
+        return replace(receipt, redacted=redaction.kinds)
 
     async def retrieve(self, query: str, *, max_results: int | None = None, max_tokens: int | None = None) -> Recall:
-        """Return what all three tiers know about a query.
+        """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
 
         Args:
             query: What is asked.
@@ -227,7 +234,7 @@ class MemoryEngine:
         await self._upkeep.until_loaded()
         retrieving = self._upkeep.spaces.retrieving
         with retrieving.mirror.querying():
-            recall = await retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
+            recall = await retrieving.retrieve(self._asked(query), max_results=results, max_tokens=tokens)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
@@ -304,20 +311,11 @@ class MemoryEngine:
         What cannot be stored afterwards is refused before the LLM is asked.
         """
         settings, now = self._settings, self._parts.clock()
-        make_turn(
-            user_input=query,
-            agent_response="",
-            timestamp=None,
-            meta_data=meta_data,
-            idempotency_key=None,
-            max_page_chars=settings.max_page_chars,
-            zone=settings.zone,
-            now=now,
-        )
+        said = (await self._redacted(query, "", meta_data=meta_data)).turn.user_input
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        room = memory_tokens(query, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        recall = await self.retrieve(query, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
-        return response_request(storable(query), recall, manner, now=now, zone=settings.zone), recall.tokens
+        room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
+        recall = await self.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
+        return response_request(said, recall, manner, now=now, zone=settings.zone), recall.tokens
 
     async def candidates(self, query: str) -> Candidates:
         """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
@@ -327,7 +325,7 @@ class MemoryEngine:
         """
         retrieving = self._upkeep.spaces.retrieving
         await retrieving.mirror.refresh()
-        _, candidates = await retrieving.candidates(storable(query))
+        _, candidates = await retrieving.candidates(self._asked(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -412,6 +410,46 @@ class MemoryEngine:
             await self._upkeep.close()
         finally:
             await self._store.close()
+
+    async def _redacted(
+        self,
+        user_input: str,
+        agent_response: str,
+        *,
+        timestamp: str | datetime | None = None,
+        meta_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        source: str = Source.CONVERSATION,
+    ) -> Redaction:
+        """Return a turn, checked, without its secrets.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or holds a secret and must not.
+        """
+        settings, now = self._settings, self._parts.clock()
+
+        def checked() -> Redaction:
+            turn = make_turn(
+                user_input=user_input,
+                agent_response=agent_response,
+                timestamp=timestamp,
+                meta_data=meta_data,
+                idempotency_key=idempotency_key,
+                source=source,
+                max_page_chars=settings.max_page_chars,
+                zone=settings.zone,
+                now=now,
+            )
+            return redact_turn(turn, settings.secret_policy)
+
+        is_long = len(user_input) + len(agent_response) > CHECKED_AT_ONCE_CHARS
+        return await anyio.to_thread.run_sync(checked) if is_long else checked()
+
+    def _asked(self, query: str) -> str:
+        """Return the query as it may be embedded, also by an API."""
+        query = storable(query)
+        policy = self._settings.secret_policy
+        return query if policy == "off" else redact(query).text
 
     async def _hottest(self) -> list[tuple[Segment, float]]:
         """Return the segments with their heat, hottest first."""

@@ -21,10 +21,11 @@ from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.exchange import own
 from memoryos_mcp.exchange.found import Reader
 from memoryos_mcp.exchange.readers import READERS, recognise
-from memoryos_mcp.exchange.taking_in import Prepare, TakingIn
+from memoryos_mcp.exchange.taking_in import TakingIn
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.records import PageRecord, Record
+from memoryos_mcp.redaction import redact_turn
 from memoryos_mcp.storage import Store
 from memoryos_mcp.terminal import prepare_stdout
 
@@ -107,7 +108,6 @@ async def import_memory(
     name: str | None,
     is_dry_run: bool,
     as_json: bool,
-    prepare: Prepare,
 ) -> None:
     """Take a file into the configured user's memory, with progress on stderr, and print what became of it.
 
@@ -117,7 +117,6 @@ async def import_memory(
         name: Its format; None has it recognised.
         is_dry_run: Only read and count.
         as_json: Print one JSON object.
-        prepare: Returns a turn as it may be stored; an `ArgumentError` says that it may not.
 
     Raises:
         ArgumentError: There is no such format.
@@ -129,6 +128,9 @@ async def import_memory(
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
         tell = _stoppable(lambda told, done: show(told, done // _BYTES_PER_MB, size))
+
+        def prepare(turn: Turn) -> Turn:
+            return redact_turn(turn, settings.secret_policy).turn
 
         async def run(store: Store | None) -> Tally:
             taking = TakingIn(store, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
@@ -153,11 +155,6 @@ async def import_memory(
                 tally = await run(store)
                 waiting = (await store.counts()).backlog
     _show(_report(reader, tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
-
-
-def as_it_is(turn: Turn) -> Turn:
-    """Return a turn unchanged."""
-    return turn
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:

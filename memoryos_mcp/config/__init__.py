@@ -201,6 +201,11 @@ class Settings(HttpSettings):
         le=10_000_000,
         description="Upper limit of one page, both sides, characters.",
     )
+    secret_policy: Literal["redact", "reject", "off"] = Field(
+        default="redact",
+        description="What becomes of keys, passwords and card numbers in a page: left out before it is stored, "
+        "the page refused, or nothing.",
+    )
     max_open_users: int = Field(
         default=200,
         strict=True,

@@ -182,10 +182,13 @@ class Promotion:
     async def _read(self, lease: Lease, segment: int, pages: Sequence[Page], reader: Analyst) -> None:
         """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
 
+        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
+        they count as read.
+
         Raises:
             ModelError: The reader had no answer, or profile and knowledge never stood still.
         """
-        views = await page_views(self._store, pages)
+        views = await page_views(self._store, [page for page in pages if page.teaches])
         learned = await self._learned(views, reader)
         async with self._committing:
             for _ in range(COMMITS_TRIED):
@@ -210,7 +213,8 @@ class Promotion:
 
     async def _learned(self, views: Sequence[PageView], reader: Analyst) -> _Learned:
         traits = await self._store.traits()
-        return _Learned(await reader.learn(views, traits, await self._facts()), traits)
+        lessons = await reader.learn(views, traits, await self._facts()) if views else Lessons((), ())
+        return _Learned(lessons, traits)
 
     async def _facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import datetime, tzinfo
 
 import apsw
@@ -106,11 +105,12 @@ class Spool:
             timestamp=page.occurred_at,
             meta_data=page.meta_data,
             idempotency_key=page.key,
+            source=page.source,
             max_page_chars=self._max_page_chars,
             zone=self._zone,
             now=self._now,
         )
-        return self._prepare(replace(turn, source=page.source))
+        return self._prepare(turn)
 
     def _fact(self, fact: FoundFact) -> AddFact:
         text = " ".join(storable(fact.text).split())

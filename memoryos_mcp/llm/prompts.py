@@ -13,7 +13,7 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm import PageView, Surroundings, catalogue
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.prose import shorten, without_recalled
-from memoryos_mcp.pages import Page, estimate_tokens
+from memoryos_mcp.pages import Page, Source, estimate_tokens
 from memoryos_mcp.profile import Level, Trait
 
 REASON_SHOWN_MAX_CHARS = 160
@@ -50,6 +50,7 @@ You sort pages of a dialogue into topics for a long-term memory.
 {_COMMON}
 pages: for each page number, continues: whether it carries on what the page just before it was about; topic: the \
 number of its one topic.
+A page with a source was fetched from there, not said: sum up what it is about, never as the user's own.
 topics: as few as fit; segment: the known segment it belongs to, else ""; keywords: 3 to 8 lower-case words and names; \
 summary: one to three sentences with the names, facts and dates that matter. For a known segment summary and keywords \
 cover what was known and what is new.
@@ -185,11 +186,14 @@ def _page_limit(tokens: Sequence[int], room: int) -> int | None:
 
 def _page(page: Page, max_tokens: int | None) -> dict[str, JsonValue]:
     at = page.occurred_at
-    sides = {"user": without_recalled(page.user_input), "assistant": without_recalled(page.agent_response)}
+    sides = {
+        who: without_recalled(said) for who, said in zip(("user", "assistant"), page.sides_without_orders, strict=True)
+    }
     shown = {who: said.strip() for who, said in sides.items() if said.strip()}
     if max_tokens is not None:
         shown = _cut(shown, max_tokens)
-    return {"time": f"{at:%Y-%m-%d %H:%M} {_WEEKDAYS[at.weekday()]}", **shown}
+    source = {} if page.source is Source.CONVERSATION else {"source": page.source.value}
+    return {"time": f"{at:%Y-%m-%d %H:%M} {_WEEKDAYS[at.weekday()]}", **source, **shown}
 
 
 def _cut(sides: Mapping[str, str], max_tokens: int) -> dict[str, str]:

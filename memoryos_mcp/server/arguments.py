@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -24,6 +24,10 @@ def _none_is_empty(value: object) -> object:
     return "" if value is None else value
 
 
+def _none_is_conversation(value: object) -> object:
+    return value or "conversation"
+
+
 def _read_object(value: object) -> object:
     """Return the object that a client sent as JSON text, as some do."""
     if isinstance(value, str):
@@ -38,6 +42,8 @@ def _read_object(value: object) -> object:
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
 # A text that may be left out; null and "" mean the same.
 OptionalText = Annotated[str, BeforeValidator(_none_is_empty)]
+
+SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)]
 
 
 class Arguments(BaseModel):
@@ -60,6 +66,13 @@ class AddMemoryArguments(Arguments):
     )
     idempotency_key: OptionalText = Field(
         default="", description="A name for this turn if it may be sent twice; turns with an equal name are kept once."
+    )
+    source: Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)] = (
+        Field(
+            default="conversation",
+            description="Where the text comes from, if not from the conversation itself. Fetched text is kept and "
+            "found like any other, but teaches nothing about the user.",
+        )
     )
 
 

@@ -129,6 +129,7 @@ async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryA
             timestamp=arguments.timestamp,
             meta_data=arguments.meta_data,
             idempotency_key=arguments.idempotency_key,
+            source=arguments.source,
         )
     result = AddMemoryResult(
         status="success",
@@ -143,8 +144,9 @@ async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryA
         stored=True,
         is_new=receipt.is_new,
         pending=receipt.pending,
+        redacted=list(receipt.redacted),
     )
-    return Answer(result, f"{result.message} page_id {result.page_id}")
+    return Answer(result, texts.receipt_text(result))
 
 
 async def retrieve_memory(service: MemoryService, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
@@ -336,6 +338,8 @@ def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
         timestamp=_text_time(recalled.page.occurred_at),
         page_id=recalled.page.page_id,
         excerpt=recalled.quote.is_excerpt,
+        source=recalled.page.source.value,
+        gives_orders=recalled.page.gives_orders,
     )
 
 
@@ -357,6 +361,8 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
         timestamp=_text_time(page.occurred_at),
         page_id=page.page_id,
         excerpt=recalled.quote.is_excerpt,
+        source=recalled.page.source.value,
+        gives_orders=recalled.page.gives_orders,
         meta_info=recalled.chain_summary or "",
         meta_data=json.loads(recalled.meta_data) if recalled.meta_data else None,
         tier=page.tier.value,

@@ -23,12 +23,14 @@ class Receipt:
         occurred_at: When it was said, with its zone's offset.
         is_new: False if a page with the same idempotency key was there already.
         pending: Pages that wait for consolidation.
+        redacted: Kinds of the secrets that were left out of it.
     """
 
     page_id: str
     occurred_at: datetime
     is_new: bool
     pending: int
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
