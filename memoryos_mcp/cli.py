@@ -151,6 +151,64 @@ def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None
     anyio.run(partial(reembedding.warm_up, settings, as_json=as_json))
 
 
+@cli.command("export")
+@click.argument("target", metavar="[FILE]", default="-")
+@settings_options
+def export_(config_file: Path | None, target: str, **flags: str | None) -> None:
+    """Write the configured user's whole memory to FILE (packed if it ends in .gz), or to stdout."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import exchanging
+
+    anyio.run(exchanging.export_memory, settings, target)
+
+
+@cli.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what there is and what is new: no change.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def import_(
+    config_file: Path | None, path: Path, name: str | None, is_dry_run: bool, as_json: bool, **flags: str | None
+) -> None:
+    """Take FILE, an export or another system's memory, into the configured user's; what is there already is left."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import exchanging
+
+    run = partial(exchanging.import_memory, name=name, is_dry_run=is_dry_run, as_json=as_json)
+    anyio.run(partial(run, prepare=exchanging.as_it_is), settings, path)
+
+
+@cli.command()
+@click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
+@click.option("--all-users", "is_of_all", is_flag=True, help="Copy every user's memory into the folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def backup(config_file: Path | None, target: Path, is_of_all: bool, as_json: bool, **flags: str | None) -> None:
+    """Copy the configured user's memory to a new file, also while servers run, and check the copy."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import backups
+
+    backups.back_up(settings, target, is_of_all=is_of_all, as_json=as_json)
+
+
+@cli.command()
+@click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do it; without this the command only says what it would do.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: bool, **flags: str | None) -> None:
+    """Put a backup in the place of the configured user's memory, which is kept beside it, while no server runs."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import backups
+
+    backups.restore(settings, copy, is_confirmed=is_confirmed, as_json=as_json)
+
+
 cli.add_command(token)
 
 

@@ -187,7 +187,7 @@ def make_turn(
         user_input=user_input,
         agent_response=agent_response,
         occurred_at=parse_timestamp(timestamp, zone=zone, now=now),
-        meta_data=_meta_data_json(meta_data),
+        meta_data=meta_data_json(meta_data),
         idempotency_key=_idempotency_key(idempotency_key),
     )
 
@@ -228,7 +228,12 @@ def _read_time(text: str) -> datetime:
         raise ArgumentError(argument="timestamp", problem=problem) from error
 
 
-def _meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
+def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
+    """Return a caller's notes as they are stored.
+
+    Raises:
+        ArgumentError: They are no plain JSON, too long or nested too deep.
+    """
     if not meta_data:
         return None
     if _depth(meta_data) > META_DATA_MAX_DEPTH:

@@ -4,13 +4,15 @@ Pages are written by callers, one transaction each. All else is derived from pag
 holds the user's lease; such a write names its lease and is refused once another process has taken over.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, AddFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage.values import (
     Changes,
@@ -21,7 +23,9 @@ from memoryos_mcp.storage.values import (
     Learning,
     Lease,
     Lexicon,
+    LongTerm,
     Outlines,
+    PageBatch,
     PageVectors,
     Receipt,
     Space,
@@ -31,6 +35,8 @@ from memoryos_mcp.storage.values import (
     WordHit,
     WordMatches,
 )
+
+T = TypeVar("T")
 
 
 class Store(Protocol):
@@ -285,6 +291,30 @@ class Store(Protocol):
 
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         """Take segments out of the scored mid-term memory; their pages stay."""
+        ...
+
+    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+        """Return what ``take`` makes, in a thread, of everything that cannot be derived again, in one state."""
+        ...
+
+    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        """Return how many of some pages are there, by their public name or their idempotency key."""
+        ...
+
+    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+        """Add the pages of a file that are not there, with their groups, in one transaction.
+
+        Returns:
+            The names of those that are there already, by their names in the file.
+        """
+        ...
+
+    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind."""
+        ...
+
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
+        """Add facts that come without pages, each once; return how many are new."""
         ...
 
     async def close(self) -> None:

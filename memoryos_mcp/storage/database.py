@@ -149,7 +149,7 @@ class Database:
             raise StorageError(msg)
         with self._translated():
             _make_private(self._path)
-            _look_at_header(self._path)
+            look_at_header(self._path)
             try:
                 self._writer = self._connect()
                 self._prepare(self._writer, user_id)
@@ -167,14 +167,14 @@ class Database:
             connection = self._connect()
             try:
                 _go_easy(connection, given_up)
-                _quick_check(connection)
+                quick_check(connection)
             except apsw.InterruptError:
                 return
             except apsw.CorruptError:
                 connection.close()
                 connection = self._connect()
                 connection.execute("BEGIN IMMEDIATE")
-                _quick_check(connection)
+                quick_check(connection)
             finally:
                 connection.close()
         self._checks.note(self._path)
@@ -194,11 +194,11 @@ class Database:
     def _prepare(self, connection: apsw.Connection, user_id: str) -> None:
         connection.execute("BEGIN")
         try:
-            found = _look_at_content(connection, self._path)
+            found = look_at_content(connection, self._path)
         finally:
             connection.execute("ROLLBACK")
         if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self._path):
-            _quick_check(connection)
+            quick_check(connection)
             self._checks.note(self._path)
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
@@ -249,17 +249,24 @@ class Database:
         if self._damage is not None:
             raise self._damage
         try:
-            yield
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            self._damage = _damaged(self._path, "SQLite finds it malformed")
-            raise self._damage from error
+            with translated(self._path):
+                yield
         except DamagedStoreError as error:
             self._damage = error
             raise
-        except apsw.Error as error:
-            raise StorageError(_advice(error, self._path)) from error
-        except OSError as error:
-            raise StorageError(_system_advice(error, self._path)) from error
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors about a file into ours."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise _damaged(path, "SQLite finds it malformed") from error
+    except apsw.Error as error:
+        raise StorageError(_advice(error, path)) from error
+    except OSError as error:
+        raise StorageError(_system_advice(error, path)) from error
 
 
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
@@ -279,7 +286,7 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _look_at_header(path: Path) -> None:
+def look_at_header(path: Path) -> None:
     """Refuse a file that its first bytes give away, without opening it as a database."""
     if not path.exists():
         return
@@ -298,7 +305,7 @@ def _look_at_header(path: Path) -> None:
         raise _newer(path, found)
 
 
-def _look_at_content(connection: apsw.Connection, path: Path) -> int:
+def look_at_content(connection: apsw.Connection, path: Path) -> int:
     """Return the file's version, or refuse a database that another program or a newer version made."""
     found = schema.version(connection)
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
@@ -329,7 +336,7 @@ def _use_wal(connection: apsw.Connection) -> None:
             return
 
 
-def _quick_check(connection: apsw.Connection) -> None:
+def quick_check(connection: apsw.Connection) -> None:
     """Read the whole file for damage.
 
     Raises:

@@ -125,10 +125,36 @@ def change_knowledge(
         note_change(connection, "fact", fact)
 
 
+def fold(text: str) -> str:
+    """Return what two facts of the same words have in common."""
+    return " ".join(words(text)) or text.casefold()
+
+
+def add_found_facts(
+    connection: apsw.Connection,
+    facts: Sequence[AddFact],
+    learner: str,
+    owner: Callable[[About], str],
+    capacity: int,
+    now_us: int,
+) -> int:
+    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not."""
+    new = 0
+    for fact in facts:
+        sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
+        if connection.execute(sql, (fact.about, owner(fact.about), fold(fact.text))).get is None:
+            # It was last heard of when it was learned, not when it was taken in.
+            number = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
+            note_change(connection, "fact", number)
+            new += 1
+    archive_facts(connection, capacity, now_us)
+    return new
+
+
 def _add_fact(
     connection: apsw.Connection, change: AddFact, learner: str, owner: Callable[[About], str], now_us: int
 ) -> int:
-    folded = " ".join(words(change.text)) or change.text.casefold()
+    folded = fold(change.text)
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
     connection.executemany(

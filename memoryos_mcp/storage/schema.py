@@ -272,6 +272,15 @@ CREATE TABLE forget_receipts (
     counts TEXT NOT NULL,
     is_scrubbed INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
+
+-- What the groups of a file became that is being taken in, so that a second attempt goes on where the first one ended.
+CREATE TABLE imports (
+    file TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('chain', 'segment', 'session')),
+    number INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (file, kind, number)
+) STRICT, WITHOUT ROWID;
 """
 
 

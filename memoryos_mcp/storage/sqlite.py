@@ -3,7 +3,8 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,11 +15,24 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, AddFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Segment, Vector
-from memoryos_mcp.storage import leases, lexical, lexicon, longterm, midterm, page_rows, spaces, usage, vector_rows
+from memoryos_mcp.storage import (
+    copying_in,
+    copying_out,
+    leases,
+    lexical,
+    lexicon,
+    longterm,
+    midterm,
+    page_rows,
+    spaces,
+    usage,
+    vector_rows,
+)
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
 from memoryos_mcp.storage.longterm import IN_FORCE
@@ -43,7 +57,9 @@ from memoryos_mcp.storage.values import (
     Learning,
     Lease,
     Lexicon,
+    LongTerm,
     Outlines,
+    PageBatch,
     PageVectors,
     Receipt,
     Space,
@@ -430,6 +446,33 @@ class SqliteStore:
 
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
+
+    # Taking along --------------------------------------------------------------------------------------------------
+
+    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+        return await self._database.read(lambda connection: take(copying_out.records(connection)))
+
+    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        return await self._database.read(
+            lambda connection: sum(copying_in.known_page(connection, *name) is not None for name in names)
+        )
+
+    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+        return await self._database.write(lambda connection: copying_in.add_pages(connection, batch))
+
+    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+        def change(connection: apsw.Connection) -> Counter[str]:
+            new = copying_in.add_long_term(connection, long_term)
+            page_rows.overflow(connection, self._options.short_term_capacity)
+            return new
+
+        return await self._database.write(change)
+
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
+        capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
+        return await self._database.write(
+            lambda connection: longterm.add_found_facts(connection, facts, learner, self._owner, capacity, now_us)
+        )
 
     # Helpers -------------------------------------------------------------------------------------------------------
 

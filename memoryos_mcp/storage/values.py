@@ -1,7 +1,7 @@
 """The values that cross the `Store` protocol: what a store returns, and what it is given to write."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.segments import Digest, Vector
 
 
@@ -332,3 +333,35 @@ class UsageEntry:
     failed_calls: int
     prompt_tokens: int
     completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """Pages of a file, with the groups that they are in.
+
+    Attributes:
+        file: The file's SHA-256, by which a second attempt is known.
+        pages: In the file's order.
+        chains: Those of the pages, by number.
+        segments: Those of the pages, by number.
+    """
+
+    file: str
+    pages: Sequence[PageRecord]
+    chains: Mapping[int, ChainRecord]
+    segments: Mapping[int, SegmentRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class LongTerm:
+    """What a file says beside its pages.
+
+    Attributes:
+        file: The file's SHA-256.
+        records: In the file's order.
+        other_names: By what name the memory has pages that were there already under another, by their name in the file.
+    """
+
+    file: str
+    records: Sequence[LongTermRecord]
+    other_names: Mapping[str, str] = field(default_factory=dict)
