@@ -219,7 +219,7 @@ def chatgpt_node(
     name: str, parent: str | None, role: str | None, *parts: object, at: float | None = None, **changes: Any
 ) -> dict[str, Any]:
     """Return a node of a conversation's tree; without a role it holds no message."""
-    message = {
+    message: dict[str, Any] = {
         "id": name,
         "author": {"role": role, "name": None, "metadata": {}},
         "create_time": at,

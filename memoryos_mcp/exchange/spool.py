@@ -8,6 +8,7 @@ import apsw
 
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.exchange.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.exchange.splitting import split
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.pages import Source, Turn, make_turn, parse_timestamp, storable
@@ -90,13 +91,14 @@ class Spool:
             return
         try:
             if isinstance(found, FoundPage):
-                self._put(self._turn(found))
+                for part in split(found, self._max_page_chars):
+                    self._put(self._turn(part))
+                    self._tally.found["page"] += 1
             else:
                 self.facts.append(self._fact(found))
+                self._tally.found["fact"] += 1
         except ArgumentError as error:
             self._tally.skip(Skipped(reason=str(error), where=found.key))
-        else:
-            self._tally.found["page" if isinstance(found, FoundPage) else "fact"] += 1
 
     def _turn(self, page: FoundPage) -> Turn:
         turn = make_turn(
