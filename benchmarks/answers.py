@@ -172,7 +172,8 @@ class Run:
         try:
             response = await engine.respond(question.text, relationship="", style_hint=STYLE, remember=False)
         except ModelError as error:
-            self._failures += 1
+            # What an LLM answers, but cannot be used, tells nothing of the next question.
+            self._failures = 0 if isinstance(error, ReplyFormatError) else self._failures + 1
             if self._failures >= FAILURES_IN_A_ROW:
                 raise
             return Answer(question.id, "", failure=str(error))

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not MODEL, reason="MEMORYOS_GGUF names no model"
 
 
 def test_the_documented_example_of_the_reference_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running_llama() as address:
+    with running_llama(repeat_penalty=1.2) as address:
         memo = Memoryos(
             user_id="ada",
             openai_api_key="none",
