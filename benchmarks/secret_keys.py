@@ -44,6 +44,7 @@ _FORMS: Mapping[str, tuple[tuple[Part, ...], ...]] = {
         ("AK", "IA", (string.ascii_uppercase + "234567", 16)),
         ("AS", "IA", (string.ascii_uppercase + "234567", 16)),
     ),
+    "aws bedrock key": (("AB", "SK", (_BASE64, 128), "="),),
     "aws secret key": (("aws_secret", "_access_key=", (_BASE64, 40)),),
     "google key": (("AI", "za", (_WORD, 35)),),
     "google client secret": (("GOC", "SPX-", (_WORD, 28)),),

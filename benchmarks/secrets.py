@@ -1,6 +1,6 @@
 """How many secrets are caught, how often something is taken for one, and what looking for them costs.
 
-Run ``python -m benchmarks.secrets --data FILE``. Secrets are generated in each provider's form, none is real. False
+Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up in the form of each provider, none is real. False
 alarms are counted over the conversations of each FILE, LoCoMo's published JSON or the neutral format, and over things
 that look like secrets; each alarm is shown, cut short. Orders to the reader are counted over the same conversations.
 """
@@ -39,7 +39,7 @@ _SENTENCES = (
 )
 
 
-def catch_rates(rounds: int = ROUNDS) -> dict[str, float]:
+def catch_rates(rounds: int) -> dict[str, float]:
     """Return for each kind of generated secret which share of it no text holds after it was redacted."""
     chance = random.Random(7)  # noqa: S311 - made-up data
     caught: Counter[str] = Counter()
@@ -60,7 +60,7 @@ def _is_caught(text: str, secret: str) -> bool:
     return bool(clean.kinds) and core not in clean.text
 
 
-def near_miss_alarms(rounds: int = NEAR_MISS_ROUNDS) -> dict[str, float]:
+def near_miss_alarms(rounds: int) -> dict[str, float]:
     """Return for each thing that is no secret which share of it is taken for one."""
     chance = random.Random(11)  # noqa: S311 - made-up data
     alarms: Counter[str] = Counter()
@@ -138,11 +138,11 @@ def _scan(text: str) -> object:
 def main(files: Sequence[Path]) -> None:
     """Measure what is caught, what is taken for a secret, and what it costs."""
     console = Console(width=150)
-    _print_rates(console, catch_rates())
+    _print_rates(console, catch_rates(ROUNDS))
     table = Table(title=f"Taken for secrets, of {NEAR_MISS_ROUNDS:,} of each")
     table.add_column("no secret")
     table.add_column("alarms", justify="right")
-    for what, rate in near_miss_alarms().items():
+    for what, rate in near_miss_alarms(NEAR_MISS_ROUNDS).items():
         table.add_row(what, f"{rate:.2%}")
     console.print(table)
     for file in files:

@@ -26,7 +26,7 @@ _TO_ANY_READER = (
     rf"(?:ignore[rz]?|oublie[rz]?)\b{_GAP}\b(?:instructions|consignes|règles)(?: \w+)? "
     r"(?:précédentes|antérieures|ci-dessus)",
     rf"(?:ignor[aeáé]\w*|olvid[aeáé]\w*|omit[aei]\w*|esque[cç]\w*)\b{_GAP}"
-    r"\b(?:instruc\w+|istruzioni|reglas|regole|regras)(?: \w+)? (?:anterior\w*|previ[ao]s|precedenti)",
+    r"\b(?:instru[cç]\w+|istruzioni|reglas|regole|regras)(?: \w+)? (?:anterior\w*|previ[ao]s|precedenti)",
     rf"(?:игнорируй|проигнорируй|забудь)\w*\b{_GAP}\b(?:предыдущ|прежн|прошл)\w+ (?:\w+ )?"
     r"(?:инструкци|указани|правил)\w*",
 )

@@ -14,6 +14,7 @@ from memoryos_mcp.pages import Turn
 from memoryos_mcp.redaction import key_blocks
 from memoryos_mcp.redaction.patterns import LONG_WORD_CHARS, PATTERNS, SecretPattern, is_named_secret
 
+_FURTHER_PASSES = 2
 _KEY_BLOCK = -1  # in the place of a pattern's number
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -49,6 +50,17 @@ def redact(text: str) -> Redacted:
 
     Takes a time in proportion to the text's length, whatever it holds.
     """
+    clean = found = _redact_once(text)
+    for _ in range(_FURTHER_PASSES):
+        if not found.kinds:
+            break
+        # What stood beside a secret may show itself as one only without it.
+        found = _redact_once(clean.text)
+        clean = Redacted(found.text, clean.kinds + found.kinds)
+    return clean
+
+
+def _redact_once(text: str) -> Redacted:
     pieces: list[str] = []
     kinds: list[str] = []
     at = 0
@@ -165,11 +177,10 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
         key = _clean(name, kinds)
         while key in clean:  # two names that were secrets
             key += "*"
-        if isinstance(value, str) and (kind := is_named_secret(name, value)):
+        clean[key] = _clean(value, kinds)
+        if clean[key] == value and isinstance(value, str) and (kind := is_named_secret(name, value)):
             clean[key] = placeholder(kind)
             kinds.append(kind)
-        else:
-            clean[key] = _clean(value, kinds)
     return clean
 
 

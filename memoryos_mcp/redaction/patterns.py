@@ -116,7 +116,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "aws,secret",
         rf"(?:aws[\w .-]{{0,20}}(?:secret|access)|secret[ _-]?access)[\w .-]{{0,20}}{_IS}"
         r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        checks.is_named_key,
+        checks.is_drawn,
     ),
     _key("google key", "AIza", rf"AIza{_W}{{35}}(?!{_W})"),
     _key("google client secret", "GOCSPX-", rf"GOCSPX-{_W}{{24,}}+"),
@@ -212,9 +212,10 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "card number",
         (),
         re.compile(
-            r"(?<![0-9A-Za-z_.+])(?<![0-9][ -])(?<![A-Za-z]-)(?:"
-            r"[2-6][0-9]{3}(?P<four>[ -]?)[0-9]{4}(?P=four)[0-9]{4}(?P=four)[0-9]{4,7}"
-            r"|3[0-9]{3}(?P<six>[ -]?)[0-9]{6}(?P=six)[0-9]{4,5})(?![ -]?[0-9])(?![A-Za-z_])(?!\.[0-9])"
+            r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
+            # In groups it is none where more groups follow or go before, as in an IBAN.
+            r"|(?<![0-9][ -])(?:[2-6][0-9]{3}(?P<four>[ -])[0-9]{4}(?P=four)[0-9]{4}(?P=four)[0-9]{4,7}"
+            r"|3[0-9]{3}(?P<six>[ -])[0-9]{6}(?P=six)[0-9]{4,5})(?![ -]?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
         ),
         checks.is_card_number,
         # Every card number begins so; a class at the beginning is looked for several times as quickly.
