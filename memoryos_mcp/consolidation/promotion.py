@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
@@ -32,6 +33,7 @@ class Promotion:
         weights: The constants of heat.
         capacity_segments: Segments kept in mid-term memory.
         clock: Returns the present.
+        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Promotion:
         weights: HeatWeights,
         capacity_segments: int,
         clock: Callable[[], datetime],
+        embed: Embed | None = None,
     ) -> None:
         self._store = store
         self._analyst = analyst
@@ -52,6 +55,7 @@ class Promotion:
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
+        self._embed = embed
         self._redone_up_to = 0
 
     async def has_work(self) -> bool:
@@ -163,18 +167,22 @@ class Promotion:
         views = await page_views(self._store, pages)
         for _ in range(COMMITS_TRIED):
             traits, facts = await self._store.traits(), await self._facts()
-            learned = await reader.learn(views, traits, facts)
+            corrected = await self._store.corrected_facts()
+            learned = await reader.learn(views, traits, facts, counting_against(corrected, pages[0].seq))
             for _ in range(COMMITS_TRIED):
                 traits_now = await self._store.traits()
+                corrected = await self._store.corrected_facts()
                 lessons = reconcile(learned, traits, traits_now, await self._facts())
                 if lessons is None:
                     break
+                lessons = await without_corrected(lessons, corrected, self._embed)
                 learning = Learning(
                     segment=segment,
                     pages=[page.seq for page in pages],
                     lessons=lessons,
                     traits=traits_now,
                     learner=reader.name,
+                    corrections=len(corrected),
                     is_degraded=reader is not self._analyst,
                     replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
                 )
