@@ -230,7 +230,7 @@ class MemoryEngine:
         after: str | datetime = "",
         before: str | datetime = "",
         cursor: str = "",
-        limit: int = 20,
+        limit: int | None = None,
     ) -> Stretch:
         """Return a stretch of what is remembered, newest first.
 
@@ -241,7 +241,7 @@ class MemoryEngine:
             after: A time from which on; empty means any.
             before: A time before which; empty means any.
             cursor: Where the stretch before ended; empty begins.
-            limit: Memories at most, 1 to 100.
+            limit: Memories at most, 1 to 100; None means 20.
 
         Raises:
             ArgumentError: An argument cannot be used.
@@ -249,7 +249,7 @@ class MemoryEngine:
         """
         zone = self._settings.zone
         request = looking.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
-        return await looking.listed(self._store, request, cursor, limit)
+        return await looking.listed(self._store, request, cursor, looking.LISTED if limit is None else limit)
 
     async def correct(
         self,

@@ -16,7 +16,7 @@ from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, PageLook, Place, SegmentLook, State
 
-LISTED_AT_MOST = 100
+LISTED, LISTED_AT_MOST = 20, 100
 # The longest page that the settings allow by default comes whole, in most languages.
 LOOK_TOKENS = 50_000
 TOPIC_MAX_CHARS = 200

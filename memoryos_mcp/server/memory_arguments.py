@@ -29,9 +29,7 @@ class GetMemoryArguments(Arguments):
     ids: Annotated[list[str], BeforeValidator(_one_is_a_list)] = Field(
         description="Up to 50 ids from other results: page p_..., segment s1, chain c1, fact k1, trait:NAME."
     )
-    max_tokens: Count = Field(
-        default=None, description="About how many tokens the pages may take, 100 to 1000000. Default: 50000."
-    )
+    max_tokens: Count = Field(default=50_000, description="About how many tokens the pages may take, 100 to 1000000.")
 
 
 class ListMemoriesArguments(Arguments):
@@ -47,7 +45,7 @@ class ListMemoriesArguments(Arguments):
     after: OptionalText = Field(default="", description="From this time on, ISO 8601.")
     before: OptionalText = Field(default="", description="Before this time, ISO 8601.")
     cursor: OptionalText = Field(default="", description="next_cursor of the list before, with the same arguments.")
-    limit: Count = Field(default=None, description="1 to 100. Default: 20.")
+    limit: Count = Field(default=20, description="1 to 100.")
 
 
 class CorrectMemoryArguments(Arguments):

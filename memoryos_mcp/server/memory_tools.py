@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from memoryos_mcp.looking import Shown
     from memoryos_mcp.storage.looked import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
 
-LISTED = 20
-
 
 async def get_memory(service: MemoryService, user_id: str, arguments: GetMemoryArguments) -> Answer:
     """Show memories by their ids."""
@@ -51,7 +49,7 @@ async def list_memories(service: MemoryService, user_id: str, arguments: ListMem
             after=arguments.after,
             before=arguments.before,
             cursor=arguments.cursor,
-            limit=LISTED if arguments.limit is None else arguments.limit,
+            limit=arguments.limit,
         )
     result = ListMemoriesResult(
         memories=[

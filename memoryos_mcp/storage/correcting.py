@@ -139,7 +139,7 @@ def _known_dimension(connection: apsw.Connection, dimension: str) -> str:
 def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
     """Return what the user has said is wrong, of all assistants, the newest correction first."""
     rows = connection.execute(
-        "SELECT f.about, f.text, f.slot, f.coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
+        "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
         "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
         "WHERE f.ended_by IS NOT NULL ORDER BY f.valid_until_us DESC, f.fact DESC",
     )
