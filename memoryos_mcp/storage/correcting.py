@@ -53,8 +53,9 @@ def correct_fact(
     if text is not None and folded(text) == wrong_folded:
         raise ArgumentError(argument="text", problem="says the same as the fact does; give what is right")
     until_seq = newest_seq(connection)
-    connection.execute(
-        "UPDATE facts SET valid_until_us = max(valid_from_us, ?), ended_by = ?, ended_seq = ? WHERE fact = ?",
+    connection.execute(  # pages may be dated up to a day ahead
+        "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
+        "WHERE fact = ?",
         (now_us, USER, until_seq, fact),
     )
     refuse_fact(connection, About(about), owner, wrong, until_seq)
