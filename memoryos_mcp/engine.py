@@ -11,14 +11,17 @@ from typing import Any
 
 import anyio.to_thread
 
+from memoryos_mcp import correcting, looking
 from memoryos_mcp.background import Errands, Health
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
+from memoryos_mcp.correcting import Correction
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm.chat import ChatRequest, Usage
+from memoryos_mcp.looking import Shown, Stretch
 from memoryos_mcp.pages import Source, make_turn, storable, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import Trait, most_telling_first
@@ -338,6 +341,81 @@ class MemoryEngine:
             self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
         )
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
+
+    async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[Shown]:
+        """Return memories by their ids, each with its evidence and history.
+
+        Args:
+            ids: Public names of pages, segments, chains, facts and traits, at most 50; one that repeats comes once.
+            max_tokens: Budget of the pages' texts together, 100 to 1,000,000; None means 50,000.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or an id names nothing; then nothing is returned.
+            StorageError: The store could not be read.
+        """
+        tokens = looking.LOOK_TOKENS if max_tokens is None else max_tokens
+        _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+        now = self._parts.clock()
+        return await looking.look(self._store, ids, tokens, lambda segment: segment.heat(now, self._heat))
+
+    async def listed(
+        self,
+        *,
+        tier: str = "",
+        topic: str = "",
+        state: str = "",
+        after: str | datetime = "",
+        before: str | datetime = "",
+        cursor: str = "",
+        limit: int | None = None,
+    ) -> Stretch:
+        """Return a stretch of what is remembered, newest first.
+
+        Args:
+            tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
+            topic: A segment's id or a part of a keyword; empty means any.
+            state: current (the default), or of knowledge superseded, or of knowledge and segments archived.
+            after: A time from which on; empty means any.
+            before: A time before which; empty means any.
+            cursor: Where the stretch before ended; empty begins.
+            limit: Memories at most, 1 to 100; None means 20.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            StorageError: The store could not be read.
+        """
+        zone = self._settings.zone
+        request = looking.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
+        return await looking.listed(self._store, request, cursor, looking.LISTED if limit is None else limit)
+
+    async def correct(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        level: str | None = None,
+        reason: str | None = None,
+        is_wrong: bool = False,
+    ) -> str | None:
+        """Have what the user says hold, for good, and return the id of what holds now; None if it was only wrong.
+
+        What was there before stays as history, and no page that is there already brings it back.
+
+        Args:
+            memory_id: Public name of a fact or a trait.
+            text: What is right instead of a fact.
+            level: What is right of a trait: Low, Medium or High; None leaves it.
+            reason: Why the trait is so; None leaves it.
+            is_wrong: Whether it is only wrong, with nothing instead.
+
+        Raises:
+            ArgumentError: It cannot be carried out; nothing was changed.
+            StorageError: The store could not be written; nothing was changed.
+        """
+        correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
+        held = await correcting.correct(self._store, correction)
+        self._upkeep.knowledge_changed()
+        return held
 
     async def stats(self) -> Stats:
         """Return how much there is, what is hot, and how the background work fares.

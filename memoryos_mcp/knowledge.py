@@ -77,6 +77,26 @@ KnowledgeChange = AddFact | ConfirmFact
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectedFact:
+    """What the user has said is wrong.
+
+    Attributes:
+        text: What was wrong.
+        slot: What it answered, if only one answer can hold at a time.
+        until_seq: The newest page when it was corrected; no page up to it can bring it back.
+        heir: Number of the fact that the user gave instead; None if they gave none.
+        right: That fact in words.
+    """
+
+    about: About
+    text: str
+    slot: str | None
+    until_seq: int
+    heir: int | None
+    right: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Lessons:
     """What pages teach about the user and the assistant: changes only, never a whole profile."""
 

@@ -6,9 +6,12 @@ Each kind of work is a loop of its own, so that a slow one holds up no other; on
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
@@ -84,6 +87,7 @@ class Upkeep:
             weights=weights,
             capacity_segments=settings.mid_term_capacity,
             clock=parts.clock,
+            embed=self._vectors_of,
         )
         self.spaces = Spaces(
             store,
@@ -144,6 +148,10 @@ class Upkeep:
     def visited(self, segments: Iterable[int]) -> None:
         """Take note of segments that were retrieved; they are counted a little later."""
         self._visits.update(segments)
+
+    def knowledge_changed(self) -> None:
+        """Take note of a fact that has come from somebody else than the background."""
+        self._loops["embedding"].wake()
 
     def redo(self) -> None:
         """Look now for what is to be done again."""
@@ -279,6 +287,11 @@ class Upkeep:
             has_more = await self._promotion.step(lease)
         self._loops["embedding"].wake()
         return has_more
+
+    async def _vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return texts' vectors, None while there is no model."""
+        embedder = self.spaces.retrieving.embedder
+        return None if embedder is None else await embedder.embed(texts)
 
     async def _until_quiet(self) -> None:
         """Wait while pages come one upon the other, as in an import, but not for ever."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
@@ -46,6 +47,7 @@ class Promotion:
         weights: The constants of heat.
         capacity_segments: Segments kept in mid-term memory.
         clock: Returns the present.
+        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Promotion:
         weights: HeatWeights,
         capacity_segments: int,
         clock: Callable[[], datetime],
+        embed: Embed | None = None,
     ) -> None:
         self._store = store
         self._analyst = analyst
@@ -66,6 +69,7 @@ class Promotion:
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
+        self._embed = embed
         self._redone_up_to = 0
         # Several readings may end together, and each changes what the next is fitted to.
         self._committing = asyncio.Lock()
@@ -193,16 +197,19 @@ class Promotion:
         async with self._committing:
             for _ in range(COMMITS_TRIED):
                 traits = await self._store.traits()
+                corrected = await self._store.corrected_facts()
                 lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
                 if lessons is None:
                     learned = await self._learned(views, reader)  # no other reading ends meanwhile
                     continue
+                lessons = await without_corrected(lessons, corrected, self._embed)
                 learning = Learning(
                     segment=segment,
                     pages=[page.seq for page in pages],
                     lessons=lessons,
                     traits=traits,
                     learner=reader.name,
+                    corrections=len(corrected),
                     is_degraded=reader is not self._analyst,
                     replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
                 )
@@ -213,8 +220,10 @@ class Promotion:
 
     async def _learned(self, views: Sequence[PageView], reader: Analyst) -> _Learned:
         traits = await self._store.traits()
-        lessons = await reader.learn(views, traits, await self._facts()) if views else Lessons((), ())
-        return _Learned(lessons, traits)
+        if not views:
+            return _Learned(Lessons((), ()), traits)
+        corrected = counting_against(await self._store.corrected_facts(), views[0].page.seq)
+        return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits)
 
     async def _facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.llm import PageView, Surroundings, catalogue
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.prose import shorten, without_recalled
@@ -69,6 +69,10 @@ If there is nothing, the lists are empty.
 Dimensions:
 """
 
+# Stands last, and only where there is something wrong, so that the beginning stays the same.
+WRONG_INSTRUCTIONS = """
+wrong_fact: the user has said that this is not so; report it in no words, whatever the pages say."""
+
 
 def organise_request(
     batch: Sequence[PageView], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
@@ -104,6 +108,7 @@ def learn_request(
     pages: Sequence[PageView],
     traits: Sequence[Trait],
     facts: Sequence[Fact],
+    corrected: Sequence[CorrectedFact] = (),
     *,
     dimensions: Sequence[str],
     max_prompt_tokens: int,
@@ -114,6 +119,7 @@ def learn_request(
         pages: Pages in order of arrival.
         traits: The profile to be shown.
         facts: The facts to be shown.
+        corrected: What the user has said is wrong, to be shown.
         dimensions: The user's own dimensions.
         max_prompt_tokens: Longer pages are shown in part.
     """
@@ -130,7 +136,10 @@ def learn_request(
         }
         for number, fact in enumerate(facts, 1)
     ]
+    context += [{"wrong_fact": fact.text, "about": fact.about.value} for fact in corrected]
     instructions = LEARN_INSTRUCTIONS + catalogue.as_text(dimensions)
+    if corrected:
+        instructions += WRONG_INSTRUCTIONS
     known = list(map(_line, context))
     lines = _page_lines(pages, _room(max_prompt_tokens, instructions, known))
     facts_told = max(FACTS_ASKED_MIN, sum(map(estimate_tokens, lines)) // TOKENS_PER_FACT_ASKED)

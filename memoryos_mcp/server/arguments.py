@@ -20,7 +20,8 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _none_is_empty(value: object) -> object:
+def none_is_empty(value: object) -> object:
+    """Return an empty text for null."""
     return "" if value is None else value
 
 
@@ -41,7 +42,7 @@ def _read_object(value: object) -> object:
 
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
 # A text that may be left out; null and "" mean the same.
-OptionalText = Annotated[str, BeforeValidator(_none_is_empty)]
+OptionalText = Annotated[str, BeforeValidator(none_is_empty)]
 
 SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)]
 

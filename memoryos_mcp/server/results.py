@@ -114,6 +114,7 @@ class RetrieveMemoryResult(BaseModel):
 class TraitEntry(BaseModel):
     """One dimension of the profile."""
 
+    id: str
     dimension: str
     level: Literal["Low", "Medium", "High"]
     reason: str

@@ -73,6 +73,11 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     return "\n".join(lines)
 
 
+def delimited(lines: Iterable[str]) -> str:
+    """Return remembered lines between the marks."""
+    return "\n".join([OPEN, *map(_safe, lines), CLOSE])
+
+
 def _section(title: str, entries: Iterable[str]) -> list[str]:
     body = list(entries)
     return [f"## {title}", *body] if body else []

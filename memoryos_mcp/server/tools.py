@@ -1,30 +1,21 @@
 """The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
 
 import json
-import math
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-import mcp_types as types
-from pydantic import BaseModel
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
-from memoryos_mcp.callers import Caller
+from memoryos_mcp.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.profile import profile_text
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.arguments import (
-    USER_ID,
-    USER_ID_SCHEMA,
     AddMemoryArguments,
-    Arguments,
     GetUserProfileArguments,
     NoArguments,
     RetrieveMemoryArguments,
-    check,
-    take_user_id,
 )
+from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.server.memory_tools import MEMORY_TOOLS
 from memoryos_mcp.server.results import (
     AddedDetails,
     AddMemoryResult,
@@ -55,69 +46,6 @@ if TYPE_CHECKING:
 
 HOTTEST_SHOWN = 10
 SCORE_DIGITS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool returns: a model for programs and a text for readers."""
-
-    result: BaseModel
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
-    """A tool as it is listed and called.
-
-    Attributes:
-        reads_only: Whether it leaves the memory as it was.
-        call: Takes the service, the user and the checked arguments.
-    """
-
-    name: str
-    title: str
-    description: str
-    arguments: type[Arguments]
-    result: type[BaseModel]
-    reads_only: bool
-    call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
-
-    async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
-        """Return the protocol's result of a call.
-
-        Raises:
-            MemoryOSError: The call failed; the text says what to do.
-        """
-        user_id = caller.user_id
-        if caller.may_act_as:
-            named, given = take_user_id(given)
-            user_id = user_id if named is None else named
-        arguments = check(self.arguments, given, beside=[USER_ID] if caller.may_act_as else [])
-        answer = await self.call(service, user_id, arguments)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)],
-            structured_content=answer.result.model_dump(mode="json"),
-        )
-
-    def listing(self, *, may_act_as: bool) -> types.Tool:
-        """Return the tool as a client sees it who may name another user, or may not."""
-        schema = self.arguments.model_json_schema()
-        if may_act_as:
-            schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
-        return types.Tool(
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            input_schema=schema,
-            output_schema=self.result.model_json_schema(mode="serialization"),
-            annotations=types.ToolAnnotations(
-                title=self.title,
-                read_only_hint=self.reads_only,
-                destructive_hint=False,
-                idempotent_hint=self.reads_only,
-                open_world_hint=False,
-            ),
-        )
 
 
 async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryArguments) -> Answer:
@@ -158,7 +86,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
     user_facts, assistant_facts = _recalled(recall.user_facts), _recalled(recall.assistant_facts)
     result = RetrieveMemoryResult(
         query=arguments.query,
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         relationship_with_user=arguments.relationship_with_user,
         style_hint=arguments.style_hint,
         user_profile=profile_text(recall.traits),
@@ -176,7 +104,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
                 summary=segment.summary,
                 keywords=list(segment.keywords),
                 page_count=segment.page_count,
-                heat=_shown_heat(heat),
+                heat=shown_heat(heat),
             )
             for segment, heat in recall.segments
         ],
@@ -195,17 +123,18 @@ async def get_user_profile(service: MemoryService, user_id: str, arguments: GetU
     user_facts = view.user_facts if arguments.include_knowledge else []
     assistant_facts = view.assistant_facts if arguments.include_assistant_knowledge else []
     result = GetUserProfileResult(
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         user_id=user_id,
         assistant_id=service.settings.assistant_id,
         user_profile=profile_text(view.traits),
         traits=[
             TraitEntry(
+                id=trait_id(trait.dimension),
                 dimension=trait.dimension,
                 level=trait.level.value,
                 reason=trait.reason,
                 evidence=list(trait.evidence),
-                updated_at=_text_time(trait.updated_at),
+                updated_at=text_time(trait.updated_at),
             )
             for trait in view.traits
         ],
@@ -224,14 +153,14 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     counts, settings = stats.counts, service.settings
     move = stats.move
     result = GetMemoryStatsResult(
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         user_id=user_id,
         version=__version__,
         total_pages=counts.pages,
         short_term_pages=counts.short_term,
         short_term_capacity=settings.short_term_capacity,
         backlog_pages=counts.backlog,
-        oldest_backlog_at=_text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        oldest_backlog_at=text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
         backlog_attempts=counts.attempts,
         degraded_pages=counts.degraded,
         mid_term_pages=counts.mid_term,
@@ -243,7 +172,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         hottest_segments=[
             SegmentStats(
                 segment_id=_segment_id(segment.segment),
-                heat=_shown_heat(heat),
+                heat=shown_heat(heat),
                 n_visit=segment.n_visit,
                 l_interaction=segment.l_interaction,
                 page_count=segment.page_count,
@@ -265,7 +194,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
             name: LoopStats(
                 failed_attempts=health.failed_attempts,
                 last_error=health.last_error,
-                last_error_at=_text_time(health.last_error_at) if health.last_error_at else None,
+                last_error_at=text_time(health.last_error_at) if health.last_error_at else None,
             )
             for name, health in stats.health.items()
         },
@@ -315,27 +244,19 @@ TOOLS: Sequence[ToolDefinition] = (
         reads_only=True,
         call=get_memory_stats,
     ),
+    *MEMORY_TOOLS,
 )
 
 
-def _text_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")
-
-
-def _shown_heat(heat: float) -> float:
-    """Return heat rounded down: what is just under the threshold must not look as if it had reached it."""
-    return math.floor(heat * 1000) / 1000
-
-
 def _segment_id(number: int) -> str:
-    return f"s{number}"
+    return numbered_id(Kind.SEGMENT, number)
 
 
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
         user_input=recalled.quote.user_input,
         agent_response=recalled.quote.agent_response,
-        timestamp=_text_time(recalled.page.occurred_at),
+        timestamp=text_time(recalled.page.occurred_at),
         page_id=recalled.page.page_id,
         excerpt=recalled.quote.is_excerpt,
         source=recalled.page.source.value,
@@ -358,7 +279,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
     return RetrievedPage(
         user_input=recalled.quote.user_input,
         agent_response=recalled.quote.agent_response,
-        timestamp=_text_time(page.occurred_at),
+        timestamp=text_time(page.occurred_at),
         page_id=page.page_id,
         excerpt=recalled.quote.is_excerpt,
         source=recalled.page.source.value,
@@ -375,10 +296,10 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 def _knowledge(fact: "Fact") -> KnowledgeEntry:
     return KnowledgeEntry(
         knowledge=fact.text,
-        timestamp=_text_time(fact.valid_from),
-        knowledge_id=f"k{fact.fact}",
+        timestamp=text_time(fact.valid_from),
+        knowledge_id=numbered_id(Kind.FACT, fact.fact),
         evidence=list(fact.evidence),
-        valid_until=_text_time(fact.valid_until) if fact.valid_until else None,
+        valid_until=text_time(fact.valid_until) if fact.valid_until else None,
     )
 
 

@@ -9,11 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from memoryos_mcp.knowledge import About, AddFact, Fact
+from memoryos_mcp.ids import MemoryId
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
-from memoryos_mcp.profile import Trait
+from memoryos_mcp.profile import Level, Trait
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.values import (
     Changes,
     Counts,
@@ -137,7 +139,50 @@ class Store(Protocol):
         ...
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
-        """Return facts that hold no more, at most ``limit``, the newest of them, oldest first."""
+        """Return facts that held and hold no more, at most ``limit``, the newest of them, oldest first.
+
+        What the user said is wrong is not among them: it never held.
+        """
+        ...
+
+    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+        """Return memories with what belongs to each, in the order of their ids; None for what is not there."""
+        ...
+
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+        """Return the next memories of a list from a place, at most ``limit``; None begins."""
+        ...
+
+    async def correct_fact(self, fact: int, text: str | None) -> int | None:
+        """Have a fact end as wrong by the user's word, and return the number of the one that they gave instead.
+
+        Args:
+            fact: Its number.
+            text: What is right; None if it is only wrong.
+
+        Raises:
+            ArgumentError: It is not there or holds no more, or the text says the same.
+        """
+        ...
+
+    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
+        """Set a trait by the user's word, for good, and return its dimension as it is kept; None leaves a part.
+
+        Raises:
+            ArgumentError: It is not there, or it is so already.
+        """
+        ...
+
+    async def drop_trait(self, dimension: str) -> str:
+        """Take a trait out of the profile by the user's word, and return its dimension as it is kept.
+
+        Raises:
+            ArgumentError: It is not there.
+        """
+        ...
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        """Return what the user has said is wrong, of all assistants, the newest correction first."""
         ...
 
     async def counts(self) -> Counts:

@@ -18,8 +18,7 @@ from memoryos_mcp.records import (
 )
 from memoryos_mcp.storage import midterm
 from memoryos_mcp.storage.lexical import index_page
-from memoryos_mcp.storage.longterm import fold
-from memoryos_mcp.storage.rows import offset_s, to_us
+from memoryos_mcp.storage.rows import folded, offset_s, to_us
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 from memoryos_mcp.storage.vector_rows import note_change
 
@@ -175,20 +174,20 @@ class _Adding:
                 self._change("UPDATE facts SET superseded_by = ? WHERE fact = ?", heir, self._facts[record.fact])
 
     def _add_fact(self, record: FactRecord) -> bool:
-        folded = fold(record.text)
+        words = folded(record.text)
         fact = self._get(
             "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND folded = ?3 "
             "AND (valid_from_us = ?4 OR valid_until_us IS NULL AND ?5) "
             "ORDER BY valid_until_us IS NULL = ?5 DESC LIMIT 1",
             record.about,
             record.assistant_id,
-            folded,
+            words,
             to_us(record.valid_from),
             record.valid_until is None,
         )
         is_new = fact is None
         if fact is None:
-            fact = self._insert_fact(record, folded)
+            fact = self._insert_fact(record, words)
             self._new_facts.add(record.fact)
         self._facts[record.fact] = fact
         for is_confirming, pages in ((0, record.evidence), (1, record.confirmed_in)):
@@ -199,7 +198,7 @@ class _Adding:
         note_change(self._connection, "fact", fact)
         return is_new
 
-    def _insert_fact(self, record: FactRecord, folded: str) -> int:
+    def _insert_fact(self, record: FactRecord, words: str) -> int:
         self._connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
             "utc_offset_s, ended_by, confirmed_us, is_archived, learned_by, folded, text) "
@@ -216,7 +215,7 @@ class _Adding:
                 to_us(record.confirmed_at),
                 record.is_archived,
                 record.learned_by,
-                folded,
+                words,
                 record.text,
             ),
         )

@@ -9,6 +9,7 @@ import numpy as np
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.terms import words
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -99,6 +100,11 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         evidence=tuple(json.loads(evidence)),
         vector=to_vector(vector),
     )
+
+
+def folded(text: str) -> str:
+    """Return a fact's words alone; two facts with the same are one."""
+    return " ".join(words(text)) or text.casefold()
 
 
 def to_blob(vector: Vector) -> bytes:

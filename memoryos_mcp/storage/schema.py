@@ -252,6 +252,7 @@ ALTER TABLE pages ADD COLUMN gives_orders INTEGER NOT NULL DEFAULT 0;
 -- A fact rests on the pages that state it; those that only confirm it do not keep it.
 ALTER TABLE fact_evidence ADD COLUMN is_confirming INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- a correction; NULL: a newer fact, or time
+ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page when the user corrected it
 ALTER TABLE trait_history ADD COLUMN ended_by TEXT CHECK (ended_by = 'user');
 
 -- Digests of what is not to be learned again from pages up to ``until_seq``.

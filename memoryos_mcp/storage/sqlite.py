@@ -15,18 +15,22 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.knowledge import About, AddFact, Fact
+from memoryos_mcp.ids import MemoryId
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
-from memoryos_mcp.profile import Trait
+from memoryos_mcp.profile import Level, Trait
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
     copying_in,
     copying_out,
+    correcting,
     leases,
     lexical,
     lexicon,
+    listing,
     longterm,
+    looking,
     midterm,
     page_rows,
     spaces,
@@ -36,12 +40,14 @@ from memoryos_mcp.storage import (
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
 from memoryos_mcp.storage.longterm import IN_FORCE
+from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.rows import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     from_us,
+    offset_s,
     to_fact,
     to_page,
     to_segment,
@@ -303,7 +309,8 @@ class SqliteStore:
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} ORDER BY fact DESC LIMIT ?5"
+            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} AND ended_by IS NULL "
+            "ORDER BY fact DESC LIMIT ?5"
         )
         now_us = to_us(self._clock())
         rows = await self._database.rows(sql, self._space, about, self._owner(about), now_us, limit)
@@ -327,6 +334,45 @@ class SqliteStore:
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
+
+    # Looking and correcting ----------------------------------------------------------------------------------------
+
+    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+        now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
+
+        def query(connection: apsw.Connection) -> list[Look | None]:
+            return [
+                looking.look(connection, each, space=self._space, assistant_id=assistant_id, now_us=now_us)
+                for each in ids
+            ]
+
+        return await self._database.read(query)
+
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+        now_us, owner = to_us(self._clock()), self._options.assistant_id
+        return await self._database.read(
+            lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
+        )
+
+    async def correct_fact(self, fact: int, text: str | None) -> int | None:
+        now = self._clock()
+        assistant_id, now_us, offset = self._options.assistant_id, to_us(now), offset_s(now)
+        return await self._database.write(
+            lambda connection: correcting.correct_fact(connection, assistant_id, fact, text, now_us, offset)
+        )
+
+    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
+        now_us = to_us(self._clock())
+        return await self._database.write(
+            lambda connection: correcting.correct_trait(connection, dimension, level, reason, now_us)
+        )
+
+    async def drop_trait(self, dimension: str) -> str:
+        now_us = to_us(self._clock())
+        return await self._database.write(lambda connection: correcting.drop_trait(connection, dimension, now_us))
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        return await self._database.read(correcting.corrected_facts)
 
     # Counts, changes, vectors --------------------------------------------------------------------------------------
 
@@ -413,8 +459,8 @@ class SqliteStore:
 
     async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
         def change(connection: apsw.Connection) -> bool:
-            now_us, lessons = to_us(self._clock()), learning.lessons
-            if not longterm.is_current(connection, lessons, learning.traits, self._owner, now_us):
+            now_us = to_us(self._clock())
+            if not longterm.is_current(connection, learning, self._owner, now_us):
                 return False
             longterm.set_traits(connection, learning, now_us)
             longterm.change_knowledge(connection, learning, self._owner, now_us)

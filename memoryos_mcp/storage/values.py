@@ -290,6 +290,7 @@ class Learning:
         lessons: What they teach.
         traits: The profile that the lessons were computed from.
         learner: Who read them.
+        corrections: How many facts the user had corrected, of all assistants, when the lessons were computed.
         is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
         replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
             keeps all.
@@ -300,6 +301,7 @@ class Learning:
     lessons: Lessons
     traits: Sequence[Trait]
     learner: str
+    corrections: int = 0
     is_degraded: bool = False
     replaces: str | None = None
 
