@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.masks import without_credentials, without_secrets
@@ -19,6 +19,7 @@ from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmb
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
+from memoryos_mcp.llm.current import CurrentChat, Forgettings
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
@@ -54,6 +55,10 @@ class Given:
     tracer: "Tracer | None" = None
 
 
+class UserAccount(Account, Forgettings, Protocol):
+    """What a user's analyst asks of their memory, beside the pages that it is given."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What engines share; `aclose` it after them.
@@ -74,7 +79,7 @@ class Parts:
     embedders: Embedders
     make_index: Callable[[int], VectorIndex]
     stand_in: Analyst
-    make_analyst: Callable[[Account, Path], Analyst]
+    make_analyst: Callable[[UserAccount, Path], Analyst]
     chat: ChatModel | None
     tally: Tally
     threads: StoreThreads
@@ -108,14 +113,16 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
 
     asked = None if chat is None else _traced(chat, given.tracer)
 
-    def make_analyst(account: Account, folder: Path) -> Analyst:
+    def make_analyst(account: UserAccount, folder: Path) -> Analyst:
         if given.analyst is not None:
             return given.analyst
         if asked is None:
             return stand_in
-        logged = RecordingChat(asked, folder / LOG_NAME, clock=clock) if settings.llm_log else asked
+        logged = (
+            RecordingChat(asked, folder / LOG_NAME, clock=clock, forgettings=account) if settings.llm_log else asked
+        )
         return LlmAnalyst(
-            MeteredChat(logged, account, tally, settings.llm_daily_token_limit),
+            CurrentChat(MeteredChat(logged, account, tally, settings.llm_daily_token_limit), account),
             max_topics=settings.max_topics,
             max_prompt_tokens=settings.llm_max_prompt_tokens,
             dimensions=settings.profile_dimensions,

@@ -287,6 +287,10 @@ class Store(Protocol):
         """Take segments out of the scored mid-term memory; their pages stay."""
         ...
 
+    async def forgettings(self) -> int:
+        """Return how often something was forgotten: what was read before may be gone once it is more."""
+        ...
+
     async def close(self) -> None:
         """Finish what runs and release the files."""
         ...
