@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
-from memoryos_mcp.llm.current import reading_since
+from memoryos_mcp.reading import reading_since
 
 if TYPE_CHECKING:  # a service has errands before the first user's libraries are there
     from memoryos_mcp.storage import Store

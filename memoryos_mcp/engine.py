@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from memoryos_mcp.background import Health
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.parts import Parts
 from memoryos_mcp.profile import Trait, most_telling_first
@@ -20,6 +22,7 @@ from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.spaces import Move
+from memoryos_mcp.storage.forgetting import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting
@@ -93,7 +96,15 @@ class MemoryEngine:
         )
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
         self._analyst = parts.make_analyst(self._account, folder)
-        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat)
+        self._forgetting = Forgetting(
+            store,
+            parts.stand_in,
+            folder / LOG_NAME,
+            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
+            zone=settings.zone,
+            clock=parts.clock,
+        )
+        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat, self._forgetting)
 
     @classmethod
     async def open(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
@@ -256,6 +267,39 @@ class MemoryEngine:
         waiting = await self._store.mark_degraded(self._parts.stand_in.name)
         self._upkeep.redo()
         return waiting
+
+    async def plan_forgetting(self, selection: Selection) -> DryRun:
+        """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        if len(selection.query) > QUERY_MAX_CHARS:
+            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        _check_range("max_results", selection.max_results, 1, RESULTS_AT_MOST)
+        if selection.query.strip():
+            await self._upkeep.until_loaded()
+        return await self._forgetting.plan(selection, self._upkeep.spaces.retrieving)
+
+    async def forget(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found; with a handle that was used already, tell how that stands.
+
+        Raises:
+            ArgumentError: The handle is wrong or too old; nothing was forgotten.
+            StorageError: The store failed.
+        """
+        receipt = await self._forgetting.confirm(handle)
+        self._upkeep.forgot()
+        return receipt
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        """Return the receipts of all that was forgotten, the oldest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.forget_receipts()
 
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""

@@ -19,12 +19,13 @@ from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmb
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
-from memoryos_mcp.llm.current import CurrentChat, Forgettings
+from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat
 from memoryos_mcp.providers import Endpoint
+from memoryos_mcp.reading import Forgettings
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.vectors import VectorIndex

@@ -16,6 +16,7 @@ from memoryos_mcp.consolidation.embedding import Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.errors import ModelError, StorageError
+from memoryos_mcp.forgetting import Forgetting
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.parts import Parts
@@ -37,6 +38,9 @@ OPENING_PATIENCE_S = 0.25
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
+# How soon it is tried again to scrub what was forgotten while another process was reading.
+SCRUB_POLL_S = 10.0
+RETENTION_EVERY = timedelta(days=1)
 # Between two pieces of deleting, which others' writes wait for.
 TIDY_REST_S = 0.05
 
@@ -50,6 +54,7 @@ class Upkeep:
         store: The user's memory; whoever made it closes it.
         analyst: Organises and learns.
         weights: Of a segment's heat.
+        forgetting: Forgets what is too old, and scrubs what was forgotten.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Upkeep:
         store: SqliteStore,
         analyst: Analyst,
         weights: HeatWeights,
+        forgetting: Forgetting,
     ) -> None:
         self._parts = parts
         self._store = store
@@ -94,6 +100,8 @@ class Upkeep:
             ),
             parts.clock,
         )
+        self._forgetting = forgetting
+        self._expired_at: datetime | None = None
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_warm = asyncio.Event()
@@ -108,6 +116,7 @@ class Upkeep:
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
                 ("visits", self._count_visits, VISIT_POLL_S),
+                ("forgetting", self._forget, SCRUB_POLL_S),
                 ("verification", self._verify, DAILY_POLL_S),
             )
         }
@@ -144,6 +153,11 @@ class Upkeep:
     def visited(self, segments: Iterable[int]) -> None:
         """Take note of segments that were retrieved; they are counted a little later."""
         self._visits.update(segments)
+
+    def forgot(self) -> None:
+        """Take note that something was forgotten: pages may have to be read again, segments to get their vectors."""
+        for name in ("embedding", "promotion", "forgetting"):
+            self._loops[name].wake()
 
     def redo(self) -> None:
         """Look now for what is to be done again."""
@@ -278,6 +292,19 @@ class Upkeep:
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
+        return False
+
+    async def _forget(self) -> bool:
+        """Once a day forget what is older than is to be kept; scrub what was forgotten by whomever."""
+        now = self._parts.clock()
+        if self._expired_at is None or not timedelta() <= now - self._expired_at < RETENTION_EVERY:
+            async with self._lease.hold() as lease:
+                if lease is not None and await self._forgetting.expire(lease):
+                    self.forgot()
+                    return True
+                if lease is not None:
+                    self._expired_at = now
+        await self._forgetting.tidy()
         return False
 
     async def _verify(self) -> bool:

@@ -9,7 +9,7 @@ from memoryos_mcp.storage.values import UsageEntry
 
 
 class StoredAccount:
-    """Implements ``metering.Account`` and ``current.Forgettings`` on a store; a day is one of the user's zone.
+    """Implements ``metering.Account`` and ``reading.Forgettings`` on a store; a day is one of the user's zone.
 
     Args:
         store: The user's memory.

@@ -23,10 +23,10 @@ import anyio
 import anyio.to_thread
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Usage
-from memoryos_mcp.llm.current import Forgettings, Reading
 from memoryos_mcp.pages import estimate_tokens, utc_now
+from memoryos_mcp.reading import Forgettings, Reading
 
 LOG_NAME = "llm-log.jsonl"
 BATCH_URL = "/v1/chat/completions"
@@ -225,7 +225,7 @@ class RecordingChat:
     async def _log(
         self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException, reading: Reading
     ) -> None:
-        if not await reading.is_current():
+        if not await _is_current(reading):
             return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
@@ -364,6 +364,14 @@ class ReplayChat:
         # By what we wrote, not by its size now: lines of another process are seen as a difference.
         self._missing_bytes += _append_line(self._missing_path, line)
         self._missing.add(key)
+
+
+async def _is_current(reading: Reading) -> bool:
+    """Whether a call may be logged: not if nobody knows."""
+    try:
+        return await reading.is_current()
+    except StorageError:
+        return False
 
 
 def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:

@@ -25,6 +25,7 @@ from memoryos_mcp.server.arguments import (
     check,
     take_user_id,
 )
+from memoryos_mcp.server.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
 from memoryos_mcp.server.results import (
     AddedDetails,
     AddMemoryResult,
@@ -72,6 +73,7 @@ class ToolDefinition:
     Attributes:
         reads_only: Whether it leaves the memory as it was.
         call: Takes the service, the user and the checked arguments.
+        destroys: Whether it may take away what cannot be brought back.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ToolDefinition:
     result: type[BaseModel]
     reads_only: bool
     call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
+    destroys: bool = False
 
     async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
         """Return the protocol's result of a call.
@@ -113,7 +116,7 @@ class ToolDefinition:
             annotations=types.ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.reads_only,
-                destructive_hint=False,
+                destructive_hint=self.destroys,
                 idempotent_hint=self.reads_only,
                 open_world_hint=False,
             ),
@@ -272,6 +275,13 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     return Answer(result, texts.stats_text(result))
 
 
+async def forget_memory(service: MemoryService, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
+    """Show what would be forgotten, or forget it."""
+    async with service.user(user_id) as engine:
+        result = await forget(engine, arguments)
+    return Answer(result, forget_text(result))
+
+
 TOOLS: Sequence[ToolDefinition] = (
     ToolDefinition(
         name="add_memory",
@@ -312,6 +322,18 @@ TOOLS: Sequence[ToolDefinition] = (
         result=GetMemoryStatsResult,
         reads_only=True,
         call=get_memory_stats,
+    ),
+    ToolDefinition(
+        name="forget_memory",
+        title="Forget for good",
+        description="Forget pages and all that rests on them, facts or traits: by ids, query, time, or everything. "
+        "The first call only shows what would go and returns a handle; ask the user, then call with that as confirm. "
+        "It cannot be undone.",
+        arguments=ForgetMemoryArguments,
+        result=ForgetMemoryResult,
+        reads_only=False,
+        call=forget_memory,
+        destroys=True,
     ),
 )
 

@@ -302,7 +302,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     facts = sorted({*_existing_facts(connection, plan), *_facts_that_rest_on(connection)})
     traits = sorted({*_existing_traits(connection, plan), *_traits_that_rest_on(connection)})
     changed = {row[0] for row in _rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
-    again = _confirming(connection, set(facts) - set(plan.facts))
+    again = _confirming(connection, set(facts) - set(plan.facts if plan.refuses else ()))
     said = _drop_pages(connection)
     _drop_facts(connection, facts, plan)
     _drop_traits(connection, traits)
@@ -339,7 +339,8 @@ def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
     for fact in plan.facts:
         row = connection.execute("SELECT about, assistant_id, text FROM facts WHERE fact = ?", (fact,)).fetchone()
         if row is not None:
-            refuse_fact(connection, *row, newest)
+            about, owner, text = row
+            refuse_fact(connection, about, owner, text, newest)
     for dimension in plan.traits:
         refuse_trait(connection, dimension, newest)
 
@@ -405,7 +406,9 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
 
 
 def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
-    for fact in plan.facts:  # what a person has forgotten does not make way for what was before it
+    for fact in (
+        plan.facts if plan.refuses else ()
+    ):  # what a person has forgotten does not make way for what was before it
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     for fact in facts:
         drop_fact(connection, fact, facts)
