@@ -1,4 +1,4 @@
-"""What a request quotes may be forgotten while it waits: then it is not sent any more, and its reply comes to nothing."""
+"""What a request quotes may be forgotten while it waits: then it is not sent, or its reply comes to nothing."""
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest
