@@ -27,7 +27,7 @@ LATER = START + timedelta(minutes=15)
 
 
 def name_of(number: int) -> str:
-    return f"Greta{chr(ord('a') + number)}"
+    return f"Q{chr(ord('a') + number)}x"
 
 
 def said(number: int) -> Turn:
@@ -96,7 +96,7 @@ async def test_a_page_goes_with_its_words_vectors_names_and_key(tmp_path: Path) 
         assert [page.seq for page in await store.backlog(9)] == [1]
         assert rows(tmp_path, "SELECT seq FROM page_vectors") == [(1,)]
         assert {"bruno", "kept", "answer2"}.isdisjoint(vocabulary(tmp_path))
-        assert rows(tmp_path, "SELECT name FROM names") == [("gretab",)]
+        assert rows(tmp_path, "SELECT name FROM names") == [("qbx",)]
         assert (await store.add_pages([Turn("new", "", START, idempotency_key="k")]))[0].is_new
         assert (await store.changes(0, 99)).pages == (1, 2)
 
