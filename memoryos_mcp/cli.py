@@ -209,6 +209,31 @@ def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: b
     backups.restore(settings, copy, is_confirmed=is_confirmed, as_json=as_json)
 
 
+@cli.command("forget")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A page, s1, c1, k1 or trait:NAME; may be repeated.")
+@click.option("--query", default="", metavar="TEXT", help="Pages that are about this.")
+@click.option("--max-results", type=click.IntRange(1, 100), default=10, show_default=True, help="Of --query, at most.")
+@click.option("--after", metavar="TIME", help="Pages said then or later, ISO 8601.")
+@click.option("--before", metavar="TIME", help="Pages said before this, ISO 8601.")
+@click.option("--everything", is_flag=True, help="All there is.")
+@click.option("--receipts", "only_receipts", is_flag=True, help="Only show the receipts of what was forgotten.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; without --yes it is the dry run.")
+@settings_options
+def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool, as_json: bool, **given: Any) -> None:
+    """Forget pages, facts or traits of the configured user for good, once they are shown and agreed to."""
+    selected = {name: given.pop(name) for name in ("ids", "query", "max_results", "after", "before", "everything")}
+    settings = _settings(config_file, given)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import forget_command as command
+    from memoryos_mcp.forgetting import Selection
+
+    if only_receipts:
+        anyio.run(partial(command.show_receipts, settings, as_json=as_json))
+    else:
+        anyio.run(partial(command.forget, settings, Selection(**selected), is_sure=is_sure, as_json=as_json))
+
+
 cli.add_command(token)
 
 

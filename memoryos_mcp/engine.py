@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,17 @@ from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
 from memoryos_mcp.correcting import Correction
 from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.llm.chat import ChatRequest, Usage
+from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.looking import Shown, Stretch
 from memoryos_mcp.pages import Source, make_turn, storable, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import Trait, most_telling_first
 from memoryos_mcp.providers import endpoint_of
+from memoryos_mcp.reading import reading_since
 from memoryos_mcp.redaction import Redaction, redact, redact_turn
 from memoryos_mcp.responding import (
     DEFAULT_RELATIONSHIP,
@@ -40,6 +43,7 @@ from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.spaces import Move
+from memoryos_mcp.storage.forgetting import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting
@@ -120,7 +124,15 @@ class MemoryEngine:
         self._chat = parts.make_chat(self._account, folder)
         self._analyst = parts.make_analyst(self._chat)
         self._errands = Errands()
-        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat)
+        self._forgetting = Forgetting(
+            store,
+            parts.stand_in,
+            folder / LOG_NAME,
+            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
+            zone=settings.zone,
+            clock=parts.clock,
+        )
+        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat, self._forgetting)
 
     @classmethod
     @asynccontextmanager
@@ -268,8 +280,10 @@ class MemoryEngine:
             StorageError: The store could not be read, or the page not be stored.
         """
         chat = llm_of(self._chat)
-        request, recalled = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
-        text, usage = await listen(chat, request)
+        with reading_since(await self._store.forgettings()):
+            manner = Manner(relationship, style_hint)
+            request, recalled = await self._response_request(query, manner, meta_data, max_tokens)
+            text, usage = await listen(chat, request)
         page_id = (await self.add(query, text, meta_data=meta_data)).page_id if remember else None
         return Response(text, usage, recalled, page_id)
 
@@ -292,9 +306,11 @@ class MemoryEngine:
             MemoryOSError: As `respond` does, also after some pieces have come.
         """
         chat = llm_of(self._chat)
-        request, _ = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
+        with reading_since(await self._store.forgettings()):
+            manner = Manner(relationship, style_hint)
+            request, _ = await self._response_request(query, manner, meta_data, max_tokens)
+            listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
@@ -480,6 +496,39 @@ class MemoryEngine:
             StorageError: The store could not be written.
         """
         await self._upkeep.analyse()
+
+    async def plan_forgetting(self, selection: Selection) -> DryRun:
+        """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        if len(selection.query) > QUERY_MAX_CHARS:
+            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        _check_range("max_results", selection.max_results, 1, RESULTS_AT_MOST)
+        if selection.query.strip():
+            await self._upkeep.until_loaded()
+        return await self._forgetting.plan(selection, self._upkeep.spaces.retrieving)
+
+    async def forget(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found; with a handle that was used already, tell how that stands.
+
+        Raises:
+            ArgumentError: The handle is wrong or too old; nothing was forgotten.
+            StorageError: The store failed.
+        """
+        receipt = await self._forgetting.confirm(handle)
+        self._upkeep.forgot()
+        return receipt
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        """Return the receipts of all that was forgotten, the oldest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.forget_receipts()
 
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.masks import without_credentials, without_secrets
@@ -19,11 +19,13 @@ from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmb
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
+from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat
 from memoryos_mcp.providers import Endpoint
+from memoryos_mcp.reading import Forgettings
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.vectors import VectorIndex
@@ -54,6 +56,10 @@ class Given:
     tracer: "Tracer | None" = None
 
 
+class UserAccount(Account, Forgettings, Protocol):
+    """What a user's LLM asks of their memory, beside what it is given to read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What engines share; `aclose` it after them.
@@ -75,7 +81,7 @@ class Parts:
     embedders: Embedders
     make_index: Callable[[int], VectorIndex]
     stand_in: Analyst
-    make_chat: Callable[[Account, Path], ChatModel | None]
+    make_chat: Callable[[UserAccount, Path], ChatModel | None]
     make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
     tally: Tally
@@ -110,11 +116,13 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
 
     asked = None if chat is None else _traced(chat, given.tracer)
 
-    def make_chat(account: Account, folder: Path) -> ChatModel | None:
+    def make_chat(account: UserAccount, folder: Path) -> ChatModel | None:
         if asked is None:
             return None
-        logged = RecordingChat(asked, folder / LOG_NAME, clock=clock) if settings.llm_log else asked
-        return MeteredChat(logged, account, tally, settings.llm_daily_token_limit)
+        logged = (
+            RecordingChat(asked, folder / LOG_NAME, clock=clock, forgettings=account) if settings.llm_log else asked
+        )
+        return CurrentChat(MeteredChat(logged, account, tally, settings.llm_daily_token_limit), account)
 
     def make_analyst(users_chat: ChatModel | None) -> Analyst:
         if given.analyst is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
-from memoryos_mcp.errors import ConfigError, ReplyFormatError
+from memoryos_mcp.errors import ConfigError, LeaseLostError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.pages import Page, Source, estimate_tokens
@@ -117,9 +117,13 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
 
     Raises:
         ReplyFormatError: The reply is empty, or was cut.
-        ModelError: There was no reply.
+        ModelError: There was no reply, or something was forgotten meanwhile that it may speak of.
     """
-    reply = await chat.complete(request, None if listener is None else _aloud(listener))
+    try:
+        reply = await chat.complete(request, None if listener is None else _aloud(listener))
+    except LeaseLostError as error:
+        msg = "something was forgotten while the LLM answered, which may speak of it; nothing was stored. Ask again"
+        raise ModelError(msg) from error
     return _whole(reply), reply.usage
 
 

@@ -19,6 +19,7 @@ from memoryos_mcp.consolidation.embedding import Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.errors import ModelError, StorageError
+from memoryos_mcp.forgetting import Forgetting
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.parts import Parts
@@ -40,6 +41,9 @@ OPENING_PATIENCE_S = 0.25
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
+# How soon it is tried again to scrub what was forgotten while another process was reading.
+SCRUB_POLL_S = 10.0
+RETENTION_EVERY = timedelta(days=1)
 # Between two pieces of deleting, which others' writes wait for.
 TIDY_REST_S = 0.05
 
@@ -53,6 +57,7 @@ class Upkeep:
         store: The user's memory; whoever made it closes it.
         analyst: Organises and learns.
         weights: Of a segment's heat.
+        forgetting: Forgets what is too old, and scrubs what was forgotten.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Upkeep:
         store: SqliteStore,
         analyst: Analyst,
         weights: HeatWeights,
+        forgetting: Forgetting,
     ) -> None:
         self._parts = parts
         self._store = store
@@ -98,6 +104,8 @@ class Upkeep:
             ),
             parts.clock,
         )
+        self._forgetting = forgetting
+        self._expired_at: datetime | None = None
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_warm = asyncio.Event()
@@ -112,6 +120,7 @@ class Upkeep:
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
                 ("visits", self._count_visits, VISIT_POLL_S),
+                ("forgetting", self._forget, SCRUB_POLL_S),
                 ("verification", self._verify, DAILY_POLL_S),
             )
         }
@@ -152,6 +161,11 @@ class Upkeep:
     def knowledge_changed(self) -> None:
         """Take note of a fact that has come from somebody else than the background."""
         self._loops["embedding"].wake()
+
+    def forgot(self) -> None:
+        """Take note that something was forgotten: pages may have to be read again, segments to get their vectors."""
+        for name in ("embedding", "promotion", "forgetting"):
+            self._loops[name].wake()
 
     def redo(self) -> None:
         """Look now for what is to be done again."""
@@ -312,6 +326,19 @@ class Upkeep:
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
+        return False
+
+    async def _forget(self) -> bool:
+        """Once a day forget what is older than is to be kept; scrub what was forgotten by whomever."""
+        now = self._parts.clock()
+        if self._expired_at is None or not timedelta() <= now - self._expired_at < RETENTION_EVERY:
+            async with self._lease.hold() as lease:
+                if lease is not None and await self._forgetting.expire(lease):
+                    self.forgot()
+                    return True
+                if lease is not None:
+                    self._expired_at = now
+        await self._forgetting.tidy()
         return False
 
     async def _verify(self) -> bool:

@@ -69,6 +69,7 @@ class Organising:
         self._planning = asyncio.Lock()
         # Answers to batches that could not be filed yet, because one before them failed: they were paid for.
         self._answers: dict[tuple[int, ...], Organised] = {}
+        self._forgettings = 0
         self._steps_in_vain = 0
         self._redone_up_to = 0
 
@@ -111,6 +112,10 @@ class Organising:
         Raises:
             ModelError: The analyst had no answer to a batch; it and those after it stay in the backlog.
         """
+        if (forgettings := await self._store.forgettings()) != self._forgettings:
+            # An answer may quote the page before its batch.
+            self._forgettings = forgettings
+            self._answers.clear()
         batches = [await page_views(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)

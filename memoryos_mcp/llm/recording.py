@@ -23,9 +23,10 @@ import anyio
 import anyio.to_thread
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Usage
 from memoryos_mcp.pages import estimate_tokens, utc_now
+from memoryos_mcp.reading import Forgettings, Reading
 
 LOG_NAME = "llm-log.jsonl"
 BATCH_URL = "/v1/chat/completions"
@@ -169,18 +170,28 @@ def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValu
 class RecordingChat:
     """A chat model that keeps a log of another's calls, the failed and the cancelled ones too. Close it after use.
 
-    A log that cannot be written is warned of once, and fails no call.
+    A log that cannot be written is warned of once, and fails no call. A call whose request may quote what was forgotten
+    meanwhile is not logged.
 
     Args:
         chat: The model that answers.
         path: The log; its folder exists. Several processes may append to it.
         clock: Tells when a call began.
+        forgettings: Tells of what was forgotten; None if nothing ever is.
     """
 
-    def __init__(self, chat: ChatModel, path: Path, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        chat: ChatModel,
+        path: Path,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        forgettings: Forgettings | None = None,
+    ) -> None:
         self._chat = chat
         self._path = path
         self._clock = clock
+        self._forgettings = forgettings
         self._writing: set[asyncio.Future[None]] = set()
         self._has_warned = False
 
@@ -196,12 +207,13 @@ class RecordingChat:
             ModelError: The other's, as it is.
         """
         at, began = self._clock(), time.perf_counter()
+        reading = await Reading.begun(self._forgettings)
         try:
             reply = await self._chat.complete(request, listener)
         except (Exception, asyncio.CancelledError) as error:
-            await self._log(request, at, began, error)
+            await self._log(request, at, began, error, reading)
             raise
-        await self._log(request, at, began, reply)
+        await self._log(request, at, began, reply, reading)
         return reply
 
     async def aclose(self) -> None:
@@ -210,7 +222,11 @@ class RecordingChat:
         if self._writing:
             await asyncio.wait(self._writing)
 
-    async def _log(self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException) -> None:
+    async def _log(
+        self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException, reading: Reading
+    ) -> None:
+        if not await _is_current(reading):
+            return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
@@ -218,6 +234,10 @@ class RecordingChat:
         writing.add_done_callback(self._writing.discard)
         # Shielded: what was sent is logged, even if nobody waits for the reply any more.
         await asyncio.shield(writing)
+        if (
+            not await reading.is_current()
+        ):  # forgotten in this moment: whether before the line or after it, nobody knows
+            await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
     def _append(self, request: ChatRequest, at: datetime, took_ms: int, outcome: ChatReply | BaseException) -> None:
         line: dict[str, JsonValue] = {
@@ -235,6 +255,15 @@ class RecordingChat:
             if not self._has_warned:
                 self._has_warned = True
                 logger.warning("%s cannot be written (%s); calls to the LLM go on unlogged", self._path, _reason(error))
+
+
+def remove_log(path: Path) -> None:
+    """Remove a log; there may be none.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    path.unlink(missing_ok=True)
 
 
 class ReplayChat:
@@ -338,6 +367,14 @@ class ReplayChat:
         # By what we wrote, not by its size now: lines of another process are seen as a difference.
         self._missing_bytes += _append_line(self._missing_path, line)
         self._missing.add(key)
+
+
+async def _is_current(reading: Reading) -> bool:
+    """Whether a call may be logged: not if nobody knows."""
+    try:
+        return await reading.is_current()
+    except StorageError:
+        return False
 
 
 def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:

@@ -29,6 +29,7 @@ class ToolDefinition:
     Attributes:
         reads_only: Whether it leaves the memory as it was.
         call: Takes the service, the user and the checked arguments.
+        destroys: Whether it may take away what cannot be brought back.
     """
 
     name: str
@@ -38,6 +39,7 @@ class ToolDefinition:
     result: type[BaseModel]
     reads_only: bool
     call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
+    destroys: bool = False
 
     async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
         """Return the protocol's result of a call.
@@ -70,7 +72,7 @@ class ToolDefinition:
             annotations=types.ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.reads_only,
-                destructive_hint=False,
+                destructive_hint=self.destroys,
                 idempotent_hint=self.reads_only,
                 open_world_hint=False,
             ),

@@ -15,6 +15,7 @@ from memoryos_mcp.server.arguments import (
     RetrieveMemoryArguments,
 )
 from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.server.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
 from memoryos_mcp.server.memory_tools import MEMORY_TOOLS
 from memoryos_mcp.server.results import (
     AddedDetails,
@@ -203,6 +204,13 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     return Answer(result, texts.stats_text(result))
 
 
+async def forget_memory(service: MemoryService, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
+    """Show what would be forgotten, or forget it."""
+    async with service.user(user_id) as engine:
+        result = await forget(engine, arguments)
+    return Answer(result, forget_text(result))
+
+
 TOOLS: Sequence[ToolDefinition] = (
     ToolDefinition(
         name="add_memory",
@@ -245,6 +253,18 @@ TOOLS: Sequence[ToolDefinition] = (
         call=get_memory_stats,
     ),
     *MEMORY_TOOLS,
+    ToolDefinition(
+        name="forget_memory",
+        title="Forget for good",
+        description="Forget pages and all that rests on them, facts or traits: by ids, query, time, or everything. "
+        "The first call only shows what would go and returns a handle; ask the user, then call with that as confirm. "
+        "It cannot be undone.",
+        arguments=ForgetMemoryArguments,
+        result=ForgetMemoryResult,
+        reads_only=False,
+        call=forget_memory,
+        destroys=True,
+    ),
 )
 
 

@@ -362,6 +362,10 @@ class Store(Protocol):
         """Add facts that come without pages, each once; return how many are new."""
         ...
 
+    async def forgettings(self) -> int:
+        """Return how often something was forgotten: what was read before may be gone once it is more."""
+        ...
+
     async def close(self) -> None:
         """Finish what runs and release the files."""
         ...

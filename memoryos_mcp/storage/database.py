@@ -32,6 +32,9 @@ READERS = 4
 # connection makes empties it: more would be spent five times for each open user.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
+# How long scrubbing waits for other processes, whose writes wait for it as long; it is tried again later.
+SCRUB_BUSY_TIMEOUT_MS = 1_000
+VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 # A check that is not older than this is not done again.
 CHECK_HOLDS_S = 3_600.0
@@ -127,20 +130,34 @@ class Database:
         given_up = threading.Event()
         await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
 
+    async def scrub(self) -> bool:
+        """Write the file anew and empty its journal, so that not a byte of what was deleted is left in either.
+
+        Returns:
+            False if another process reads or writes just now; nothing has changed then that matters.
+        """
+        async with self._write_lock:
+            if self._writer is None:
+                raise _closed()
+            return await self._alone(self._scrub)
+
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
         async with self._write_lock:
-            if self._writer is None:
-                return
-            taken = 0
-            try:
-                while taken < READERS:
-                    await self._reading.acquire()
-                    taken += 1
-                await self._threads.run(self._close)
-            finally:
-                for _ in range(taken):
-                    self._reading.release()
+            if self._writer is not None:
+                await self._alone(self._close)
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        """Run work in a thread while none of our connections reads; the caller sees to it that none writes."""
+        taken = 0
+        try:
+            while taken < READERS:
+                await self._reading.acquire()
+                taken += 1
+            return await self._threads.run(work)
+        finally:
+            for _ in range(taken):
+                self._reading.release()
 
     def _open(self, user_id: str) -> None:
         if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:
@@ -178,6 +195,23 @@ class Database:
             finally:
                 connection.close()
         self._checks.note(self._path)
+
+    def _scrub(self) -> bool:
+        # With secure_delete SQLite overwrites what it deletes, but not the copies that moving rows from page to page
+        # has left in the unused part of pages. Only a file that is written anew has none.
+        with self._translated():
+            connection = self._connect()
+            try:
+                connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
+                if self._path.stat().st_size > VACUUMED_IN_RAM_BYTES:
+                    connection.pragma("temp_store", "file")
+                connection.execute("VACUUM")
+                is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+            except (apsw.BusyError, apsw.LockedError):
+                return False
+            finally:
+                connection.close()
+            return not is_busy
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path))

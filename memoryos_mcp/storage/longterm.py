@@ -73,7 +73,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the named traits and keep what they replace as history.
+    """Set the named traits and keep what they replace as history; what the person has refused stays away.
 
     To another's, who stands in adds evidence only, and so does everybody to what the user said.
     """
@@ -112,18 +112,20 @@ def change_knowledge(
 ) -> None:
     """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
 
-    A fact that is confirmed stays whose it was, except where the learner replaces that one.
+    A fact that is confirmed stays whose it was, except where the learner replaces that one. What the person has refused
+    stays away.
     """
     for change in learning.lessons.knowledge:
         if isinstance(change, ConfirmFact):
-            fact = change.fact
+            fact, is_confirming = change.fact, True
         elif is_refused_fact(connection, change.about, owner(change.about), change.text, change.evidence):
             continue
         else:
-            fact = _add_fact(connection, change, learning.learner, owner, now_us)
+            fact, is_confirming = _add_fact(connection, change, learning.learner, owner, now_us)
         connection.executemany(
-            "INSERT INTO fact_evidence (fact, seq) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            [(fact, seq) for seq in change.evidence],
+            "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET is_confirming = min(is_confirming, excluded.is_confirming)",
+            [(fact, seq, is_confirming) for seq in change.evidence],
         )
         connection.execute(
             "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
@@ -147,7 +149,7 @@ def add_found_facts(
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
         if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
             # It was last heard of when it was learned, not when it was taken in.
-            number = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
+            number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
             note_change(connection, "fact", number)
             new += 1
     archive_facts(connection, capacity, now_us)
@@ -156,7 +158,8 @@ def add_found_facts(
 
 def _add_fact(
     connection: apsw.Connection, change: AddFact, learner: str, owner: Callable[[About], str], now_us: int
-) -> int:
+) -> tuple[int, bool]:
+    """Return the fact's number, and whether it was there already."""
     words = folded(change.text)
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
@@ -166,6 +169,7 @@ def _add_fact(
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
+    was_there = fact is not None
     if fact is None:
         connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
@@ -187,7 +191,7 @@ def _add_fact(
     for old in change.supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
-    return int(fact)
+    return int(fact), was_there
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> None:
@@ -227,14 +231,15 @@ def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: s
     where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts") + " AND ended_by IS NULL"
     facts = [row[0] for row in _rows(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)]  # noqa: S608
     for fact in facts:
-        _drop_fact(connection, fact, facts)
+        drop_fact(connection, fact, facts)
 
 
 def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     return connection.execute(sql, parameters).fetchall()
 
 
-def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+def drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+    """Delete a fact; what it superseded holds again, unless that is dropped too or the person has ended it."""
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
     if heir is not None:  # another took its place, and so the place of what it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))

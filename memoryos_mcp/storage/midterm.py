@@ -128,7 +128,7 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
 
 
 def recount(connection: apsw.Connection, segment: int) -> None:
-    """Count a segment's pages."""
+    """Count a segment's pages anew."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "

@@ -20,11 +20,12 @@ from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Level, Trait
 from memoryos_mcp.records import Record
-from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.segments import Digest, Segment, Vector
 from memoryos_mcp.storage import (
     copying_in,
     copying_out,
     correcting,
+    forgetting,
     leases,
     lexical,
     lexicon,
@@ -39,6 +40,7 @@ from memoryos_mcp.storage import (
 )
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
+from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, Wordless
 from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.paths import database_file
@@ -519,6 +521,58 @@ class SqliteStore:
         return await self._database.write(
             lambda connection: longterm.add_found_facts(connection, facts, learner, self._owner, capacity, now_us)
         )
+
+    # Forgetting ----------------------------------------------------------------------------------------------------
+
+    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
+        return await self._database.read(find)
+
+    async def plan_forgetting(
+        self, plan: ForgetPlan, handle: str, expires_at: datetime
+    ) -> tuple[ForgetCounts, list[Sample]]:
+        def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
+            counts = forgetting.rehearse(connection, plan)
+            forgetting.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
+            return counts, forgetting.samples(connection, plan)
+
+        return await self._database.write(change)
+
+    async def forget(self, handle: str) -> ForgetReceipt | None:
+        now_us = to_us(self._clock())
+        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
+
+    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
+        def change(connection: apsw.Connection) -> ForgetReceipt | None:
+            old = forgetting.pages_between(connection, None, to_us(moment))[:limit]
+            plan = ForgetPlan(runs=forgetting.runs(old))
+            return forgetting.forget(connection, plan, receipt, to_us(self._clock())) if old else None
+
+        return await self._derive(lease, change)
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        return await self._database.read(forgetting.receipts)
+
+    async def forgettings(self) -> int:
+        return await self._database.read(forgetting.forgettings)
+
+    async def unscrubbed(self) -> list[str]:
+        return await self._database.read(forgetting.unscrubbed)
+
+    async def wordless(self) -> Wordless:
+        return await self._database.read(forgetting.wordless)
+
+    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+        return await self._database.write(
+            lambda connection: forgetting.give_words(connection, found, digests, summariser)
+        )
+
+    async def scrub(self) -> bool:
+        while await self._database.write(lexical.merge_some):
+            pass
+        return await self._database.scrub()
+
+    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
+        await self._database.write(lambda connection: forgetting.mark_scrubbed(connection, receipts))
 
     # Helpers -------------------------------------------------------------------------------------------------------
 
