@@ -21,6 +21,7 @@ OUTLINE_BYTES = 1 << 18
 TOO_LONG = "longer than 64 MB"
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 NO_JSON = "no valid JSON"
+_CUT_OFF = "it is cut off"
 
 _BLANK = re.compile(rb"[ \t\r\n]*+")
 _MARK = re.compile(rb'[\[\]{}"]')
@@ -164,7 +165,7 @@ class _Window:
         """Return the bytes of the value that begins here, or None and the problem; it is passed over either way."""
         first = self.peek()
         if not first or first in b",:]}":
-            self.fail("a value is missing")
+            self.fail("a value is missing" if first else _CUT_OFF)
         pieces, size, deepest = [], 0, 0
         for piece, depth in self._pieces(first):
             size, deepest = size + len(piece), max(deepest, depth)
@@ -182,8 +183,8 @@ class _Window:
         raise ImportFormatError(message)
 
     def _key(self) -> str:
-        if self.peek() != b'"':
-            self.fail("a key is missing")
+        if (first := self.peek()) != b'"':
+            self.fail("a key is missing" if first else _CUT_OFF)
         text, problem = self.cut(CHUNK_BYTES)
         key, problem = _parsed(text, problem)
         if problem:
@@ -194,7 +195,7 @@ class _Window:
     def _take(self, expected: bytes) -> bytes:
         found = self.peek()
         if not found:
-            self.fail("it is cut off")
+            self.fail(_CUT_OFF)
         if found not in expected:
             self.fail(f"{' or '.join(map(chr, expected))} is missing")
         self._at += 1
@@ -234,7 +235,7 @@ class _Window:
                 # What is left is a backslash whose other half is in the next bytes.
                 yield self._bytes[start : self._at], deepest
                 if not self._more():
-                    self.fail("it is cut off")
+                    self.fail(_CUT_OFF)
                 start = 0
         yield self._bytes[start : self._at], deepest
 
