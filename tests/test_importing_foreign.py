@@ -50,7 +50,7 @@ def test_a_time_without_a_zone_is_in_the_users(tmp_path: Path, data: Path) -> No
     write_reference(tmp_path, memory)
     run(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
     connection = open_store(data, USER)
-    at = connection.execute("SELECT min(occurred_at_us) FROM pages").get
+    at = connection.execute("SELECT min(occurred_us) FROM pages").get
     connection.close()
     assert at == datetime.fromisoformat(f"{memory.turns[0][2]}+05:30").timestamp() * 1_000_000
 

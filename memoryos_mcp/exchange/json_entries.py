@@ -21,6 +21,7 @@ OUTLINE_BYTES = 1 << 18
 TOO_LONG = "longer than 64 MB"
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 NO_JSON = "no valid JSON"
+_CUT_OFF = "it is cut off"
 
 _BLANK = re.compile(rb"[ \t\r\n]*+")
 _MARK = re.compile(rb'[\[\]{}"]')
@@ -68,29 +69,30 @@ class Outline:
     inner: frozenset[str]
 
 
-def entries(stream: Bytes, *, max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
+def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
     """Yield the entries of a list, or those of each list and object under the keys of an object.
 
     Args:
         stream: The document, UTF-8.
+        name: What errors call it.
         max_bytes: Entries over this size are passed over.
 
     Raises:
         ImportFormatError: The document is empty, cut off, or damaged between its entries.
     """
-    window = _Window(stream)
+    window = _Window(stream, name)
     opener = window.peek()
     if opener not in (b"[", b"{"):
-        message = "The file holds no JSON list or object."
+        message = f"{name} holds no JSON list or object."
         raise ImportFormatError(message)
-    for number, name in enumerate(window.members(), 1):
+    for number, key in enumerate(window.members(), 1):
         if opener == b"[":
             yield Entry("", number, *_parsed(*window.cut(max_bytes)))
         elif window.peek() in (b"[", b"{"):
             for inner, _ in enumerate(window.members(), 1):
-                yield Entry(name, inner, *_parsed(*window.cut(max_bytes)))
+                yield Entry(key, inner, *_parsed(*window.cut(max_bytes)))
         else:
-            yield Entry(name, 1, *_parsed(*window.cut(max_bytes)))
+            yield Entry(key, 1, *_parsed(*window.cut(max_bytes)))
     if window.peek():
         window.fail("there is more after its end")
 
@@ -127,8 +129,9 @@ def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
 class _Window:
     """A moving view of a document, as long as what is being cut out of it."""
 
-    def __init__(self, stream: Bytes) -> None:
+    def __init__(self, stream: Bytes, name: str) -> None:
         self._stream = stream
+        self._name = name
         self._bytes = b""
         self._at = 0
         self._passed = 0
@@ -162,7 +165,7 @@ class _Window:
         """Return the bytes of the value that begins here, or None and the problem; it is passed over either way."""
         first = self.peek()
         if not first or first in b",:]}":
-            self.fail("a value is missing")
+            self.fail("a value is missing" if first else _CUT_OFF)
         pieces, size, deepest = [], 0, 0
         for piece, depth in self._pieces(first):
             size, deepest = size + len(piece), max(deepest, depth)
@@ -176,12 +179,12 @@ class _Window:
 
     def fail(self, problem: str) -> NoReturn:
         """Raise an error that says where the document is damaged."""
-        message = f"The file is damaged at byte {self._passed + self._at:,}: {problem}."
+        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}."
         raise ImportFormatError(message)
 
     def _key(self) -> str:
-        if self.peek() != b'"':
-            self.fail("a key is missing")
+        if (first := self.peek()) != b'"':
+            self.fail("a key is missing" if first else _CUT_OFF)
         text, problem = self.cut(CHUNK_BYTES)
         key, problem = _parsed(text, problem)
         if problem:
@@ -192,7 +195,7 @@ class _Window:
     def _take(self, expected: bytes) -> bytes:
         found = self.peek()
         if not found:
-            self.fail("it is cut off")
+            self.fail(_CUT_OFF)
         if found not in expected:
             self.fail(f"{' or '.join(map(chr, expected))} is missing")
         self._at += 1
@@ -232,7 +235,7 @@ class _Window:
                 # What is left is a backslash whose other half is in the next bytes.
                 yield self._bytes[start : self._at], deepest
                 if not self._more():
-                    self.fail("it is cut off")
+                    self.fail(_CUT_OFF)
                 start = 0
         yield self._bytes[start : self._at], deepest
 

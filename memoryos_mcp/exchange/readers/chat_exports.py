@@ -38,7 +38,7 @@ def conversations(path: Path, key: str, kind: type, tell: Tell) -> Iterator[tupl
         ImportFormatError: A file cannot be read on.
     """
     for stream in streams(path, FILES, tell):
-        for entry in entries(stream):
+        for entry in entries(stream, name=stream.name):
             where = f"{stream.name}, conversation {entry.number}"
             if entry.problem:
                 yield Skipped(entry.problem, where)

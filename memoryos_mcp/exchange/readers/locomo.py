@@ -35,7 +35,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
         ImportFormatError: The file cannot be read on.
     """
     for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream):
+        for entry in entries(stream, name=stream.name):
             where = f"conversation {entry.number}"
             conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
             if entry.problem or not isinstance(conversation, Mapping):

@@ -35,7 +35,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     """
     user: str | None = None
     for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream):
+        for entry in entries(stream, name=stream.name):
             where = f"{'relation' if entry.section == _RELATIONS else 'memory'} {entry.number}"
             if entry.section not in _SECTIONS and entry.section != _RELATIONS:
                 continue

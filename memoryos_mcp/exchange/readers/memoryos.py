@@ -45,7 +45,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     gathering, before = Gathering(), 0
     for file in _files(path):
         for stream in streams(file, JSON_FILES, partial(_tell_on, tell, before)):
-            for entry in entries(stream, max_bytes=_TOPIC_MAX_BYTES):
+            for entry in entries(stream, name=stream.name, max_bytes=_TOPIC_MAX_BYTES):
                 yield from _take(gathering, file.name, entry)
         before += file.stat().st_size
     yield from gathering.found()

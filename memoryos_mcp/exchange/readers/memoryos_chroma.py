@@ -86,7 +86,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     tell(size)
     if store.metadata:
         for stream in streams(store.metadata, _METADATA, lambda at: tell(size + at)):
-            for entry in entries(stream):
+            for entry in entries(stream, name=stream.name):
                 yield from _take(gathering, entry)
     yield from gathering.found()
 

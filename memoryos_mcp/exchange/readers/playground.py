@@ -27,7 +27,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     """
     gathering = Gathering()
     for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream):
+        for entry in entries(stream, name=stream.name):
             where = f"conversation {entry.number}"
             if entry.section != _SECTION:
                 continue
