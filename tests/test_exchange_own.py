@@ -102,8 +102,8 @@ def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Pat
 
 
 @linux_only
-async def test_an_export_for_which_there_is_no_space_leaves_the_one_before(tmp_path: Path) -> None:
-    await make_memory(tmp_path / "memory", 500)
+def test_an_export_for_which_there_is_no_space_leaves_the_one_before(tmp_path: Path) -> None:
+    asyncio.run(make_memory(tmp_path / "memory", 500))
     file = tmp_path / "memory.jsonl"
     file.write_text("an older export", encoding="utf-8")
     # The memory's own side file needs a part of that.
