@@ -69,7 +69,7 @@ async def test_pages_come_in_order_of_time_and_wait_to_be_organised(tmp_path: Pa
 
 
 async def test_what_is_imported_twice_is_imported_once(tmp_path: Path) -> None:
-    things = [page(1), page(1), page(2), FoundFact(About.USER, "Keeps bees.", NOW, "fact:1")]
+    things: list[Found] = [page(1), page(1), page(2), FoundFact(About.USER, "Keeps bees.", NOW, "fact:1")]
     first, texts, _ = await take_in(tmp_path, ListReader(things))
     again, texts_again, _ = await take_in(tmp_path, ListReader([*things, page(3)]))
     assert first.new == {"page": 2, "fact": 1}
@@ -97,7 +97,7 @@ async def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_places(tmp_path: Path) -> None:
-    things = [
+    things: list[Found] = [
         *(Skipped("an image", f"message {number}") for number in range(5)),
         replace(page(1), user_input="", agent_response=" "),
         replace(page(2), user_input="x" * 2_000),
@@ -120,7 +120,7 @@ async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> Non
             raise ArgumentError(argument="agent_response", problem="holds a secret")
         return replace(turn, user_input=turn.user_input.replace("question", "[redacted]"), gives_orders=True)
 
-    things = [page(1), page(2), FoundFact(About.USER, "Has a question.", None, "fact:1")]
+    things: list[Found] = [page(1), page(2), FoundFact(About.USER, "Has a question.", None, "fact:1")]
     tally, texts, _ = await take_in(tmp_path, ListReader(things), prepare=prepare)
     assert texts == ["[redacted] 1"]
     assert tally.places["agent_response: holds a secret"] == ["list:2"]
