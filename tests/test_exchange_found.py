@@ -100,7 +100,6 @@ async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_place
     things: list[Found] = [
         *(Skipped("an image", f"message {number}") for number in range(5)),
         replace(page(1), user_input="", agent_response=" "),
-        replace(page(2), user_input="x" * 2_000),
         replace(page(3), occurred_at="no time"),
         replace(page(4), occurred_at=NOW + timedelta(days=9)),
         FoundFact(About.USER, "  ", None, "fact:1"),
@@ -110,8 +109,7 @@ async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_place
     assert texts == ["question 5"]
     assert tally.skipped["an image"] == 5
     assert tally.places["an image"] == ["message 0", "message 1", "message 2"]
-    assert tally.skipped.total() == 10
-    assert [places for reason, places in tally.places.items() if "max_page_chars" in reason] == [["list:2"]]
+    assert tally.skipped.total() == 9
 
 
 async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> None:
