@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from memoryos_mcp.exchange import own
+from memoryos_mcp.exchange.readers import READERS
 from tests.foreign_memories import (
     chatgpt_dialogue,
     claude_conversation,
@@ -37,7 +39,7 @@ def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, da
     report = imported(data, folder)
     assert stored(data) == [(user, assistant) for user, assistant, _ in memory.turns]
     assert count(data, "facts") == 2
-    assert report["format"] == "memoryos"
+    assert report["format"] == "memoryos-folder"
     imported(data, folder)
     write_chroma(tmp_path / "chroma", memory)
     imported(data, tmp_path / "chroma")
@@ -82,3 +84,13 @@ def test_a_folder_of_several_users_is_refused_and_nothing_is_stored(tmp_path: Pa
         write_reference(tmp_path, make_reference(pages=6), user=user)
     done = run(data, "import", tmp_path, code=1)
     assert b"import one of users/" in done.stderr
+
+
+def test_no_two_formats_have_one_name() -> None:
+    names = [own.NAME, *(reader.NAME for reader in READERS)]
+    assert len(set(names)) == len(names)
+
+
+def test_every_format_stands_in_the_readme() -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    assert all(f"| `{reader.NAME}` |" in readme for reader in READERS)

@@ -15,7 +15,7 @@ from memoryos_mcp.exchange.readers.forms import JSON_FILES
 from memoryos_mcp.exchange.readers.reference import DAMAGED, Gathering, knowledge
 from memoryos_mcp.exchange.streams import listing, streams
 
-NAME = "memoryos"
+NAME = "memoryos-folder"
 
 SHORT_TERM, MID_TERM, USERS_FACTS = "short_term.json", "mid_term.json", "long_term_user.json"
 ASSISTANTS_FACTS = "long_term_assistant.json"
