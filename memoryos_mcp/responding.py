@@ -4,9 +4,10 @@ The newest pages are told as the conversation that they are; what else is rememb
 question, marked as data. Pages from elsewhere than a conversation are never told as if somebody had said them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from itertools import groupby
 
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.errors import ConfigError, LeaseLostError, ReplyFormatError
@@ -97,14 +98,10 @@ def response_request(query: str, recall: Recall, manner: Manner, *, now: datetim
     read: list[RecalledPage] = []
     for page in recall.short_term:
         (said if _is_talk(page.page) else read).append(page)
-    messages = [Message("system", _instructions(manner))]
-    for page in said:
-        quote = page.quote
-        messages.append(Message("user", f"{_time(page.page)} {quote.user_input or '(nothing)'}"))
-        messages.append(Message("assistant", quote.agent_response or "(no answer)"))
     question = f"[{now.astimezone(zone):%Y-%m-%d, %A}] {query}"
-    messages.append(Message("user", "\n".join([*_memory(recall, read), question])))
-    return ChatRequest(Purpose.RESPOND, tuple(messages))
+    asked = "\n".join([*_memory(recall, read), question])
+    turns = _in_turns([*_turns(said), Message("user", asked)])
+    return ChatRequest(Purpose.RESPOND, (Message("system", _instructions(manner)), *turns))
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
@@ -159,6 +156,23 @@ def _instructions(manner: Manner) -> str:
 
 def _is_talk(page: Page) -> bool:
     return page.source is Source.CONVERSATION and not page.gives_orders
+
+
+def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
+    for page in pages:
+        # Of a page that only the assistant wrote, the time alone is the user's.
+        yield Message("user", f"{_time(page.page)} {page.quote.user_input}".rstrip())
+        if page.quote.agent_response:
+            yield Message("assistant", page.quote.agent_response)
+
+
+def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield messages with those of one side in a row as one: many models know no other way to talk.
+
+    What nobody answered is not filled up, or a small model would answer with what it was filled up with.
+    """
+    for role, together in groupby(messages, lambda message: message.role):
+        yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:

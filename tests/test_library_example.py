@@ -1,15 +1,58 @@
-"""The example of the reference's documentation runs with import, key and URL changed, against a real model server."""
+"""Documented examples run: the reference's, with import, key and URL changed, on a real model, and the README's."""
 
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from memoryos_mcp import Memoryos
 from tests.llama import MODEL, running_llama
+from tests.llm_server import Asked, Reply, completion, llm_server
+from tests.servers import clean_environment
+from tests.test_readme import section, table
 
-pytestmark = pytest.mark.skipif(not MODEL, reason="MEMORYOS_GGUF names no model")
+LIMIT_S = 60
+SAID = "You repair them."
 
 
+def test_every_method_stands_in_the_readme_as_it_is() -> None:
+    documented = {row[0].strip("`") for row in table("As a library")}
+    found = set()
+    for name, method in inspect.getmembers(Memoryos, inspect.isfunction):
+        if not name.startswith("_"):
+            parameters = [each for each in inspect.signature(method).parameters.values() if each.name != "self"]
+            plain = [str(each.replace(annotation=each.empty)).replace("'", '"') for each in parameters]
+            found.add(f"{name}({', '.join(plain)})")
+    assert documented == found
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_an_example_of_the_readme_runs(tmp_path: Path, place: int) -> None:
+    example = re.findall(r"```python\n(.*?)```", section("As a library"), re.DOTALL)[place]
+    async with llm_server(reply) as server:
+        script = example.replace("http://localhost:8080/v1", server.base_url).replace("~/my-memories", str(tmp_path))
+        assert script.count(str(tmp_path)) == script.count(server.base_url) == 1
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-c", script],
+            capture_output=True,
+            encoding="utf-8",
+            timeout=LIMIT_S,
+            env=clean_environment(),
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(SAID + "\n" * (place == 0))
+
+
+def reply(_: Asked) -> Reply:
+    return completion(SAID)
+
+
+@pytest.mark.skipif(not MODEL, reason="MEMORYOS_GGUF names no model")
 def test_the_documented_example_of_the_reference_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running_llama(repeat_penalty=1.2) as address:
         memo = Memoryos(

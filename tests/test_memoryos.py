@@ -39,7 +39,7 @@ def test_the_names_of_the_library_are_those_of_the_package() -> None:
     for name in memoryos_mcp.__all__:
         assert getattr(memoryos_mcp, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Memory'"):
-        _ = memoryos_mcp.Memory  # type: ignore[attr-defined]
+        _ = memoryos_mcp.Memory
 
 
 def test_what_was_added_is_there_after_a_close(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def run(script: str) -> "subprocess.CompletedProcess[str]":
 
 async def test_an_engine_is_opened_with_models_of_its_own_and_closed(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT_S):
-        async with MemoryEngine.open("ada", data_storage_path=str(tmp_path), **NO_MODEL) as memory:
+        async with MemoryEngine.open("ada", data_storage_path=tmp_path, embedding_model_name="none") as memory:
             await memory.add("I repair radios.", "Lovely.")
             assert len((await memory.retrieve("radios")).short_term) == 1
         with pytest.raises(StorageError):

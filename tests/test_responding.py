@@ -138,9 +138,12 @@ async def test_a_turn_with_one_side_keeps_the_conversation_in_turns(tmp_path: Pa
         await engine.add("", "Welcome!")
         await engine.add("Thanks.", "")
         await engine.respond("Where were we?")
-    roles = [message.role for message in chat.asked[-1].messages]
-    assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
-    assert all(message.content for message in chat.asked[-1].messages)
+    _, *turns = [(message.role, message.content) for message in chat.asked[-1].messages]
+    assert turns == [
+        ("user", "[2026-05-08 12:00]"),
+        ("assistant", "Welcome!"),
+        ("user", "[2026-05-08 12:00] Thanks.\n\n[2026-05-08, Friday] Where were we?"),
+    ]
 
 
 async def test_relationship_and_style_are_told_and_language_and_length_are_left_to_the_user(tmp_path: Path) -> None:

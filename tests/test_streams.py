@@ -35,12 +35,13 @@ def stream(*events: bytes, **reply: Any) -> Reply:
     return Reply(b"".join(events), headers={"content-type": "text/event-stream"}, **reply)
 
 
+DONE = b"data: [DONE]\n\n"
 WHOLE = (
     chunk("In "),
     chunk("Porto."),
     chunk(None, "stop"),
     event({"choices": [], "usage": USAGE}),
-    b"data: [DONE]\n\n",
+    DONE,
 )
 
 
