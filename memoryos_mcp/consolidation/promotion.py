@@ -168,7 +168,7 @@ class Promotion:
         for _ in range(COMMITS_TRIED):
             traits, facts = await self._store.traits(), await self._facts()
             corrected = await self._store.corrected_facts()
-            learned = await reader.learn(views, traits, facts, counting_against(corrected, pages[0].seq))
+            learned = await reader.learn(views, traits, facts, counting_against(corrected, pages[-1].seq))
             for _ in range(COMMITS_TRIED):
                 traits_now = await self._store.traits()
                 corrected = await self._store.corrected_facts()
