@@ -10,7 +10,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
-from memoryos_mcp.errors import ConfigError, LeaseLostError, ReplyFormatError
+from memoryos_mcp.errors import ConfigError, LeaseLostError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.pages import Page, Source, estimate_tokens

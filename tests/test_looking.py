@@ -28,7 +28,6 @@ from memoryos_mcp.storage.looked import PageLook
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan
 from tests.fakes import START, Clock
-from tests.memories import NO_MODEL
 from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
 from tests.test_store import lease_of, opened, turn
 from tests.test_store_redo import fact, file, filled, learn, topic
@@ -279,7 +278,7 @@ def test_a_memory_is_seen_listed_and_corrected_through_a_server(data: Path) -> N
 
 @asynccontextmanager
 async def two_users(folder: Path) -> AsyncIterator[tuple[MemoryEngine, MemoryEngine]]:
-    settings = Settings(data_storage_path=folder, **NO_MODEL)
+    settings = Settings(data_storage_path=folder, embedding_model_name="none")
     async with (
         asyncio.timeout(LIMIT_S),
         MemoryService(settings, clock=Clock()) as service,

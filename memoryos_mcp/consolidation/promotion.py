@@ -222,7 +222,7 @@ class Promotion:
         traits = await self._store.traits()
         if not views:
             return _Learned(Lessons((), ()), traits)
-        corrected = counting_against(await self._store.corrected_facts(), views[0].page.seq)
+        corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
         return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits)
 
     async def _facts(self) -> list[Fact]:

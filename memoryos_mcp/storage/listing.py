@@ -1,7 +1,8 @@
 """Listing: many memories in a row, a stretch at a time. What is added meanwhile comes before the first stretch."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
@@ -28,7 +29,6 @@ def listed(
         now_us: The present.
     """
     filters = {
-        "limit": limit,
         "tier": request.tier,
         "state": request.state,
         "after_us": None if request.after is None else to_us(request.after),
@@ -42,9 +42,7 @@ def listed(
     found: list[Listed] = []
     for kind in kinds[kinds.index(place.kind) :] if place is not None else kinds:
         last = place.after if place is not None and place.kind is kind else None
-        sql, to_listed = _QUERIES[kind]
-        rows = connection.execute(sql, {**filters, "last": last, "limit": limit - len(found)}).fetchall()
-        found += map(to_listed, rows)
+        found += _QUERIES[kind].rows(connection, {**filters, "last": last, "limit": limit - len(found)})
         if len(found) == limit:
             break
     return found
@@ -60,42 +58,29 @@ def _segments(connection: apsw.Connection, topic: int | str | None) -> str | Non
     return json.dumps([segment for (segment,) in connection.execute(sql, (topic.lower(),))])
 
 
-def _between(column: str) -> str:
-    return f"(:after_us IS NULL OR {column} >= :after_us) AND (:before_us IS NULL OR {column} < :before_us)"
+_OF_TOPIC = "IN (SELECT value FROM json_each(:segments))"
+_HOLDS = IN_FORCE.replace("?", ":now_us")
 
 
-_LISTED_SEGMENTS = "(SELECT value FROM json_each(:segments))"
-_IN_FORCE = IN_FORCE.replace("?", ":now_us")
-_FACT_STATE = f"iif({_IN_FORCE}, iif(is_archived, 'archived', 'current'), 'superseded')"
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """How one kind is listed.
 
-_PAGES = f"""
-SELECT seq, page_id, occurred_us, utc_offset_s, tier, segment,
-    substr(user_input, 1, :chars), substr(agent_response, 1, :chars)
-FROM pages WHERE (:last IS NULL OR seq < :last) AND (:tier IS NULL OR tier = :tier) AND {_between("occurred_us")}
-AND (:segments IS NULL OR segment IN {_LISTED_SEGMENTS}) ORDER BY seq DESC LIMIT :limit
-"""  # noqa: S608 - constants
-_SEGMENTS = f"""
-SELECT segment, substr(summary, 1, :chars), is_archived, coalesce(
-    (SELECT max(occurred_us) FROM pages WHERE pages.segment = segments.segment), last_visit_us)
-FROM segments WHERE (:last IS NULL OR segment < :last) AND is_archived = (:state = 'archived')
-AND (:after_us IS NULL AND :before_us IS NULL OR EXISTS
-    (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND {_between("occurred_us")}))
-AND (:segments IS NULL OR segment IN {_LISTED_SEGMENTS}) ORDER BY segment DESC LIMIT :limit
-"""  # noqa: S608
-_FACTS = f"""
-SELECT fact, substr(text, 1, :chars), {_FACT_STATE}, valid_from_us, utc_offset_s FROM facts
-WHERE (:last IS NULL OR fact < :last) AND (about = 'user' OR assistant_id = :owner) AND {_FACT_STATE} = :state
-AND {_between("valid_from_us")} AND (:segments IS NULL OR EXISTS
-    (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq)
-    WHERE e.fact = facts.fact AND segment IN {_LISTED_SEGMENTS})) ORDER BY fact DESC LIMIT :limit
-"""  # noqa: S608
-_TRAITS = f"""
-SELECT dimension, substr(dimension || ': ' || level || ' - ' || reason, 1, :chars), updated_us FROM traits
-WHERE (:last IS NULL OR dimension > :last) AND :state = 'current' AND {_between("updated_us")}
-AND (:segments IS NULL OR EXISTS
-    (SELECT 1 FROM trait_evidence AS e JOIN pages USING (seq)
-    WHERE e.dimension = traits.dimension AND segment IN {_LISTED_SEGMENTS})) ORDER BY dimension LIMIT :limit
-"""  # noqa: S608
+    Attributes:
+        select: Up to the conditions; the order, and what each row becomes.
+        conditions: By the filter that each needs; without it the condition is left out, so that an index serves.
+    """
+
+    select: str
+    order: str
+    conditions: Mapping[str, str]
+    to_listed: Callable[[tuple[Any, ...]], Listed]
+
+    def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[Listed]:
+        """Return what the filters let through, ``limit`` at most."""
+        asked = [condition for name, condition in self.conditions.items() if filters[name] is not None]
+        sql = f"{self.select} WHERE {' AND '.join(asked) or 'true'} ORDER BY {self.order} LIMIT :limit"
+        return [self.to_listed(row) for row in connection.execute(sql, filters)]
 
 
 def _page(row: tuple[Any, ...]) -> Listed:
@@ -120,10 +105,60 @@ def _trait(row: tuple[Any, ...]) -> Listed:
     return Listed(trait_id(dimension), Kind.TRAIT, text, from_us(updated_us), State.CURRENT, None, dimension)
 
 
-_Query = tuple[str, Callable[[tuple[Any, ...]], Listed]]
-_QUERIES: dict[Kind, _Query] = {
-    Kind.PAGE: (_PAGES, _page),
-    Kind.SEGMENT: (_SEGMENTS, _segment),
-    Kind.FACT: (_FACTS, _fact),
-    Kind.TRAIT: (_TRAITS, _trait),
+_QUERIES = {
+    Kind.PAGE: _Query(
+        "SELECT seq, page_id, occurred_us, utc_offset_s, tier, segment, substr(user_input, 1, :chars), "
+        "substr(agent_response, 1, :chars) FROM pages",
+        "seq DESC",
+        {
+            "last": "seq < :last",
+            "tier": "tier = :tier",
+            "after_us": "occurred_us >= :after_us",
+            "before_us": "occurred_us < :before_us",
+            "segments": f"segment {_OF_TOPIC}",
+        },
+        _page,
+    ),
+    Kind.SEGMENT: _Query(
+        "SELECT segment, substr(summary, 1, :chars), is_archived, coalesce((SELECT max(occurred_us) FROM pages "
+        "WHERE pages.segment = segments.segment), last_visit_us) FROM segments",
+        "segment DESC",
+        {
+            "last": "segment < :last",
+            "state": "is_archived = (:state = 'archived')",
+            "after_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us >= "
+            ":after_us AND occurred_us < coalesce(:before_us, occurred_us + 1))",
+            "before_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us < "
+            ":before_us)",
+            "segments": f"segment {_OF_TOPIC}",
+        },
+        _segment,
+    ),
+    Kind.FACT: _Query(
+        f"WITH stated AS (SELECT *, iif({_HOLDS}, iif(is_archived, 'archived', 'current'), 'superseded') AS state "  # noqa: S608 - constant
+        "FROM facts WHERE about = 'user' OR assistant_id = :owner) "
+        "SELECT fact, substr(text, 1, :chars), state, valid_from_us, utc_offset_s FROM stated",
+        "fact DESC",
+        {
+            "last": "fact < :last",
+            "state": "state = :state",
+            "after_us": "valid_from_us >= :after_us",
+            "before_us": "valid_from_us < :before_us",
+            "segments": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
+            f"WHERE e.fact = stated.fact AND segment {_OF_TOPIC})",
+        },
+        _fact,
+    ),
+    Kind.TRAIT: _Query(
+        "SELECT dimension, substr(dimension || ': ' || level || ' - ' || reason, 1, :chars), updated_us FROM traits",
+        "dimension",
+        {
+            "last": "dimension > :last",
+            "after_us": "updated_us >= :after_us",
+            "before_us": "updated_us < :before_us",
+            "segments": "EXISTS (SELECT 1 FROM trait_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
+            f"WHERE e.dimension = traits.dimension AND segment {_OF_TOPIC})",
+        },
+        _trait,
+    ),
 }
