@@ -103,7 +103,7 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
         secret = []
         for number in range(60):
             if number % 7 == 3:
-                text = f"I love {SECRETS[0]} in summer, said {SECRETS[2]} {number}. I keep a {SECRETS[1]}."
+                text = f"I like {SECRETS[0]} and {SECRETS[2]}, day {number}. I keep a {SECRETS[1]}."
                 secret.append(one.add(text, f"A {SECRETS[1]}! " * (number + 1), meta_data={"of": SECRETS[0]}))
             else:
                 one.add(f"I like tea and rowing, day {number}. I work as a baker.", "Noted. " * number)
