@@ -103,14 +103,14 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
         secret = []
         for number in range(60):
             if number % 7 == 3:
-                text = f"I love {SECRETS[0]} in summer, said {SECRETS[2]} {number}. I keep a {SECRETS[1]}."
+                text = f"I like {SECRETS[0]} and {SECRETS[2]}, day {number}. I keep a {SECRETS[1]}."
                 secret.append(one.add(text, f"A {SECRETS[1]}! " * (number + 1), meta_data={"of": SECRETS[0]}))
             else:
                 one.add(f"I like tea and rowing, day {number}. I work as a baker.", "Noted. " * number)
         for server in (one, other):
             server.wait_until_settled(limit_s=LIMIT_S)
             server.wait_until_semantic()
-        assert SECRETS[0].lower() in everything_shown(other)
+        wait_until(lambda: SECRETS[0] in json.dumps(other.call("get_user_profile")), "the facts are learned", 60)
         assert set(left_in_files(data)["memory.db"] + left_in_files(data).get("memory.db-wal", [])) == set(SECRETS)
         before = kept_rows(data)
         ended = threading.Event()

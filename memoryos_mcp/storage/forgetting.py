@@ -5,6 +5,7 @@ made in its place is made from the pages that are left.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -28,6 +29,7 @@ LEARNED_BY_USER = "user"
 SAMPLES = 10
 SAMPLE_CHARS = 200
 
+_WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
 
 
@@ -386,7 +388,7 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     said: set[str] = set()
     sql = f"SELECT user_input, agent_response FROM pages WHERE seq IN {_GOING}"  # noqa: S608 - constant
     for sides in connection.execute(sql):
-        said.update(*map(words, sides))
+        said.update(*map(_words, sides))
     for sides in _rows(connection, sql):
         unindex_names(connection, *sides)
     connection.execute("DELETE FROM names WHERE pages <= 0")
@@ -456,7 +458,7 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
 def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
     """Return the facts with a word that no page holds any more; what the person has stated stays."""
     rows = _rows(connection, "SELECT fact, text FROM facts WHERE learned_by <> ?", LEARNED_BY_USER)
-    return [fact for fact, text in rows if not lost.isdisjoint(words(text))]
+    return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
 
 
 def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
@@ -464,7 +466,7 @@ def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
     rows = _rows(
         connection, "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
     )
-    return {dimension for dimension, reason in rows if not lost.isdisjoint(words(reason))}
+    return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
 
 
 def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
@@ -477,7 +479,7 @@ def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list
 
 def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> Iterator[tuple[Any, ...]]:
     for row in _rows(connection, sql):
-        if not lost.isdisjoint(words(" ".join(row[1:]))):
+        if not lost.isdisjoint(_words(" ".join(row[1:]))):
             yield row
 
 
@@ -491,6 +493,11 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
         recount(connection, segment)
         connection.execute("UPDATE segments SET is_due = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, lower-cased; of English quicker than elsewhere: there may be many pages."""
+    return _WORD.findall(text.lower()) if text.isascii() else words(text)
 
 
 def _numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
