@@ -7,6 +7,9 @@ from enum import StrEnum
 from memoryos_mcp.profile import TraitChange
 from memoryos_mcp.segments import Vector
 
+# Who a fact or trait was learned from, if the user has corrected it; else it is the name of an analyst.
+LEARNED_BY_USER = "user"
+
 
 class About(StrEnum):
     """Whom a fact is about."""

@@ -114,6 +114,7 @@ class FactRecord(_Line):
         stated_until: Its end as it was stated, if a newer fact has ended it sooner.
         superseded_by: The fact that took its place.
         ended_by: ``user`` if a correction ended it.
+        ended_after: The newest page at that time.
         evidence: The pages that state it.
         confirmed_in: The pages that only confirm it.
     """
@@ -129,6 +130,7 @@ class FactRecord(_Line):
     stated_until: Moment | None = None
     superseded_by: Number | None = None
     ended_by: Literal["user"] | None = None
+    ended_after: Name | None = None
     confirmed_at: Moment
     is_archived: bool = False
     learned_by: Text

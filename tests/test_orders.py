@@ -7,7 +7,7 @@ import pytest
 
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import organise_request
@@ -137,8 +137,14 @@ def test_a_conversation_stands_in_prompts_as_before() -> None:
 class ObedientAnalyst(ScriptedAnalyst):
     """An LLM that believes and does whatever it reads."""
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
-        await super().learn(pages, traits, facts)
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
+        await super().learn(pages, traits, facts, corrected)
         seqs = tuple(view.page.seq for view in pages)
         told = " ".join(view.page.text for view in pages)
         return Lessons(

@@ -789,8 +789,14 @@ class Apart(Llm):
 
 async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_path: Path) -> None:
     class Wavering(Apart):
-        async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
-            lessons = await super().learn(pages, traits, facts)
+        async def learn(
+            self,
+            pages: Sequence[PageView],
+            traits: Sequence[Trait],
+            facts: Sequence[Fact],
+            corrected: Sequence[CorrectedFact] = (),
+        ) -> Lessons:
+            lessons = await super().learn(pages, traits, facts, corrected)
             await asyncio.sleep(0)
             seq = pages[0].page.seq
             change = TraitChange("Openness", [*Level][seq % len(Level)], "because", (seq,))

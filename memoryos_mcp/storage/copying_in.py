@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from memoryos_mcp.knowledge import LEARNED_BY_USER
 from memoryos_mcp.records import (
     FactRecord,
     LongTermRecord,
@@ -201,8 +202,8 @@ class _Adding:
     def _insert_fact(self, record: FactRecord, words: str) -> int:
         self._connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
-            "utc_offset_s, ended_by, confirmed_us, is_archived, learned_by, folded, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "utc_offset_s, ended_by, ended_seq, confirmed_us, is_archived, learned_by, folded, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 record.about,
                 record.assistant_id,
@@ -212,6 +213,7 @@ class _Adding:
                 None if record.stated_until is None else to_us(record.stated_until),
                 offset_s(record.valid_from),
                 record.ended_by,
+                None if record.ended_after is None else self._seq(record.ended_after),
                 to_us(record.confirmed_at),
                 record.is_archived,
                 record.learned_by,
@@ -222,12 +224,13 @@ class _Adding:
         return self._connection.last_insert_rowid()
 
     def _add_trait(self, record: TraitRecord) -> bool:
-        """Set a trait, unless a newer one stands there; the older of the two becomes history."""
-        sql = "SELECT level, reason, updated_us FROM traits WHERE dimension = ?"
+        """Set a trait, unless the user's own or a newer one stands there; what does not hold becomes history."""
+        sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         there = self._connection.execute(sql, (record.dimension,)).fetchone()
         updated_us = to_us(record.updated_at)
-        if there is not None and there[2] >= updated_us:
-            if there != (record.level, record.reason, updated_us):
+        rank = (record.learned_by == LEARNED_BY_USER, updated_us)
+        if there is not None and (there[3] == LEARNED_BY_USER, there[2]) >= rank:
+            if there[:3] != (record.level, record.reason, updated_us):
                 self._keep_as_past(record.dimension, record.level, record.reason, updated_us, there[2])
             is_new = False
         else:

@@ -41,7 +41,8 @@ _PAGES = (
 )
 _FACTS = (
     "SELECT fact, about, assistant_id, text, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s, "
-    "superseded_by, ended_by, confirmed_us, is_archived, learned_by FROM facts ORDER BY fact"
+    "superseded_by, ended_by, (SELECT page_id FROM pages WHERE seq <= ended_seq ORDER BY seq DESC LIMIT 1), "
+    "confirmed_us, is_archived, learned_by FROM facts ORDER BY fact"
 )
 _FACT_EVIDENCE = "SELECT page_id, is_confirming FROM fact_evidence JOIN pages USING (seq) WHERE fact = ? ORDER BY seq"
 _TRAITS = "SELECT dimension, level, reason, updated_us, learned_by FROM traits ORDER BY dimension"
@@ -126,7 +127,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
     fact, about, assistant_id, text, slot, from_us_, until_us, stated_us, offset_s, superseded_by, *rest = row
-    ended_by, confirmed_us, is_archived, learned_by = rest
+    ended_by, ended_after, confirmed_us, is_archived, learned_by = rest
     evidence: list[tuple[Any, ...]] = connection.execute(_FACT_EVIDENCE, (fact,)).fetchall()
     return FactRecord(
         kind="fact",
@@ -140,6 +141,7 @@ def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]
         stated_until=_optional(stated_us, offset_s),
         superseded_by=None if superseded_by is None else facts[superseded_by],
         ended_by=ended_by,
+        ended_after=ended_after,
         confirmed_at=from_us(confirmed_us),
         is_archived=bool(is_archived),
         learned_by=learned_by,

@@ -9,14 +9,13 @@ import apsw
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.ids import Kind, MemoryId, fold_dimension, not_there, numbered_id
-from memoryos_mcp.knowledge import About, CorrectedFact
+from memoryos_mcp.knowledge import LEARNED_BY_USER, About, CorrectedFact
 from memoryos_mcp.profile import Level
 from memoryos_mcp.storage.longterm import IN_FORCE, to_history
 from memoryos_mcp.storage.refusals import newest_seq, refuse_fact, refuse_trait
 from memoryos_mcp.storage.rows import folded
 from memoryos_mcp.storage.vector_rows import note_change
 
-USER = "user"
 """Who learned a fact or trait that the user corrected; as ``ended_by``, who ended the one before."""
 REASON_WITHOUT_WORDS = "Said by the user."
 
@@ -56,7 +55,7 @@ def correct_fact(
     connection.execute(  # pages may be dated up to a day ahead
         "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
         "WHERE fact = ?",
-        (now_us, USER, until_seq, fact),
+        (now_us, LEARNED_BY_USER, until_seq, fact),
     )
     refuse_fact(connection, About(about), owner, wrong, until_seq)
     right = None if text is None else _user_fact(connection, (about, owner, slot), text, now_us, offset_s)
@@ -76,14 +75,14 @@ def _user_fact(
         connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, utc_offset_s, confirmed_us, folded, text, "
             "learned_by) VALUES (?, ?, ?, ?4, ?5, ?4, ?, ?, ?)",
-            (about, owner, slot, now_us, offset_s, folded(text), text, USER),
+            (about, owner, slot, now_us, offset_s, folded(text), text, LEARNED_BY_USER),
         )
         known = connection.last_insert_rowid()
     else:
         connection.execute(
             "UPDATE facts SET learned_by = ?, confirmed_us = ?, is_archived = 0, slot = coalesce(slot, ?) "
             "WHERE fact = ?",
-            (USER, now_us, slot, known),
+            (LEARNED_BY_USER, now_us, slot, known),
         )
     note_change(connection, "fact", known)
     return int(known)
@@ -104,12 +103,12 @@ def correct_trait(
     new_level = old_level if level is None else level.value
     unsaid = old_reason if new_level == old_level else REASON_WITHOUT_WORDS
     new_reason = unsaid if reason is None else reason
-    if (new_level, new_reason, USER) == (old_level, old_reason, learner):
+    if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
         raise ArgumentError(argument="level", problem="says what the trait says already; give what is right")
-    to_history(connection, known, now_us, ended_by=USER)
+    to_history(connection, known, now_us, ended_by=LEARNED_BY_USER)
     connection.execute(
         "UPDATE traits SET level = ?, reason = ?, updated_us = ?, learned_by = ? WHERE dimension = ?",
-        (new_level, new_reason, now_us, USER, known),
+        (new_level, new_reason, now_us, LEARNED_BY_USER, known),
     )
     note_change(connection, "profile", 0)
     return known
@@ -122,7 +121,7 @@ def drop_trait(connection: apsw.Connection, dimension: str, now_us: int) -> str:
         ArgumentError: It is not there.
     """
     known = _known_dimension(connection, dimension)
-    to_history(connection, known, now_us, ended_by=USER)
+    to_history(connection, known, now_us, ended_by=LEARNED_BY_USER)
     refuse_trait(connection, known, newest_seq(connection))
     connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (known,))
     connection.execute("DELETE FROM traits WHERE dimension = ?", (known,))

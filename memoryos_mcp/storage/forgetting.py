@@ -14,6 +14,7 @@ from typing import Any
 
 import apsw
 
+from memoryos_mcp.knowledge import LEARNED_BY_USER
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage.lexicon import has_word, unindex_names
 from memoryos_mcp.storage.longterm import drop_fact
@@ -25,7 +26,6 @@ from memoryos_mcp.terms import words
 
 # Stands in place of a reason that may quote a page that is gone.
 REASON_LOST = "Seen in the pages that are left."
-LEARNED_BY_USER = "user"
 SAMPLES = 10
 SAMPLE_CHARS = 200
 
@@ -408,9 +408,8 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
 
 
 def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
-    for fact in (
-        plan.facts if plan.refuses else ()
-    ):  # what a person has forgotten does not make way for what was before it
+    # What a person has forgotten does not make way for what was before it.
+    for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     for fact in facts:
         drop_fact(connection, fact, facts)
@@ -456,8 +455,9 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
 
 
 def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Return the facts with a word that no page holds any more; what the person has stated stays."""
-    rows = _rows(connection, "SELECT fact, text FROM facts WHERE learned_by <> ?", LEARNED_BY_USER)
+    """Return the facts with a word that no page holds any more; what no page has taught stays."""
+    sql = "SELECT fact, text FROM facts WHERE learned_by <> ? AND fact IN (SELECT fact FROM fact_evidence)"
+    rows = _rows(connection, sql, LEARNED_BY_USER)
     return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
 
 
