@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,19 +25,25 @@ RSS_AT_MOST_MB = 500
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 
 
-@pytest.fixture
-async def memory(tmp_path: Path) -> Path:
-    """The data folder of a memory that has some of everything."""
-    await make_memory(tmp_path / "memory", PAGES)
-    return tmp_path / "memory"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a memory that has some of everything, and with its export."""
+    folder = tmp_path_factory.mktemp("made")
+    asyncio.run(make_memory(folder / "memory", PAGES))
+    run(folder / "memory", "export", folder / "memory.jsonl")
+    return folder
 
 
 @pytest.fixture
-def file(memory: Path, tmp_path: Path) -> Path:
+def memory(made: Path, tmp_path: Path) -> Path:
+    """The data folder of the memory."""
+    return shutil.copytree(made / "memory", tmp_path / "memory")
+
+
+@pytest.fixture
+def file(made: Path, tmp_path: Path) -> Path:
     """Its export."""
-    path = tmp_path / "memory.jsonl"
-    run(memory, "export", path)
-    return path
+    return shutil.copy2(made / "memory.jsonl", tmp_path / "memory.jsonl")
 
 
 # Without loss ------------------------------------------------------------------------------------------------------
