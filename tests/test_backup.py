@@ -1,5 +1,6 @@
 """Backups: consistent while servers write, checked, and put back so that nothing is lost."""
 
+import asyncio
 import json
 import shutil
 import threading
@@ -15,19 +16,25 @@ from tests.taking_along import check_whole, count, exported, make_memory, run
 PAGES = 40
 
 
-@pytest.fixture
-async def memory(tmp_path: Path) -> Path:
-    """The data folder of a memory that has some of everything."""
-    await make_memory(tmp_path / "memory", PAGES)
-    return tmp_path / "memory"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a memory that has some of everything, and with its backup."""
+    folder = tmp_path_factory.mktemp("made")
+    asyncio.run(make_memory(folder / "memory", PAGES))
+    run(folder / "memory", "backup", folder / "copy.db")
+    return folder
 
 
 @pytest.fixture
-def copy(memory: Path, tmp_path: Path) -> Path:
+def memory(made: Path, tmp_path: Path) -> Path:
+    """The data folder of the memory."""
+    return shutil.copytree(made / "memory", tmp_path / "memory")
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
     """Its backup."""
-    path = tmp_path / "copy.db"
-    run(memory, "backup", path)
-    return path
+    return shutil.copy2(made / "copy.db", tmp_path / "copy.db")
 
 
 def test_a_backup_is_one_private_file_that_holds_everything(memory: Path, copy: Path) -> None:

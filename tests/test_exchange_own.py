@@ -3,8 +3,8 @@
 import asyncio
 import gzip
 import json
-import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,19 +24,25 @@ RSS_AT_MOST_MB = 500
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 
 
-@pytest.fixture
-async def memory(tmp_path: Path) -> Path:
-    """The data folder of a memory that has some of everything."""
-    await make_memory(tmp_path / "memory", PAGES)
-    return tmp_path / "memory"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a memory that has some of everything, and with its export."""
+    folder = tmp_path_factory.mktemp("made")
+    asyncio.run(make_memory(folder / "memory", PAGES))
+    run(folder / "memory", "export", folder / "memory.jsonl")
+    return folder
 
 
 @pytest.fixture
-def file(memory: Path, tmp_path: Path) -> Path:
+def memory(made: Path, tmp_path: Path) -> Path:
+    """The data folder of the memory."""
+    return shutil.copytree(made / "memory", tmp_path / "memory")
+
+
+@pytest.fixture
+def file(made: Path, tmp_path: Path) -> Path:
     """Its export."""
-    path = tmp_path / "memory.jsonl"
-    run(memory, "export", path)
-    return path
+    return shutil.copy2(made / "memory.jsonl", tmp_path / "memory.jsonl")
 
 
 # Without loss ------------------------------------------------------------------------------------------------------
@@ -365,7 +371,8 @@ def test_a_bad_file_is_refused_in_one_line_before_anything_of_it_is_stored(
 def test_many_lines_that_unpack_from_little_are_refused(file: Path, data: Path) -> None:
     page = next(line for line in file.read_bytes().splitlines(keepends=True) if b'"tier":"short_term"' in line)
     header = file.read_bytes().splitlines(keepends=True)[0]
-    file.write_bytes(gzip.compress(header + page * (80_000_000 // len(page)), 9))
+    page = page.replace(b"I said", b"I said" + b"a" * 100_000)
+    file.write_bytes(gzip.compress(header + page * 1_500, 9))
     told = run(data, "import", file, code=1).stderr.decode()
     assert "over 200 times its size" in told
 
@@ -392,7 +399,7 @@ def test_names_in_a_file_are_no_paths(file: Path, data: Path) -> None:
     before = {path for path in data.parent.rglob("*") if data not in path.parents}
     imported(data, file)
     assert {path for path in data.parent.rglob("*") if data not in path.parents} - {data} == before - {data}
-    assert exported(data) == file.read_bytes() or os.sep == "\\"
+    assert exported(data).splitlines()[:-1] == file.read_bytes().splitlines()[:-1]
 
 
 def test_texts_that_no_store_can_hold_are_replaced(file: Path, data: Path) -> None:
