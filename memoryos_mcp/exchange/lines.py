@@ -14,7 +14,7 @@ from memoryos_mcp.exchange.found import Tell
 # Longer than any line of ours: a page has at most ten million characters, each at most six bytes as JSON.
 LINE_MAX_BYTES = 64 * 1024 * 1024
 # What is packed tighter than that is packed to do harm; text is packed some ten times.
-UNPACKED_PER_PACKED = 200
+UNPACKED_PER_PACKED = 100
 UNPACKED_FREELY_BYTES = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
