@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import BaseModel
 
+from memoryos_mcp.server.forget_tool import ForgetMemoryResult
 from memoryos_mcp.server.results import (
     AddMemoryResult,
     GetMemoryStatsResult,
@@ -42,6 +43,7 @@ RESULTS: dict[str, type[BaseModel]] = {
     "retrieve_memory": RetrieveMemoryResult,
     "get_user_profile": GetUserProfileResult,
     "get_memory_stats": GetMemoryStatsResult,
+    "forget_memory": ForgetMemoryResult,
 }
 # facts/reference.md, "Its tools over MCP": what prompts and clients written for the reference rely on.
 REFERENCE_ARGUMENTS = {
@@ -133,8 +135,8 @@ async def test_tools_are_listed_with_titles_annotations_and_schemas(data: Path, 
         assert tool.title
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (name != "add_memory")
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.read_only_hint is (name not in {"add_memory", "forget_memory"})
+        assert tool.annotations.destructive_hint is (name == "forget_memory")
         assert tool.annotations.open_world_hint is False
         assert tool.input_schema["additionalProperties"] is False
         assert REFERENCE_ARGUMENTS.get(name, set()) <= tool.input_schema.get("properties", {}).keys()
