@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import BaseModel
 
+from memoryos_mcp.server.forget_tool import ForgetMemoryResult
 from memoryos_mcp.server.memory_results import CorrectMemoryResult, GetMemoryResult, ListMemoriesResult
 from memoryos_mcp.server.results import (
     AddMemoryResult,
@@ -46,8 +47,9 @@ RESULTS: dict[str, type[BaseModel]] = {
     "get_memory": GetMemoryResult,
     "list_memories": ListMemoriesResult,
     "correct_memory": CorrectMemoryResult,
+    "forget_memory": ForgetMemoryResult,
 }
-WRITE_TOOLS = {"add_memory", "correct_memory"}
+WRITE_TOOLS = {"add_memory", "correct_memory", "forget_memory"}
 # facts/reference.md, "Its tools over MCP": what prompts and clients written for the reference rely on.
 REFERENCE_ARGUMENTS = {
     "add_memory": {"user_input", "agent_response", "timestamp", "meta_data"},
@@ -139,7 +141,7 @@ async def test_tools_are_listed_with_titles_annotations_and_schemas(data: Path, 
         assert tool.description
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (name not in WRITE_TOOLS)
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.destructive_hint is (name == "forget_memory")
         assert tool.annotations.open_world_hint is False
         assert tool.input_schema["additionalProperties"] is False
         assert REFERENCE_ARGUMENTS.get(name, set()) <= tool.input_schema.get("properties", {}).keys()
