@@ -34,7 +34,7 @@ def memory(made: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def copy(made: Path, tmp_path: Path) -> Path:
     """Its backup."""
-    return shutil.copy2(made / "copy.db", tmp_path / "copy.db")
+    return Path(shutil.copy2(made / "copy.db", tmp_path / "copy.db"))
 
 
 def test_a_backup_is_one_private_file_that_holds_everything(memory: Path, copy: Path) -> None:

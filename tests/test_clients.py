@@ -53,6 +53,7 @@ TOOLS = [
     "get_memory",
     "list_memories",
     "correct_memory",
+    "forget_memory",
 ]
 STATUS = "memoryos://status"
 SAID, ASKED = "I keep bees on the roof.", "Where do I keep them?"

@@ -42,7 +42,7 @@ def memory(made: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def file(made: Path, tmp_path: Path) -> Path:
     """Its export."""
-    return shutil.copy2(made / "memory.jsonl", tmp_path / "memory.jsonl")
+    return Path(shutil.copy2(made / "memory.jsonl", tmp_path / "memory.jsonl"))
 
 
 # Without loss ------------------------------------------------------------------------------------------------------
