@@ -228,7 +228,7 @@ def test_a_real_model_answers_and_its_log_is_a_recording(data: Path, tmp_path: P
         url = ("--openai-base-url", address)
         asked = run("--data", data, "--state", state, *url, *settings, "--llm-log", "true", "--at-once", 1, "--yes")
     assert asked.exit_code == 0, asked.output
-    assert len(table(asked.output)) == 6
+    assert any("1 to 4" in line for line in table(asked.output))
     log = state.with_name("answers.jsonl.memory") / LOG_NAME
     replayed = run("--data", data, "--replay", log, "--retrieval-max-tokens", "100")
     assert replayed.exit_code == 0, replayed.output
