@@ -43,7 +43,7 @@ from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.spaces import Move
-from memoryos_mcp.storage.forgetting import ForgetReceipt
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting

@@ -22,8 +22,9 @@ from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.pages import parse_timestamp, storable
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import forgetting as rows
-from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, Wordless
+from memoryos_mcp.storage import forget_plans as rows
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
 from memoryos_mcp.storage.rows import to_us
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import Lease

@@ -16,7 +16,8 @@ from memoryos_mcp.knowledge import About, ConfirmFact
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.forgetting import REASON_LOST, ForgetCounts, ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.storage.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan
 from tests.fakes import START

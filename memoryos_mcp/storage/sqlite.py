@@ -25,6 +25,7 @@ from memoryos_mcp.storage import (
     copying_in,
     copying_out,
     correcting,
+    forget_plans,
     forgetting,
     leases,
     lexical,
@@ -40,7 +41,8 @@ from memoryos_mcp.storage import (
 )
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
-from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, Wordless
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
 from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.paths import database_file
@@ -532,8 +534,8 @@ class SqliteStore:
     ) -> tuple[ForgetCounts, list[Sample]]:
         def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
             counts = forgetting.rehearse(connection, plan)
-            forgetting.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
-            return counts, forgetting.samples(connection, plan)
+            forget_plans.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
+            return counts, forget_plans.samples(connection, plan)
 
         return await self._database.write(change)
 
@@ -543,20 +545,20 @@ class SqliteStore:
 
     async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
         def change(connection: apsw.Connection) -> ForgetReceipt | None:
-            old = forgetting.pages_between(connection, None, to_us(moment))[:limit]
-            plan = ForgetPlan(runs=forgetting.runs(old))
+            old = forget_plans.pages_between(connection, None, to_us(moment))[:limit]
+            plan = ForgetPlan(runs=forget_plans.runs(old))
             return forgetting.forget(connection, plan, receipt, to_us(self._clock())) if old else None
 
         return await self._derive(lease, change)
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        return await self._database.read(forgetting.receipts)
+        return await self._database.read(forget_plans.receipts)
 
     async def forgettings(self) -> int:
-        return await self._database.read(forgetting.forgettings)
+        return await self._database.read(forget_plans.forgettings)
 
     async def unscrubbed(self) -> list[str]:
-        return await self._database.read(forgetting.unscrubbed)
+        return await self._database.read(forget_plans.unscrubbed)
 
     async def wordless(self) -> Wordless:
         return await self._database.read(forgetting.wordless)
@@ -572,7 +574,7 @@ class SqliteStore:
         return await self._database.scrub()
 
     async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
-        await self._database.write(lambda connection: forgetting.mark_scrubbed(connection, receipts))
+        await self._database.write(lambda connection: forget_plans.mark_scrubbed(connection, receipts))
 
     # Helpers -------------------------------------------------------------------------------------------------------
 
