@@ -33,8 +33,8 @@ from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
-from memoryos_mcp.storage.values import Receipt, Waiting
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Receipt, StoreOptions, Waiting
 from memoryos_mcp.upkeep import Upkeep
 from memoryos_mcp.views import LlmStats, ProfileView, Stats
 
@@ -274,7 +274,7 @@ class MemoryEngine:
         tokens = looking.LOOK_TOKENS if max_tokens is None else max_tokens
         check_tokens(tokens)
         now = self._parts.clock()
-        return await looking.look(self._store, ids, tokens, lambda segment: segment.heat(now, self._heat))
+        return await looking.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
     async def listed(
         self,
@@ -304,7 +304,7 @@ class MemoryEngine:
         """
         zone = self._settings.zone
         request = looking.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
-        return await looking.listed(self._store, request, cursor, looking.LISTED if limit is None else limit)
+        return await looking.listed(self._store.owned, request, cursor, looking.LISTED if limit is None else limit)
 
     async def correct(
         self,
@@ -331,7 +331,7 @@ class MemoryEngine:
             StorageError: The store could not be written; nothing was changed.
         """
         correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
-        held = await correcting.correct(self._store, correction)
+        held = await correcting.correct(self._store.owned, correction)
         self._upkeep.knowledge_changed()
         return held
 
@@ -429,7 +429,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._store.forget_receipts()
+        return await self._store.owned.forget_receipts()
 
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
