@@ -16,8 +16,9 @@ from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.parts import make_embedder
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.values import StoreOptions
 
 # Between two looks at an engine's background work.
 POLL_S = 0.25

@@ -6,7 +6,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.ids import Kind, MemoryId, numbered_id, read_id, trait_id
 from memoryos_mcp.pages import storable
 from memoryos_mcp.profile import Level
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.owned import OwnedStore
 
 TEXT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300
@@ -31,7 +31,7 @@ class Correction:
     is_wrong: bool = False
 
 
-async def correct(store: Store, correction: Correction) -> str | None:
+async def correct(store: OwnedStore, correction: Correction) -> str | None:
     """Carry out a correction, and return the id of what holds now; None if nothing is to.
 
     Raises:
@@ -47,7 +47,7 @@ async def correct(store: Store, correction: Correction) -> str | None:
     raise ArgumentError(argument="id", problem=problem)
 
 
-async def _correct_fact(store: Store, what: MemoryId, correction: Correction) -> str | None:
+async def _correct_fact(store: OwnedStore, what: MemoryId, correction: Correction) -> str | None:
     if correction.level is not None or correction.reason is not None:
         raise ArgumentError(
             argument="level", problem="is of a trait, as is reason; a fact is corrected by text or wrong"
@@ -60,7 +60,7 @@ async def _correct_fact(store: Store, what: MemoryId, correction: Correction) ->
     return None if heir is None else numbered_id(Kind.FACT, heir)
 
 
-async def _correct_trait(store: Store, what: MemoryId, correction: Correction) -> str | None:
+async def _correct_trait(store: OwnedStore, what: MemoryId, correction: Correction) -> str | None:
     if correction.text is not None:
         raise ArgumentError(argument="text", problem="is of a fact; a trait is corrected by level, reason or wrong")
     if (correction.level is None and correction.reason is None) is not correction.is_wrong:

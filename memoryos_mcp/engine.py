@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,98 +12,31 @@ from typing import Any
 import anyio.to_thread
 
 from memoryos_mcp import correcting, looking
-from memoryos_mcp.background import Errands, Health
+from memoryos_mcp.admitting import Admitting, check_query, check_results, check_tokens
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
 from memoryos_mcp.correcting import Correction
-from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.llm.chat import ChatRequest, Usage
+from memoryos_mcp.knowledge import About
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.looking import Shown, Stretch
-from memoryos_mcp.pages import Source, make_turn, storable, utc_now
+from memoryos_mcp.pages import Source, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
-from memoryos_mcp.profile import Trait, most_telling_first
+from memoryos_mcp.profile import most_telling_first
 from memoryos_mcp.providers import endpoint_of
-from memoryos_mcp.reading import reading_since
-from memoryos_mcp.redaction import Redaction, redact, redact_turn
-from memoryos_mcp.responding import (
-    DEFAULT_RELATIONSHIP,
-    Manner,
-    Response,
-    listen,
-    llm_of,
-    memory_tokens,
-    response_request,
-)
+from memoryos_mcp.responding import DEFAULT_RELATIONSHIP, Manner, Responding, Response
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
-from memoryos_mcp.spaces import Move
-from memoryos_mcp.storage.forgetting import ForgetReceipt
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
-from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Receipt, StoreOptions, Waiting
 from memoryos_mcp.upkeep import Upkeep
-
-QUERY_MAX_CHARS = 20_000
-RESULTS_AT_MOST = 100
-# So many are looked through in a millisecond or two; a longer page in a thread, so that nobody else waits for it.
-CHECKED_AT_ONCE_CHARS = 20_000
-TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileView:
-    """The long-term memory of a user; the most telling traits first, facts oldest first."""
-
-    traits: Sequence[Trait]
-    user_facts: Sequence[Fact]
-    assistant_facts: Sequence[Fact]
-
-
-@dataclass(frozen=True, slots=True)
-class LlmStats:
-    """What the LLM does and costs.
-
-    Attributes:
-        name: The model.
-        today: Its calls of this day, by purpose.
-        total: Its calls of all days, by purpose.
-    """
-
-    name: str
-    today: Sequence[UsageEntry]
-    total: Sequence[UsageEntry]
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """The state of a user's memory.
-
-    Attributes:
-        hottest: Segments with their heat, hottest first.
-        health: Per background loop.
-        is_semantic: Whether retrieval compares meaning now.
-        is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
-        space: Identity of the model whose vectors answer, None while words answer alone.
-        move: The change to another model that is under way; None without one.
-        recipe: Name and version of the ranking.
-        llm: None without an LLM.
-    """
-
-    counts: Counts
-    hottest: Sequence[tuple[Segment, float]]
-    health: Mapping[str, Health]
-    is_semantic: bool
-    is_settled: bool
-    space: str | None
-    move: Move | None
-    recipe: str
-    llm: "LlmStats | None"
+from memoryos_mcp.views import LlmStats, ProfileView, Stats
 
 
 class MemoryEngine:
@@ -123,7 +56,8 @@ class MemoryEngine:
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
         self._chat = parts.make_chat(self._account, folder)
         self._analyst = parts.make_analyst(self._chat)
-        self._errands = Errands()
+        self._admitting = Admitting(settings, parts.clock)
+        self._responding = Responding(self._chat, settings, self, store, self._admitting, parts.clock)
         self._forgetting = Forgetting(
             store,
             parts.stand_in,
@@ -214,7 +148,7 @@ class MemoryEngine:
             ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        redaction = await self._redacted(
+        redaction = await self._admitting.turn(
             user_input,
             agent_response,
             timestamp=timestamp,
@@ -240,16 +174,15 @@ class MemoryEngine:
         """
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; ask for something")
-        if len(query) > QUERY_MAX_CHARS:
-            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        check_query(query)
         results = self._settings.retrieval_queue_capacity if max_results is None else max_results
         tokens = self._settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        _check_range("max_results", results, 1, RESULTS_AT_MOST)
-        _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+        check_results(results)
+        check_tokens(tokens)
         await self._upkeep.until_loaded()
         retrieving = self._upkeep.spaces.retrieving
         with retrieving.mirror.querying():
-            recall = await retrieving.retrieve(self._asked(query), max_results=results, max_tokens=tokens)
+            recall = await retrieving.retrieve(self._admitting.asked(query), max_results=results, max_tokens=tokens)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
@@ -279,15 +212,11 @@ class MemoryEngine:
             ModelError: The LLM gave no whole answer; nothing was stored.
             StorageError: The store could not be read, or the page not be stored.
         """
-        chat = llm_of(self._chat)
-        with reading_since(await self._store.forgettings()):
-            manner = Manner(relationship, style_hint)
-            request, recalled = await self._response_request(query, manner, meta_data, max_tokens)
-            text, usage = await listen(chat, request)
-        page_id = (await self.add(query, text, meta_data=meta_data)).page_id if remember else None
-        return Response(text, usage, recalled, page_id)
+        return await self._responding.respond(
+            query, Manner(relationship, style_hint), meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
 
-    async def respond_streaming(
+    def respond_streaming(
         self,
         query: str,
         *,
@@ -305,36 +234,9 @@ class MemoryEngine:
         Raises:
             MemoryOSError: As `respond` does, also after some pieces have come.
         """
-        chat = llm_of(self._chat)
-        pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        with reading_since(await self._store.forgettings()):
-            manner = Manner(relationship, style_hint)
-            request, _ = await self._response_request(query, manner, meta_data, max_tokens)
-            listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
-        listening.add_done_callback(lambda _: pieces.put_nowait(None))
-        try:
-            while (piece := await pieces.get()) is not None:
-                yield piece
-            text, _ = await _outcome(listening)
-        finally:
-            listening.cancel()
-            await asyncio.wait([listening])
-        if remember:
-            await self.add(query, text, meta_data=meta_data)
-
-    async def _response_request(
-        self, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
-    ) -> tuple[ChatRequest, int]:
-        """Return what is asked of the LLM, and how many tokens of memory are in it.
-
-        What cannot be stored afterwards is refused before the LLM is asked.
-        """
-        settings, now = self._settings, self._parts.clock()
-        said = (await self._redacted(query, "", meta_data=meta_data)).turn.user_input
-        wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        recall = await self.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
-        return response_request(said, recall, manner, now=now, zone=settings.zone), recall.tokens
+        return self._responding.respond_streaming(
+            query, Manner(relationship, style_hint), meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
 
     async def candidates(self, query: str) -> Candidates:
         """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
@@ -344,7 +246,7 @@ class MemoryEngine:
         """
         retrieving = self._upkeep.spaces.retrieving
         await retrieving.mirror.refresh()
-        _, candidates = await retrieving.candidates(self._asked(query))
+        _, candidates = await retrieving.candidates(self._admitting.asked(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -370,9 +272,9 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         tokens = looking.LOOK_TOKENS if max_tokens is None else max_tokens
-        _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+        check_tokens(tokens)
         now = self._parts.clock()
-        return await looking.look(self._store, ids, tokens, lambda segment: segment.heat(now, self._heat))
+        return await looking.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
     async def listed(
         self,
@@ -402,7 +304,7 @@ class MemoryEngine:
         """
         zone = self._settings.zone
         request = looking.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
-        return await looking.listed(self._store, request, cursor, looking.LISTED if limit is None else limit)
+        return await looking.listed(self._store.owned, request, cursor, looking.LISTED if limit is None else limit)
 
     async def correct(
         self,
@@ -429,7 +331,7 @@ class MemoryEngine:
             StorageError: The store could not be written; nothing was changed.
         """
         correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
-        held = await correcting.correct(self._store, correction)
+        held = await correcting.correct(self._store.owned, correction)
         self._upkeep.knowledge_changed()
         return held
 
@@ -504,9 +406,8 @@ class MemoryEngine:
             ArgumentError: The selection is empty, contradicts itself, or names what is not there.
             StorageError: The store failed.
         """
-        if len(selection.query) > QUERY_MAX_CHARS:
-            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
-        _check_range("max_results", selection.max_results, 1, RESULTS_AT_MOST)
+        check_query(selection.query)
+        check_results(selection.max_results)
         if selection.query.strip():
             await self._upkeep.until_loaded()
         return await self._forgetting.plan(selection, self._upkeep.spaces.retrieving)
@@ -528,55 +429,15 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._store.forget_receipts()
+        return await self._store.owned.forget_receipts()
 
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
-        await self._errands.cancelled()
+        await self._responding.close()
         try:
             await self._upkeep.close()
         finally:
             await self._store.close()
-
-    async def _redacted(
-        self,
-        user_input: str,
-        agent_response: str,
-        *,
-        timestamp: str | datetime | None = None,
-        meta_data: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-        source: str = Source.CONVERSATION,
-    ) -> Redaction:
-        """Return a turn, checked, without its secrets.
-
-        Raises:
-            ArgumentError: An argument cannot be used, or holds a secret and must not.
-        """
-        settings, now = self._settings, self._parts.clock()
-
-        def checked() -> Redaction:
-            turn = make_turn(
-                user_input=user_input,
-                agent_response=agent_response,
-                timestamp=timestamp,
-                meta_data=meta_data,
-                idempotency_key=idempotency_key,
-                source=source,
-                max_page_chars=settings.max_page_chars,
-                zone=settings.zone,
-                now=now,
-            )
-            return redact_turn(turn, settings.secret_policy)
-
-        is_long = len(user_input) + len(agent_response) > CHECKED_AT_ONCE_CHARS
-        return await anyio.to_thread.run_sync(checked) if is_long else checked()
-
-    def _asked(self, query: str) -> str:
-        """Return the query as it may be embedded, also by an API."""
-        query = storable(query)
-        policy = self._settings.secret_policy
-        return query if policy == "off" else redact(query).text
 
     async def _hottest(self) -> list[tuple[Segment, float]]:
         """Return the segments with their heat, hottest first."""
@@ -589,20 +450,3 @@ class MemoryEngine:
             return None
         today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
         return LlmStats(name=self._analyst.name, today=today, total=total)
-
-
-async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return what a task returns that has ended.
-
-    Raises:
-        StorageError: It was cancelled, as the memory was closed meanwhile.
-    """
-    if listening.cancelled():
-        msg = "the memory was closed before the answer was whole; nothing was stored"
-        raise StorageError(msg)
-    return await listening
-
-
-def _check_range(argument: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

@@ -97,7 +97,7 @@ async def export_memory(settings: Settings, target: str) -> None:
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
-            contents = await store.copy_out(lambda records: own.write(_told(records, tell), put))
+            contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
     click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
 
 

@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.forgetting import DryRun, Selection
 from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetReceipt
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetReceipt
 from memoryos_mcp.terminal import prepare_stdout
 
 # A terminal obeys control characters.

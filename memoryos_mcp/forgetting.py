@@ -22,10 +22,11 @@ from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.pages import parse_timestamp, storable
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import forgetting as rows
-from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, Wordless
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage import forget_plans as rows
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
 from memoryos_mcp.storage.rows import to_us
-from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import Lease
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class Forgetting:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         stand_in: Analyst,
         log: Path,
         *,
@@ -99,6 +100,7 @@ class Forgetting:
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
+        self._owned = store.owned
         self._stand_in = stand_in
         self._log = log
         self._retention = retention
@@ -118,14 +120,14 @@ class Forgetting:
         """
         _check(selection)
         if selection.everything:
-            plan = await self._store.find_to_forget(rows.everything)
+            plan = await self._owned.find_to_forget(rows.everything)
         elif selection.ids:
-            plan = await self._store.find_to_forget(lambda connection: _named(connection, selection.ids))
+            plan = await self._owned.find_to_forget(lambda connection: _named(connection, selection.ids))
         else:
             plan = await self._found(selection, retrieving)
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
         expires_at = self._clock() + CONFIRM_WITHIN
-        counts, samples = await self._store.plan_forgetting(plan, handle, expires_at)
+        counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
         return DryRun(handle=handle, expires_at=expires_at, counts=counts, samples=samples)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
@@ -135,7 +137,7 @@ class Forgetting:
             ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
             StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
         """
-        receipt = await self._store.forget(handle)
+        receipt = await self._owned.forget(handle)
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
             problem = (
@@ -145,7 +147,7 @@ class Forgetting:
             raise ArgumentError(argument="confirm", problem=problem)
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
         await self.tidy()
-        return next(known for known in await self._store.forget_receipts() if known.receipt == handle)
+        return next(known for known in await self._owned.forget_receipts() if known.receipt == handle)
 
     async def expire(self, lease: Lease) -> bool:
         """Forget some of the pages that are older than is to be kept; return whether there may be more.
@@ -168,7 +170,7 @@ class Forgetting:
         Raises:
             StorageError: The store failed.
         """
-        receipts = await self._store.unscrubbed()
+        receipts = await self._owned.unscrubbed()
         if not receipts:
             return True
         await self._give_words()
@@ -177,10 +179,10 @@ class Forgetting:
         except OSError as error:
             logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
             return False
-        if not await self._store.scrub():
+        if not await self._owned.scrub():
             logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
             return False
-        await self._store.mark_scrubbed(receipts)
+        await self._owned.mark_scrubbed(receipts)
         return True
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
@@ -192,7 +194,7 @@ class Forgetting:
         )
         if after is not None and before is not None and before <= after:
             raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
-        seqs = await self._store.find_to_forget(
+        seqs = await self._owned.find_to_forget(
             lambda connection: rows.pages_between(
                 connection, None if after is None else to_us(after), None if before is None else to_us(before)
             )
@@ -207,11 +209,11 @@ class Forgetting:
         """Have the stand-in give words to what has lost them, from the pages that are left."""
         is_done = False
         while not is_done:
-            found = await self._store.wordless()
+            found = await self._owned.wordless()
             if not found.chains and not found.segments:
                 return
             digests = await self._digests(found)
-            is_done = await self._store.give_words(found, digests, self._stand_in.name)
+            is_done = await self._owned.give_words(found, digests, self._stand_in.name)
 
     async def _digests(self, found: Wordless) -> list[Digest]:
         digests = []

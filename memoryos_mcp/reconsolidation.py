@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.llm import Surroundings
 from memoryos_mcp.llm.analyst import PAGES_SHARE
@@ -30,6 +30,7 @@ from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.views import Stats
 
 # About what a call shows of the memory beside pages: up to five known segments; facts and traits.
 ORGANISE_CONTEXT_TOKENS = 700

@@ -1,20 +1,27 @@
-"""Responding: what an assistant that remembers says. A prompt out of all three tiers, and the reply that is heard.
+"""Responding: what an assistant that remembers says. All three tiers in a prompt, the reply, the page of both.
 
 The newest pages are told as the conversation that they are; what else is remembered stands in one block before the
 question, marked as data. Pages from elsewhere than a conversation are never told as if somebody had said them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from itertools import groupby
+from typing import Any, Protocol
 
+from memoryos_mcp.admitting import TOKENS_AT_LEAST, Admitting
+from memoryos_mcp.background import Errands
+from memoryos_mcp.config import Settings
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
-from memoryos_mcp.errors import ConfigError, LeaseLostError, ModelError, ReplyFormatError
+from memoryos_mcp.errors import ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.pages import Page, Source, estimate_tokens
+from memoryos_mcp.reading import Forgettings, reading_since
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.storage.values import Receipt
 
 DEFAULT_RELATIONSHIP = "friend"
 # Beginnings of lines, heads of sections and the like, beside the remembered texts themselves.
@@ -67,15 +74,123 @@ class Response:
     page_id: str | None = None
 
 
-def llm_of(chat: ChatModel | None) -> ChatModel:
-    """Return the LLM.
+class Memory(Protocol):
+    """What a response takes from a user's memory, and gives to it."""
 
-    Raises:
-        ConfigError: There is none.
+    async def retrieve(self, query: str, *, max_tokens: int | None = None) -> Recall:
+        """Return what all three tiers know about a query."""
+        ...
+
+    async def add(self, user_input: str, agent_response: str, *, meta_data: Mapping[str, Any] | None = None) -> Receipt:
+        """Store one turn."""
+        ...
+
+
+class Responding:
+    """Has the LLM answer one user, knowing what their memory knows; then the exchange is remembered.
+
+    Args:
+        chat: The LLM; None without one.
+        settings: How much of the memory the LLM is shown.
+        memory: The user's.
+        forgettings: Knows how often something was forgotten in it.
+        admitting: Checks what the user says.
+        clock: Returns the present.
     """
-    if chat is None:
-        raise ConfigError(_NO_LLM)
-    return chat
+
+    def __init__(
+        self,
+        chat: ChatModel | None,
+        settings: Settings,
+        memory: Memory,
+        forgettings: Forgettings,
+        admitting: Admitting,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._chat = chat
+        self._settings = settings
+        self._memory = memory
+        self._forgettings = forgettings
+        self._admitting = admitting
+        self._clock = clock
+        self._errands = Errands()
+
+    async def respond(
+        self, query: str, manner: Manner, *, meta_data: Mapping[str, Any] | None, max_tokens: int | None, remember: bool
+    ) -> Response:
+        """Return what the LLM answers.
+
+        Args:
+            query: What the user says.
+            manner: How the response is to be.
+            meta_data: The caller's own notes, kept with the page.
+            max_tokens: Of memory that is shown to the LLM; None means the setting's number.
+            remember: Whether query and answer become a page.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            ConfigError: There is no LLM.
+            ModelError: The LLM gave no whole answer; nothing was stored.
+            StorageError: The memory could not be read, or the page not be stored.
+        """
+        chat = self._llm()
+        with reading_since(await self._forgettings.forgettings()):
+            request, recalled = await self._request(query, manner, meta_data, max_tokens)
+            text, usage = await listen(chat, request)
+        page_id = (await self._memory.add(query, text, meta_data=meta_data)).page_id if remember else None
+        return Response(text, usage, recalled, page_id)
+
+    async def respond_streaming(
+        self, query: str, manner: Manner, *, meta_data: Mapping[str, Any] | None, max_tokens: int | None, remember: bool
+    ) -> AsyncGenerator[str, None]:
+        """Yield what `respond` returns, piece by piece; who stops before the last ends the LLM's call.
+
+        Raises:
+            MemoryOSError: As `respond` does, also after some pieces have come.
+        """
+        chat = self._llm()
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        with reading_since(await self._forgettings.forgettings()):
+            request, _ = await self._request(query, manner, meta_data, max_tokens)
+            listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
+        listening.add_done_callback(lambda _: pieces.put_nowait(None))
+        try:
+            while (piece := await pieces.get()) is not None:
+                yield piece
+            text, _ = await _outcome(listening)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+        if remember:
+            await self._memory.add(query, text, meta_data=meta_data)
+
+    async def close(self) -> None:
+        """End the calls of the LLM that are under way."""
+        await self._errands.cancelled()
+
+    def _llm(self) -> ChatModel:
+        """Return the LLM.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        if self._chat is None:
+            raise ConfigError(_NO_LLM)
+        return self._chat
+
+    async def _request(
+        self, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
+    ) -> tuple[ChatRequest, int]:
+        """Return what is asked of the LLM, and how many tokens of memory are in it.
+
+        What cannot be stored afterwards is refused before the LLM is asked.
+        """
+        settings, now = self._settings, self._clock()
+        said = (await self._admitting.turn(query, "", meta_data=meta_data)).turn.user_input
+        wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
+        room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
+        recall = await self._memory.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
+        return response_request(said, recall, manner, now=now, zone=settings.zone), recall.tokens
 
 
 def memory_tokens(query: str, manner: Manner, *, wanted: int, max_prompt_tokens: int) -> int:
@@ -122,6 +237,18 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
         msg = "something was forgotten while the LLM answered, which may speak of it; nothing was stored. Ask again"
         raise ModelError(msg) from error
     return _whole(reply), reply.usage
+
+
+async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
+    """Return what a task returns that has ended.
+
+    Raises:
+        StorageError: It was cancelled, as the memory was closed meanwhile.
+    """
+    if listening.cancelled():
+        msg = "the memory was closed before the answer was whole; nothing was stored"
+        raise StorageError(msg)
+    return await listening
 
 
 def _aloud(listener: Listener) -> Listener:

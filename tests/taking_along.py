@@ -13,9 +13,9 @@ import apsw
 
 from memoryos_mcp.pages import Source, Turn, utc_now
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
+from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan, StoreOptions
 from tests.servers import USER, clean_environment, open_store
 
 COMMAND_LIMIT_S = 120

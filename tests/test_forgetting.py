@@ -20,7 +20,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.forgetting import Selection
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.storage import database
-from memoryos_mcp.storage.forgetting import ForgetReceipt
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp import background, upkeep
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine, ProfileView, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
@@ -24,6 +24,7 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.replies import json_object, text_of
 from memoryos_mcp.pages import Page, Tier
 from memoryos_mcp.service import MemoryService
+from memoryos_mcp.views import ProfileView, Stats
 from tests.fakes import Clock, WordEmbedder
 from tests.llm_server import Answer, Asked, Drip, LlmServer, Reply, api_error, completion, html, json_reply, llm_server
 from tests.servers import open_store

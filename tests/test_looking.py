@@ -46,7 +46,7 @@ async def ids_of(store: SqliteStore) -> list[str]:
 
 async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> Stretch:
     given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": None}
-    return await listed(store, list_request(**{**given, **conditions}), cursor, limit)
+    return await listed(store.owned, list_request(**{**given, **conditions}), cursor, limit)
 
 
 async def whole(store: SqliteStore, **conditions: Any) -> Any:
@@ -65,7 +65,7 @@ async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Pat
             store, lease, topic(1, 2, 3, 4), chains=[ChainPlan(None, (1, 3, 4), "run"), ChainPlan(None, (2,), "x")]
         )
         ids = (await ids_of(store))[::-1]
-        found = [shown.look for shown in await look(store, [ids[2], ids[1], ids[2]], 1000, cold)]
+        found = [shown.look for shown in await look(store.owned, [ids[2], ids[1], ids[2]], 1000, cold)]
     assert len(found) == 2
     first, second = found
     assert isinstance(first, PageLook)
@@ -82,8 +82,8 @@ async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_fi
     async with opened(tmp_path) as store:
         receipts = await store.add_pages([Turn(long, "", START), Turn("short", "one", START)])
         ids = [receipt.page_id for receipt in receipts]
-        both = await look(store, ids, 3000, cold)
-        cut, short = await look(store, ids, 500, cold)
+        both = await look(store.owned, ids, 3000, cold)
+        cut, short = await look(store.owned, ids, 500, cold)
     assert [shown.is_excerpt for shown in both] == [False, False]
     assert isinstance(cut.look, PageLook)
     assert (cut.is_excerpt, short.is_excerpt) == (True, False)
@@ -95,7 +95,7 @@ async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path:
         await store.add_pages([turn(1)])
         (known,) = await ids_of(store)
         with pytest.raises(ArgumentError, match=r"^ids: not there: p_0123456789abcdef, k7, trait:Diet;"):
-            await look(store, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
+            await look(store.owned, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
 
 
 async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
     async with opened(tmp_path, assistant_id="other") as store:
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k1"]
         with pytest.raises(ArgumentError, match="not there: k2"):
-            await look(store, ["k1", "k2"], 1000, cold)
+            await look(store.owned, ["k1", "k2"], 1000, cold)
         with pytest.raises(ArgumentError, match="not there: k2"):
-            await store.correct_fact(2, None)
+            await store.owned.correct_fact(2, None)
 
 
 @given(st.text(max_size=60))
@@ -166,7 +166,7 @@ async def test_a_list_is_bounded_by_tier_topic_time_and_state(tmp_path: Path) ->
         await store.add_pages([turn(number, minutes=60 * number) for number in range(1, 7)])
         await file(store, lease, topic(1, 2), topic(3))
         await learn(store, lease, [1], fact("I live in Paris.", 1), fact("I keep ants.", 3))
-        await store.correct_fact(1, "The user lives in London")
+        await store.owned.correct_fact(1, "The user lives in London")
 
         async def beginnings(**conditions: Any) -> list[str]:
             return [entry.beginning for entry in await whole(store, **conditions)]

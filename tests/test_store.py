@@ -22,9 +22,9 @@ from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import database, lexical, lexicon, spaces, sqlite
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, StoreOptions, WordHit
 from tests.fakes import START, Clock
 
 SPACE = "test:3:1"

@@ -16,7 +16,8 @@ from memoryos_mcp.knowledge import About, ConfirmFact
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.forgetting import REASON_LOST, ForgetCounts, ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.storage.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan
 from tests.fakes import START
@@ -43,8 +44,8 @@ async def filled(store: SqliteStore, pages: int) -> Lease:
 
 async def forget(store: SqliteStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
     """Plan and confirm; the dry run must have told what came of it."""
-    counts, _ = await store.plan_forgetting(plan, handle, LATER)
-    receipt = await store.forget(handle)
+    counts, _ = await store.owned.plan_forgetting(plan, handle, LATER)
+    receipt = await store.owned.forget(handle)
     assert receipt is not None
     assert receipt.counts == counts
     return receipt
@@ -76,7 +77,7 @@ async def test_a_dry_run_changes_nothing_and_keeps_no_text(tmp_path: Path) -> No
         await learn(store, lease, [1], fact("I live in Oslo.", 1))
         before = tables(tmp_path)
         words = vocabulary(tmp_path)
-        counts, samples = await store.plan_forgetting(pages(1, 2), "f_1", LATER)
+        counts, samples = await store.owned.plan_forgetting(pages(1, 2), "f_1", LATER)
         assert counts == ForgetCounts(pages=2, facts=1, segments=1)
         assert [sample.text.split()[0] for sample in samples] == ["question1", "question2"]
         assert tables(tmp_path) == before
@@ -175,12 +176,12 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         await forget(store, pages(1, 2, 3))
         assert rows(tmp_path, "SELECT segment, summary, keywords, page_count FROM segments") == [(2, "", "[]", 1)]
         assert rows(tmp_path, "SELECT chain, summary FROM chains") == [(2, "")]
-        found = await store.wordless()
+        found = await store.owned.wordless()
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
-        assert not await store.give_words(found, digests, "test")  # they may quote what is gone by now
-        assert await store.give_words(await store.wordless(), digests, "test")
+        assert not await store.owned.give_words(found, digests, "test")  # they may quote what is gone by now
+        assert await store.owned.give_words(await store.owned.wordless(), digests, "test")
         assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
             ("chain",),
             ("segment",),
@@ -217,13 +218,13 @@ async def test_what_was_computed_before_is_refused_and_the_background_goes_on_af
 async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 3)
-        await store.plan_forgetting(pages(1), "f_old", START)
-        assert await store.forget("f_old") is None
-        assert await store.forget("f_unknown") is None
+        await store.owned.plan_forgetting(pages(1), "f_old", START)
+        assert await store.owned.forget("f_old") is None
+        assert await store.owned.forget("f_unknown") is None
         receipt = await forget(store, pages(1), "f_1")
-        assert await store.forget("f_1") == receipt
+        assert await store.owned.forget("f_1") == receipt
         assert (await store.counts()).pages == 2
-        assert await store.forget_receipts() == [receipt]
+        assert await store.owned.forget_receipts() == [receipt]
 
 
 async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +242,7 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
-        await store.plan_forgetting(pages(1), "f_1", LATER)
+        await store.owned.plan_forgetting(pages(1), "f_1", LATER)
         before = tables(tmp_path)
 
         def fail(*_: object) -> None:
@@ -250,9 +251,9 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
         with monkeypatch.context() as patched:
             patched.setattr("memoryos_mcp.storage.forgetting.drop_needless", fail)
             with pytest.raises(RuntimeError):
-                await store.forget("f_1")
+                await store.owned.forget("f_1")
         assert tables(tmp_path) == before
-        assert await store.forget("f_1") is not None
+        assert await store.owned.forget("f_1") is not None
 
 
 @settings(max_examples=25, deadline=None)

@@ -68,7 +68,7 @@ class TakingIn:
                 other_names |= {name: there for name, there in known.items() if name != there}
             elif self._store is not None and not self._is_dry_run:
                 long_term = LongTerm(contents.sha256, step, other_names)
-                self.tally.new += await self._store.take_in_long_term(long_term)
+                self.tally.new += await self._store.owned.take_in_long_term(long_term)
 
     async def found(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
         """Take in what a reader of another system finds.
@@ -90,24 +90,24 @@ class TakingIn:
             while turns := await to_thread.run_sync(next, batches, None):
                 await self._add_turns(turns)
             if self._store is not None and not self._is_dry_run and spool.facts:
-                self.tally.new["fact"] += await self._store.add_found_facts(spool.facts, f"import:{reader.NAME}")
+                self.tally.new["fact"] += await self._store.owned.add_found_facts(spool.facts, f"import:{reader.NAME}")
         finally:
             spool.close()
 
     async def _take_in_pages(self, batch: PageBatch) -> dict[str, str]:
         if self._store is None or self._is_dry_run:
             names = [(page.page_id, page.idempotency_key) for page in batch.pages]
-            known = 0 if self._store is None else await self._store.known_pages(names)
+            known = 0 if self._store is None else await self._store.owned.known_pages(names)
             self.tally.new["page"] += len(batch.pages) - known
             return {}
-        there = await self._store.take_in_pages(batch)
+        there = await self._store.owned.take_in_pages(batch)
         self.tally.new["page"] += len(batch.pages) - len(there)
         return there
 
     async def _add_turns(self, turns: list[Turn]) -> None:
         if self._store is None or self._is_dry_run:
             names = [(None, turn.idempotency_key) for turn in turns]
-            known = 0 if self._store is None else await self._store.known_pages(names)
+            known = 0 if self._store is None else await self._store.owned.known_pages(names)
             self.tally.new["page"] += len(turns) - known
         else:
             receipts = await self._store.add_pages(turns)

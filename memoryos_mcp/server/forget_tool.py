@@ -10,7 +10,7 @@ from memoryos_mcp.server.arguments import Arguments, Count, OptionalText
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine import MemoryEngine
-    from memoryos_mcp.storage.forgetting import ForgetCounts
+    from memoryos_mcp.storage.forget_plans import ForgetCounts
 
 RESULTS = 10
 

@@ -39,7 +39,7 @@ from memoryos_mcp.server.results import (
 from memoryos_mcp.service import MemoryService
 
 if TYPE_CHECKING:
-    from memoryos_mcp import engine
+    from memoryos_mcp import views
     from memoryos_mcp.knowledge import Fact
     from memoryos_mcp.retrieval.asked import Asked
     from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
@@ -323,7 +323,7 @@ def _knowledge(fact: "Fact") -> KnowledgeEntry:
     )
 
 
-def _llm_stats(stats: "engine.LlmStats", daily_token_limit: int | None) -> LlmStats:
+def _llm_stats(stats: "views.LlmStats", daily_token_limit: int | None) -> LlmStats:
     return LlmStats(
         model=stats.name,
         usage_today=_usage(stats.today),

@@ -4,18 +4,16 @@ Pages are written by callers, one transaction each. All else is derived from pag
 holds the user's lease; such a write names its lease and is refused once another process has taken over.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from memoryos_mcp.ids import MemoryId
-from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
-from memoryos_mcp.profile import Level, Trait
-from memoryos_mcp.records import Record
+from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
-from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
+from memoryos_mcp.storage.owned import OwnedStore
 from memoryos_mcp.storage.values import (
     Changes,
     Counts,
@@ -25,9 +23,7 @@ from memoryos_mcp.storage.values import (
     Learning,
     Lease,
     Lexicon,
-    LongTerm,
     Outlines,
-    PageBatch,
     PageVectors,
     Receipt,
     Space,
@@ -38,8 +34,6 @@ from memoryos_mcp.storage.values import (
     WordMatches,
 )
 
-T = TypeVar("T")
-
 
 class Store(Protocol):
     """One user's memory on disk, as one space sees it. Safe to share between tasks and between processes.
@@ -49,6 +43,11 @@ class Store(Protocol):
     Every method raises `StorageError` if the disk fails; a method that takes a lease raises `LeaseLostError` once the
     lease is another's.
     """
+
+    @property
+    def owned(self) -> OwnedStore:
+        """What a person does with this memory, as seen from the same space."""
+        ...
 
     async def in_space(self, identity: str, model: str) -> "Store":
         """Return this store as seen from a space, which is made if need be and is the last used from now on.
@@ -142,42 +141,6 @@ class Store(Protocol):
         """Return facts that held and hold no more, at most ``limit``, the newest of them, oldest first.
 
         What the user said is wrong is not among them: it never held.
-        """
-        ...
-
-    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
-        """Return memories with what belongs to each, in the order of their ids; None for what is not there."""
-        ...
-
-    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
-        """Return the next memories of a list from a place, at most ``limit``; None begins."""
-        ...
-
-    async def correct_fact(self, fact: int, text: str | None) -> int | None:
-        """Have a fact end as wrong by the user's word, and return the number of the one that they gave instead.
-
-        Args:
-            fact: Its number.
-            text: What is right; None if it is only wrong.
-
-        Raises:
-            ArgumentError: It is not there or holds no more, or the text says the same.
-        """
-        ...
-
-    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
-        """Set a trait by the user's word, for good, and return its dimension as it is kept; None leaves a part.
-
-        Raises:
-            ArgumentError: It is not there, or it is so already.
-        """
-        ...
-
-    async def drop_trait(self, dimension: str) -> str:
-        """Take a trait out of the profile by the user's word, and return its dimension as it is kept.
-
-        Raises:
-            ArgumentError: It is not there.
         """
         ...
 
@@ -338,28 +301,15 @@ class Store(Protocol):
         """Take segments out of the scored mid-term memory; their pages stay."""
         ...
 
-    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
-        """Return what ``take`` makes, in a thread, of everything that cannot be derived again, in one state."""
-        ...
+    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
+        """Forget the oldest pages that were said before a moment, at most ``limit``; None if there are none.
 
-    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
-        """Return how many of some pages are there, by their public name or their idempotency key."""
-        ...
-
-    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        """Add the pages of a file that are not there, with their groups, in one transaction.
-
-        Returns:
-            The names of those that are there already, by their names in the file.
+        Args:
+            lease: The right to do so.
+            moment: Pages that were said then or later stay.
+            limit: How many pages at most.
+            receipt: The name of the receipt.
         """
-        ...
-
-    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
-        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind."""
-        ...
-
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
-        """Add facts that come without pages, each once; return how many are new."""
         ...
 
     async def forgettings(self) -> int:

@@ -7,110 +7,37 @@ made in its place is made from the pages that are left.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import datetime
-from itertools import chain
+from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
 from memoryos_mcp.knowledge import LEARNED_BY_USER
 from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.forget_plans import (
+    ForgetCounts,
+    ForgetPlan,
+    ForgetReceipt,
+    forgettings,
+    has_fact,
+    has_trait,
+    keep_receipt,
+    kept_plan,
+    receipts,
+)
 from memoryos_mcp.storage.lexicon import has_word, unindex_names
 from memoryos_mcp.storage.longterm import drop_fact
 from memoryos_mcp.storage.midterm import recount
 from memoryos_mcp.storage.refusals import drop_needless, refuse_fact, refuse_trait
-from memoryos_mcp.storage.rows import from_us
+from memoryos_mcp.storage.rows import all_rows, numbers
 from memoryos_mcp.storage.vector_rows import SEQ_MASK, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.terms import words
 
 # Stands in place of a reason that may quote a page that is gone.
 REASON_LOST = "Seen in the pages that are left."
-SAMPLES = 10
-SAMPLE_CHARS = 200
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetPlan:
-    """What is to be forgotten: numbers of rows, no text.
-
-    Attributes:
-        runs: First and last ``seq`` of pages in a row.
-        facts: Numbers of facts, beside those that rest on the pages.
-        traits: Dimensions, beside those that rest on the pages.
-        refuses: Whether the named facts and traits are not to be learned again from the pages that there are.
-    """
-
-    runs: tuple[tuple[int, int], ...] = ()
-    facts: tuple[int, ...] = ()
-    traits: tuple[str, ...] = ()
-    refuses: bool = False
-
-    def to_json(self) -> str:
-        """Return it as JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ForgetPlan":
-        """Return the plan of `to_json`'s text."""
-        read = json.loads(text)
-        return cls(tuple(map(tuple, read["runs"])), tuple(read["facts"]), tuple(read["traits"]), read["refuses"])
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetCounts:
-    """How much is forgotten.
-
-    Attributes:
-        pages: Pages.
-        facts: Facts about the user and the assistant, with those that hold no more.
-        traits: Traits of the profile.
-        changed_traits: Traits that stay, since other pages speak for them, but lose reason and history.
-        segments: Topics that go, or are given words anew.
-    """
-
-    pages: int = 0
-    facts: int = 0
-    traits: int = 0
-    changed_traits: int = 0
-    segments: int = 0
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(self))
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The beginning of something that is to be forgotten.
-
-    Attributes:
-        id: Of the page, fact or trait.
-        at: When it was said or holds from.
-        text: At most `SAMPLE_CHARS` characters.
-    """
-
-    id: str
-    at: datetime
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetReceipt:
-    """Proof that something was forgotten, without a word of it.
-
-    Attributes:
-        receipt: Its name: the handle that confirmed it.
-        at: When that was.
-        is_scrubbed: Whether the bytes are gone from the files too.
-    """
-
-    receipt: str
-    at: datetime
-    counts: ForgetCounts
-    is_scrubbed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,79 +53,6 @@ class Wordless:
     forgettings: int
 
 
-def runs(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return ascending numbers as first and last of each run without a gap."""
-    found: list[tuple[int, int]] = []
-    for seq in seqs:
-        if found and found[-1][1] == seq - 1:
-            found[-1] = (found[-1][0], seq)
-        else:
-            found.append((seq, seq))
-    return tuple(found)
-
-
-# Finding ------------------------------------------------------------------------------------------------------------
-
-
-def pages_named(connection: apsw.Connection, page_id: str) -> list[int]:
-    """Return a page by its public name."""
-    return _numbers(connection, "SELECT seq FROM pages WHERE page_id = ?", page_id)
-
-
-def pages_of(connection: apsw.Connection, kind: str, number: int) -> list[int]:
-    """Return the pages of a ``segment`` or ``chain``."""
-    return _numbers(connection, f"SELECT seq FROM pages WHERE {kind} = ?", number)  # noqa: S608 - one of two names
-
-
-def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the pages that were said within a time, its beginning included."""
-    sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
-    return _numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
-
-
-def has_fact(connection: apsw.Connection, fact: int) -> bool:
-    """Whether there is a fact of a number."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM facts WHERE fact = ?)", (fact,)).get)
-
-
-def has_trait(connection: apsw.Connection, dimension: str) -> bool:
-    """Whether there is a trait of a dimension."""
-    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
-
-
-def everything(connection: apsw.Connection) -> ForgetPlan:
-    """Return the plan that leaves nothing of what there is now."""
-    newest = connection.execute("SELECT max(seq) FROM pages").get
-    return ForgetPlan(
-        runs=((1, newest),) if newest else (),
-        facts=tuple(_numbers(connection, "SELECT fact FROM facts ORDER BY fact")),
-        traits=tuple(row[0] for row in _rows(connection, "SELECT dimension FROM traits ORDER BY dimension")),
-    )
-
-
-def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return how some of what a plan names begins: what is named itself, then the first pages."""
-    found: list[tuple[Any, ...]] = []
-    if plan.refuses:
-        sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
-        found += chain.from_iterable(_rows(connection, sql, fact) for fact in plan.facts[:SAMPLES])
-        sql = "SELECT 'trait:' || dimension, updated_us, 0, reason FROM traits WHERE dimension = ?"
-        found += chain.from_iterable(_rows(connection, sql, dimension) for dimension in plan.traits[:SAMPLES])
-    sql = (
-        "SELECT page_id, occurred_us, utc_offset_s, trim(user_input || char(10) || agent_response, char(10)) "
-        "FROM pages WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
-    )
-    for first, last in plan.runs[:SAMPLES]:
-        found += _rows(connection, sql, first, last, SAMPLES)
-    return [
-        Sample(id=name, at=from_us(at_us, offset), text=text[:SAMPLE_CHARS])
-        for name, at_us, offset, text in found[:SAMPLES]
-    ]
-
-
-# Plans and receipts -------------------------------------------------------------------------------------------------
-
-
 def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     """Return what carrying out a plan would come to, and leave all as it is."""
     connection.execute("SAVEPOINT rehearsal")
@@ -208,70 +62,30 @@ def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
         connection.execute("ROLLBACK TO rehearsal; RELEASE rehearsal")
 
 
-def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
-    """Keep a plan until it is confirmed or too old; plans that are too old go."""
-    connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
-    connection.execute(
-        "INSERT INTO forget_plans (handle, expires_us, plan) VALUES (?, ?, ?)", (handle, expires_us, plan.to_json())
-    )
-
-
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
     """Carry out a kept plan, once; None if there is none of this handle. A second time the receipt is shown again."""
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
-    sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
-    kept = connection.execute(sql, (handle, now_us)).get
-    return None if kept is None else forget(connection, ForgetPlan.from_json(kept), handle, now_us)
+    plan = kept_plan(connection, handle, now_us)
+    return None if plan is None else forget(connection, plan, handle, now_us)
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
     """Carry out a plan, and keep the receipt. What others compute from what they have read is refused from then on."""
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
-    connection.execute("DELETE FROM forget_plans WHERE handle = ?", (receipt,))
-    connection.execute(
-        "INSERT INTO forget_receipts (receipt, at_us, counts) VALUES (?, ?, ?)",
-        (receipt, now_us, json.dumps(asdict(counts))),
-    )
-    return ForgetReceipt(receipt, from_us(now_us), counts, is_scrubbed=False)
+    return keep_receipt(connection, receipt, counts, now_us)
 
 
-def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
-    """Return all receipts, the oldest first."""
-    rows = _rows(connection, "SELECT receipt, at_us, counts, is_scrubbed FROM forget_receipts ORDER BY at_us, receipt")
-    return [
-        ForgetReceipt(receipt, from_us(at_us), ForgetCounts(**json.loads(counts)), bool(is_scrubbed))
-        for receipt, at_us, counts, is_scrubbed in rows
-    ]
-
-
-def forgettings(connection: apsw.Connection) -> int:
-    """Return how often something was forgotten."""
-    return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
-
-
-# What is left to do afterwards ---------------------------------------------------------------------------------------
-
-
-def unscrubbed(connection: apsw.Connection) -> list[str]:
-    """Return the receipts of what may still lie in the files."""
-    return [row[0] for row in _rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
-
-
-def mark_scrubbed(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
-    """Take note that what was forgotten is gone from the files."""
-    connection.executemany(
-        "UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(receipt,) for receipt in scrubbed]
-    )
+# Words anew ---------------------------------------------------------------------------------------------------------
 
 
 def wordless(connection: apsw.Connection) -> Wordless:
     """Return what has pages but no words."""
     return Wordless(
-        chains=tuple(_numbers(connection, "SELECT chain FROM chains WHERE summary = '' ORDER BY chain")),
-        segments=tuple(_numbers(connection, "SELECT segment FROM segments WHERE summariser = '' ORDER BY segment")),
+        chains=tuple(numbers(connection, "SELECT chain FROM chains WHERE summary = '' ORDER BY chain")),
+        segments=tuple(numbers(connection, "SELECT segment FROM segments WHERE summariser = '' ORDER BY segment")),
         forgettings=forgettings(connection),
     )
 
@@ -297,13 +111,13 @@ def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[D
 def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
     pages = _take(connection, plan)
-    segments = _numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
-    chains = _numbers(connection, f"SELECT DISTINCT chain FROM pages WHERE chain > 0 AND seq IN {_GOING}")  # noqa: S608
+    segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
+    chains = numbers(connection, f"SELECT DISTINCT chain FROM pages WHERE chain > 0 AND seq IN {_GOING}")  # noqa: S608
     if plan.refuses:
         _refuse(connection, plan, newest)
     facts = sorted({*_existing_facts(connection, plan), *_facts_that_rest_on(connection)})
     traits = sorted({*_existing_traits(connection, plan), *_traits_that_rest_on(connection)})
-    changed = {row[0] for row in _rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
+    changed = {row[0] for row in all_rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
     again = _confirming(connection, set(facts) - set(plan.facts if plan.refuses else ()))
     said = _drop_pages(connection)
     _drop_facts(connection, facts, plan)
@@ -357,7 +171,7 @@ def _existing_traits(connection: apsw.Connection, plan: ForgetPlan) -> list[str]
 
 def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
     """Return the facts that no page states any more; what the person has stated needs none."""
-    return _numbers(
+    return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
         "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM fact_evidence AS o WHERE o.fact = e.fact "
@@ -367,7 +181,7 @@ def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
 
 
 def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
-    rows = _rows(
+    rows = all_rows(
         connection,
         f"SELECT DISTINCT dimension FROM trait_evidence AS e JOIN traits USING (dimension) WHERE seq IN {_GOING} "  # noqa: S608
         "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM trait_evidence AS o WHERE o.dimension = e.dimension "
@@ -380,7 +194,7 @@ def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
 def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
     """Return the pages that stay and say what a fact says that goes."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
-    return {seq for fact in facts for seq in _numbers(connection, sql, fact)}
+    return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
 
 def _drop_pages(connection: apsw.Connection) -> set[str]:
@@ -389,11 +203,11 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     sql = f"SELECT user_input, agent_response FROM pages WHERE seq IN {_GOING}"  # noqa: S608 - constant
     for sides in connection.execute(sql):
         said.update(*map(_words, sides))
-    for sides in _rows(connection, sql):
+    for sides in all_rows(connection, sql):
         unindex_names(connection, *sides)
     connection.execute("DELETE FROM names WHERE pages <= 0")
-    for (space,) in _rows(connection, "SELECT space FROM spaces"):
-        for seq in _numbers(connection, "SELECT seq FROM temp.going"):
+    for (space,) in all_rows(connection, "SELECT space FROM spaces"):
+        for seq in numbers(connection, "SELECT seq FROM temp.going"):
             note_change(connection, page_kind(space), seq)
     connection.execute(f"DELETE FROM page_tokens WHERE (place & {SEQ_MASK}) IN {_GOING}")  # noqa: S608 - constants
     for table, key in (
@@ -457,13 +271,13 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
 def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
     """Return the facts with a word that no page holds any more; what no page has taught stays."""
     sql = "SELECT fact, text FROM facts WHERE learned_by <> ? AND fact IN (SELECT fact FROM fact_evidence)"
-    rows = _rows(connection, sql, LEARNED_BY_USER)
+    rows = all_rows(connection, sql, LEARNED_BY_USER)
     return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
 
 
 def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
     """Return the traits with such a word in their reason or history."""
-    rows = _rows(
+    rows = all_rows(
         connection, "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
     )
     return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
@@ -478,7 +292,7 @@ def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list
 
 
 def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> Iterator[tuple[Any, ...]]:
-    for row in _rows(connection, sql):
+    for row in all_rows(connection, sql):
         if not lost.isdisjoint(_words(" ".join(row[1:]))):
             yield row
 
@@ -487,7 +301,7 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
     """Have pages read again for profile and knowledge."""
     listed = json.dumps(sorted(pages))
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
-    segments = _numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
+    segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
     connection.execute(f"UPDATE pages SET is_analysed = 0 WHERE {here}", (listed,))  # noqa: S608
     for segment in segments:
         recount(connection, segment)
@@ -498,11 +312,3 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 def _words(text: str) -> list[str]:
     """Return the words of a text, lower-cased; of English quicker than elsewhere: there may be many pages."""
     return _WORD.findall(text.lower()) if text.isascii() else words(text)
-
-
-def _numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
-    return [row[0] for row in connection.execute(sql, parameters)]
-
-
-def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    return connection.execute(sql, parameters).fetchall()

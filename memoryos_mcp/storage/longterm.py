@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import apsw
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.storage.refusals import is_refused_fact, is_refused_trait
-from memoryos_mcp.storage.rows import folded, from_us, offset_s, to_us
+from memoryos_mcp.storage.rows import all_rows, folded, from_us, numbers, offset_s, to_us
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.storage.vector_rows import note_change
 
@@ -222,20 +221,16 @@ def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: s
         "AND coalesce(pages.learned_by, ?1) = ?1)"
     )
     where = rests_on_nothing_else.format(key="dimension", evidence="trait_evidence", table="traits")
-    traits = [row[0] for row in _rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
+    traits = [row[0] for row in all_rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
     for dimension in traits:
         to_history(connection, dimension, now_us)
         connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
         connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
         note_change(connection, "profile", 0)
     where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts") + " AND ended_by IS NULL"
-    facts = [row[0] for row in _rows(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)]  # noqa: S608
+    facts = numbers(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)  # noqa: S608
     for fact in facts:
         drop_fact(connection, fact, facts)
-
-
-def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    return connection.execute(sql, parameters).fetchall()
 
 
 def drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import apsw
 import numpy as np
 
 from memoryos_mcp.knowledge import About, Fact
@@ -115,3 +116,13 @@ def to_blob(vector: Vector) -> bytes:
 def to_vector(blob: bytes | None) -> Vector | None:
     """Return the vector of `to_blob`'s bytes, float32."""
     return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
+
+
+def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Return all rows of a query."""
+    return connection.execute(sql, parameters).fetchall()
+
+
+def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
+    """Return the numbers in the one column of a query."""
+    return [row[0] for row in connection.execute(sql, parameters)]

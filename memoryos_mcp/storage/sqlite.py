@@ -3,10 +3,8 @@
 import asyncio
 import json
 import secrets
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -15,23 +13,18 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.ids import MemoryId
-from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
-from memoryos_mcp.profile import Level, Trait
-from memoryos_mcp.records import Record
-from memoryos_mcp.segments import Digest, Segment, Vector
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
-    copying_in,
-    copying_out,
     correcting,
+    forget_plans,
     forgetting,
     leases,
     lexical,
     lexicon,
-    listing,
     longterm,
-    looking,
     midterm,
     page_rows,
     spaces,
@@ -40,16 +33,15 @@ from memoryos_mcp.storage import (
 )
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
-from memoryos_mcp.storage.forgetting import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, Wordless
+from memoryos_mcp.storage.forget_plans import ForgetPlan, ForgetReceipt
 from memoryos_mcp.storage.longterm import IN_FORCE
-from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
+from memoryos_mcp.storage.owned_sqlite import SqliteOwned
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.rows import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     from_us,
-    offset_s,
     to_fact,
     to_page,
     to_segment,
@@ -65,12 +57,11 @@ from memoryos_mcp.storage.values import (
     Learning,
     Lease,
     Lexicon,
-    LongTerm,
     Outlines,
-    PageBatch,
     PageVectors,
     Receipt,
     Space,
+    StoreOptions,
     TokenRows,
     UsageEntry,
     Waiting,
@@ -90,23 +81,6 @@ OUTLINES_SQL = (
 )
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """What a store needs to know of the settings.
-
-    Attributes:
-        assistant_id: Whose facts the assistant's facts are.
-        short_term_capacity: Pages kept in short-term.
-        session_gap_s: A longer silence starts a new session.
-        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
-    """
-
-    assistant_id: str
-    short_term_capacity: int
-    session_gap_s: float
-    knowledge_capacity: int
 
 
 class SqliteStore:
@@ -156,6 +130,10 @@ class SqliteStore:
             await database.close()
             raise
         return store
+
+    @property
+    def owned(self) -> SqliteOwned:
+        return SqliteOwned(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> None:
         """Read the whole file once; a damaged one is refused from then on."""
@@ -306,7 +284,10 @@ class SqliteStore:
             f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact"
         )
         now_us = to_us(self._clock())
-        return [to_fact(row) for row in await self._database.rows(sql, self._space, about, self._owner(about), now_us)]
+        return [
+            to_fact(row)
+            for row in await self._database.rows(sql, self._space, about, self._options.owner(about), now_us)
+        ]
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         sql = (
@@ -315,8 +296,11 @@ class SqliteStore:
             "ORDER BY fact DESC LIMIT ?5"
         )
         now_us = to_us(self._clock())
-        rows = await self._database.rows(sql, self._space, about, self._owner(about), now_us, limit)
+        rows = await self._database.rows(sql, self._space, about, self._options.owner(about), now_us, limit)
         return [to_fact(row) for row in rows[::-1]]
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        return await self._database.read(correcting.corrected_facts)
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
@@ -336,45 +320,6 @@ class SqliteStore:
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
-
-    # Looking and correcting ----------------------------------------------------------------------------------------
-
-    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
-        now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
-
-        def query(connection: apsw.Connection) -> list[Look | None]:
-            return [
-                looking.look(connection, each, space=self._space, assistant_id=assistant_id, now_us=now_us)
-                for each in ids
-            ]
-
-        return await self._database.read(query)
-
-    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
-        now_us, owner = to_us(self._clock()), self._options.assistant_id
-        return await self._database.read(
-            lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
-        )
-
-    async def correct_fact(self, fact: int, text: str | None) -> int | None:
-        now = self._clock()
-        assistant_id, now_us, offset = self._options.assistant_id, to_us(now), offset_s(now)
-        return await self._database.write(
-            lambda connection: correcting.correct_fact(connection, assistant_id, fact, text, now_us, offset)
-        )
-
-    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
-        now_us = to_us(self._clock())
-        return await self._database.write(
-            lambda connection: correcting.correct_trait(connection, dimension, level, reason, now_us)
-        )
-
-    async def drop_trait(self, dimension: str) -> str:
-        now_us = to_us(self._clock())
-        return await self._database.write(lambda connection: correcting.drop_trait(connection, dimension, now_us))
-
-    async def corrected_facts(self) -> list[CorrectedFact]:
-        return await self._database.read(correcting.corrected_facts)
 
     # Counts, changes, vectors --------------------------------------------------------------------------------------
 
@@ -462,10 +407,10 @@ class SqliteStore:
     async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
         def change(connection: apsw.Connection) -> bool:
             now_us = to_us(self._clock())
-            if not longterm.is_current(connection, learning, self._owner, now_us):
+            if not longterm.is_current(connection, learning, self._options.owner, now_us):
                 return False
             longterm.set_traits(connection, learning, now_us)
-            longterm.change_knowledge(connection, learning, self._owner, now_us)
+            longterm.change_knowledge(connection, learning, self._options.owner, now_us)
             midterm.mark_analysed(connection, learning)
             if learning.replaces is not None:
                 longterm.drop_replaced(connection, learning.pages, learning.replaces, now_us)
@@ -495,90 +440,18 @@ class SqliteStore:
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
 
-    # Taking along --------------------------------------------------------------------------------------------------
-
-    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
-        return await self._database.read(lambda connection: take(copying_out.records(connection)))
-
-    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
-        return await self._database.read(
-            lambda connection: sum(copying_in.known_page(connection, *name) is not None for name in names)
-        )
-
-    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        return await self._database.write(lambda connection: copying_in.add_pages(connection, batch))
-
-    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
-        def change(connection: apsw.Connection) -> Counter[str]:
-            new = copying_in.add_long_term(connection, long_term)
-            page_rows.overflow(connection, self._options.short_term_capacity)
-            return new
-
-        return await self._database.write(change)
-
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
-        capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
-        return await self._database.write(
-            lambda connection: longterm.add_found_facts(connection, facts, learner, self._owner, capacity, now_us)
-        )
-
-    # Forgetting ----------------------------------------------------------------------------------------------------
-
-    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
-        return await self._database.read(find)
-
-    async def plan_forgetting(
-        self, plan: ForgetPlan, handle: str, expires_at: datetime
-    ) -> tuple[ForgetCounts, list[Sample]]:
-        def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
-            counts = forgetting.rehearse(connection, plan)
-            forgetting.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
-            return counts, forgetting.samples(connection, plan)
-
-        return await self._database.write(change)
-
-    async def forget(self, handle: str) -> ForgetReceipt | None:
-        now_us = to_us(self._clock())
-        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
-
     async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
         def change(connection: apsw.Connection) -> ForgetReceipt | None:
-            old = forgetting.pages_between(connection, None, to_us(moment))[:limit]
-            plan = ForgetPlan(runs=forgetting.runs(old))
+            old = forget_plans.pages_between(connection, None, to_us(moment))[:limit]
+            plan = ForgetPlan(runs=forget_plans.runs(old))
             return forgetting.forget(connection, plan, receipt, to_us(self._clock())) if old else None
 
         return await self._derive(lease, change)
 
-    async def forget_receipts(self) -> list[ForgetReceipt]:
-        return await self._database.read(forgetting.receipts)
-
     async def forgettings(self) -> int:
-        return await self._database.read(forgetting.forgettings)
-
-    async def unscrubbed(self) -> list[str]:
-        return await self._database.read(forgetting.unscrubbed)
-
-    async def wordless(self) -> Wordless:
-        return await self._database.read(forgetting.wordless)
-
-    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-        return await self._database.write(
-            lambda connection: forgetting.give_words(connection, found, digests, summariser)
-        )
-
-    async def scrub(self) -> bool:
-        while await self._database.write(lexical.merge_some):
-            pass
-        return await self._database.scrub()
-
-    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
-        await self._database.write(lambda connection: forgetting.mark_scrubbed(connection, receipts))
+        return await self._database.read(forget_plans.forgettings)
 
     # Helpers -------------------------------------------------------------------------------------------------------
-
-    def _owner(self, about: About) -> str:
-        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
-        return self._options.assistant_id if about is About.ASSISTANT else ""
 
     async def _derive(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
         now_us = to_us(self._clock())

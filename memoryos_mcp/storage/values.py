@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import Lessons
+from memoryos_mcp.knowledge import About, Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
@@ -369,3 +369,24 @@ class LongTerm:
     file: str
     records: Sequence[LongTermRecord]
     other_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """What a store needs to know of the settings.
+
+    Attributes:
+        assistant_id: Whose facts the assistant's facts are.
+        short_term_capacity: Pages kept in short-term.
+        session_gap_s: A longer silence starts a new session.
+        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
+    """
+
+    assistant_id: str
+    short_term_capacity: int
+    session_gap_s: float
+    knowledge_capacity: int
+
+    def owner(self, about: About) -> str:
+        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
+        return self.assistant_id if about is About.ASSISTANT else ""
