@@ -239,6 +239,7 @@ class MemoryEngine:
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
         """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
@@ -249,6 +250,7 @@ class MemoryEngine:
             style_hint: The wished style.
             meta_data: The caller's own notes, kept with the page.
             max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
             remember: Whether query and answer become a page.
 
         Raises:
@@ -257,8 +259,8 @@ class MemoryEngine:
             ModelError: The LLM gave no whole answer; nothing was stored.
             StorageError: The store could not be read, or the page not be stored.
         """
-        chat = llm_of(self._chat)
-        request, recalled = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
+        chat, manner = llm_of(self._chat), Manner(relationship, style_hint, max_reply_tokens)
+        request, recalled = await self._response_request(query, manner, meta_data, max_tokens)
         text, usage = await listen(chat, request)
         page_id = (await self.add(query, text, meta_data=meta_data)).page_id if remember else None
         return Response(text, usage, recalled, page_id)
@@ -271,6 +273,7 @@ class MemoryEngine:
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> AsyncGenerator[str, None]:
         """Yield what `respond` returns, piece by piece as the LLM writes it.
@@ -281,8 +284,8 @@ class MemoryEngine:
         Raises:
             MemoryOSError: As `respond` does, also after some pieces have come.
         """
-        chat = llm_of(self._chat)
-        request, _ = await self._response_request(query, Manner(relationship, style_hint), meta_data, max_tokens)
+        chat, manner = llm_of(self._chat), Manner(relationship, style_hint, max_reply_tokens)
+        request, _ = await self._response_request(query, manner, meta_data, max_tokens)
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
@@ -304,6 +307,8 @@ class MemoryEngine:
         What cannot be stored afterwards is refused before the LLM is asked.
         """
         settings, now = self._settings, self._parts.clock()
+        if manner.reply_tokens is not None:
+            _check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
         make_turn(
             user_input=query,
             agent_response="",

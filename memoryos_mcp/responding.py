@@ -44,10 +44,12 @@ class Manner:
     Attributes:
         relationship: What the assistant is to the user, such as "friend"; empty says nothing.
         style_hint: The wished style, such as "brief and dry"; empty says nothing.
+        reply_tokens: Tokens at most; a longer response is an error. None means as many as the LLM is ever asked for.
     """
 
     relationship: str = DEFAULT_RELATIONSHIP
     style_hint: str = ""
+    reply_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ def response_request(query: str, recall: Recall, manner: Manner, *, now: datetim
     question = f"[{now.astimezone(zone):%Y-%m-%d, %A}] {query}"
     asked = "\n".join([*_memory(recall, read), question])
     turns = _in_turns([*_turns(said), Message("user", asked)])
-    return ChatRequest(Purpose.RESPOND, (Message("system", _instructions(manner)), *turns))
+    messages = (Message("system", _instructions(manner)), *turns)
+    return ChatRequest(Purpose.RESPOND, messages, reply_tokens=manner.reply_tokens)
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
