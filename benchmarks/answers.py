@@ -76,12 +76,14 @@ class Options:
         learns_with_llm: Whether the LLM organises the memory as well.
         judges: Whether the LLM says which answers are right.
         at_once: Questions under way at one time.
+        reply_tokens: Tokens of an answer at most; None leaves it to the LLM.
         corrected: The corrected key, by question id; None without one.
     """
 
     learns_with_llm: bool
     judges: bool
     at_once: int
+    reply_tokens: int | None
     corrected: Mapping[str, str] | None
 
 
@@ -170,7 +172,13 @@ class Run:
     async def _ask(self, engine: MemoryEngine, question: Question) -> Answer:
         began = time.perf_counter()
         try:
-            response = await engine.respond(question.text, relationship="", style_hint=STYLE, remember=False)
+            response = await engine.respond(
+                question.text,
+                relationship="",
+                style_hint=STYLE,
+                max_reply_tokens=self._options.reply_tokens,
+                remember=False,
+            )
         except ModelError as error:
             # What an LLM answers, but cannot be used, tells nothing of the next question.
             self._failures = 0 if isinstance(error, ReplyFormatError) else self._failures + 1
@@ -278,6 +286,11 @@ async def _run(
 @click.option("--learn", "learns", is_flag=True, help="Have the LLM organise the memory as well.")
 @click.option("--at-once", type=click.IntRange(min=1), default=4, show_default=True, help="Questions at one time.")
 @click.option(
+    "--reply-tokens",
+    type=click.IntRange(min=1),
+    help="Count an answer as none if it is longer, for a model that may go on for ever.",
+)
+@click.option(
     "--state",
     "state_file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -294,6 +307,7 @@ def main(
     judges: bool,
     learns: bool,
     at_once: int,
+    reply_tokens: int | None,
     state_file: Path | None,
     is_agreed: bool,
     config_file: Path | None,
@@ -306,7 +320,7 @@ def main(
         asked = [question for question in load_questions(data) if question.conversation in known]
         questions = spread(asked, question_limit)
         corrected = None if key_file is None else load_key(key_file)
-        options = Options(learns, judges, at_once, corrected)
+        options = Options(learns, judges, at_once, reply_tokens, corrected)
         with tempfile.TemporaryDirectory(prefix="memoryos-answers-") as temporary:
             folder = Path(temporary) if state_file is None else state_file.with_name(f"{state_file.name}.memory")
             folder.mkdir(exist_ok=True)

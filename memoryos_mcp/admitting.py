@@ -87,7 +87,7 @@ def check_results(max_results: int) -> None:
     Raises:
         ArgumentError: It is out of range.
     """
-    _check_range("max_results", max_results, 1, RESULTS_AT_MOST)
+    check_range("max_results", max_results, 1, RESULTS_AT_MOST)
 
 
 def check_tokens(max_tokens: int) -> None:
@@ -96,9 +96,14 @@ def check_tokens(max_tokens: int) -> None:
     Raises:
         ArgumentError: It is out of range.
     """
-    _check_range("max_tokens", max_tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+    check_range("max_tokens", max_tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
 
 
-def _check_range(argument: str, value: int, low: int, high: int) -> None:
+def check_range(argument: str, value: int, low: int, high: int) -> None:
+    """Refuse a number that is out of range.
+
+    Raises:
+        ArgumentError: It is.
+    """
     if not low <= value <= high:
         raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

@@ -194,6 +194,7 @@ class MemoryEngine:
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
         """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
@@ -204,6 +205,7 @@ class MemoryEngine:
             style_hint: The wished style.
             meta_data: The caller's own notes, kept with the page.
             max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
             remember: Whether query and answer become a page.
 
         Raises:
@@ -212,8 +214,9 @@ class MemoryEngine:
             ModelError: The LLM gave no whole answer; nothing was stored.
             StorageError: The store could not be read, or the page not be stored.
         """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
         return await self._responding.respond(
-            query, Manner(relationship, style_hint), meta_data=meta_data, max_tokens=max_tokens, remember=remember
+            query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
         )
 
     def respond_streaming(
@@ -224,6 +227,7 @@ class MemoryEngine:
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> AsyncGenerator[str, None]:
         """Yield what `respond` returns, piece by piece as the LLM writes it.
@@ -234,8 +238,9 @@ class MemoryEngine:
         Raises:
             MemoryOSError: As `respond` does, also after some pieces have come.
         """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
-            query, Manner(relationship, style_hint), meta_data=meta_data, max_tokens=max_tokens, remember=remember
+            query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
         )
 
     async def candidates(self, query: str) -> Candidates:

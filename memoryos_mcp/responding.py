@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Any, Protocol
 
-from memoryos_mcp.admitting import TOKENS_AT_LEAST, Admitting
+from memoryos_mcp.admitting import TOKENS_AT_LEAST, TOKENS_AT_MOST, Admitting, check_range
 from memoryos_mcp.background import Errands
 from memoryos_mcp.config import Settings
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
@@ -51,10 +51,12 @@ class Manner:
     Attributes:
         relationship: What the assistant is to the user, such as "friend"; empty says nothing.
         style_hint: The wished style, such as "brief and dry"; empty says nothing.
+        reply_tokens: Tokens at most; a longer response is an error. None means as many as the LLM is ever asked for.
     """
 
     relationship: str = DEFAULT_RELATIONSHIP
     style_hint: str = ""
+    reply_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,8 @@ class Responding:
         What cannot be stored afterwards is refused before the LLM is asked.
         """
         settings, now = self._settings, self._clock()
+        if manner.reply_tokens is not None:
+            check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
         said = (await self._admitting.turn(query, "", meta_data=meta_data)).turn.user_input
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
@@ -216,7 +220,8 @@ def response_request(query: str, recall: Recall, manner: Manner, *, now: datetim
     question = f"[{now.astimezone(zone):%Y-%m-%d, %A}] {query}"
     asked = "\n".join([*_memory(recall, read), question])
     turns = _in_turns([*_turns(said), Message("user", asked)])
-    return ChatRequest(Purpose.RESPOND, (Message("system", _instructions(manner)), *turns))
+    messages = (Message("system", _instructions(manner)), *turns)
+    return ChatRequest(Purpose.RESPOND, messages, reply_tokens=manner.reply_tokens)
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:

@@ -13,11 +13,10 @@ SEED = 1
 
 
 @contextmanager
-def running_llama(*, reply_tokens: int | None = None, repeat_penalty: float | None = None) -> Iterator[str]:
+def running_llama(*, repeat_penalty: float | None = None) -> Iterator[str]:
     """Yield the address of a server on a free port of this machine.
 
     Args:
-        reply_tokens: Longest reply; what is longer is cut.
         repeat_penalty: Keeps so small a model, when it writes freely, from saying the same for ever.
     """
     xllamacpp = pytest.importorskip("xllamacpp")
@@ -30,8 +29,6 @@ def running_llama(*, reply_tokens: int | None = None, repeat_penalty: float | No
     parameters.warmup = False
     parameters.sampling.seed = SEED
     parameters.cpuparams.n_threads = os.cpu_count() or 1
-    if reply_tokens is not None:
-        parameters.n_predict = reply_tokens
     if repeat_penalty is not None:
         parameters.sampling.penalty_repeat = repeat_penalty
     server = xllamacpp.Server(parameters)

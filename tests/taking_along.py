@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -22,15 +23,24 @@ COMMAND_LIMIT_S = 120
 PAGES_PER_FILING = 1_000
 START = datetime(2023, 5, 8, 13, 56, 0, 123_456, tzinfo=timezone(timedelta(hours=5, minutes=45)))
 
+# The command, which says at its end how much RAM it had at most; the system's own count would include its parent's.
+_TELLING_ITS_PEAK = """
+import atexit, sys
+from memoryos_mcp.cli import main
+atexit.register(lambda: sys.stderr.write(open("/proc/self/status", encoding="utf-8").read()))
+main()
+"""
+_PEAK_KB = re.compile(rb"VmHWM:\s+(\d+) kB")
+
 # What a long life leaves in a memory, beside the pages.
 _LIFE = """
 UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, is_due = segment = 1;
 UPDATE pages SET is_analysed = 1, learned_by = 'extractive', is_degraded = 1 WHERE seq % 3 = 0 AND tier = 'mid_term';
 INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s,
-    superseded_by, ended_by, confirmed_us, is_archived, folded, text, learned_by) VALUES
-    ('user', '', 'lives in', 1000001, 2000002, 3000003, 3600, NULL, 'user', 5, 0, 'live porto', 'Lives in Porto', 'a'),
-    ('user', '', 'lives in', 2000002, NULL, NULL, -12600, NULL, NULL, 6, 0, 'lives in oslo', 'Lives in Oslo', 'user'),
-    ('assistant', 'helper', NULL, 7, NULL, NULL, 0, NULL, NULL, 8, 1, 'is kind', 'Is kind', 'extractive');
+    superseded_by, ended_by, ended_seq, confirmed_us, is_archived, folded, text, learned_by) VALUES
+    ('user', '', 'lives in', 1000001, 2000002, 3000003, 3600, NULL, 'user', 3, 5, 0, 'live porto', 'Lives in Porto', 'a'),
+    ('user', '', 'lives in', 2000002, NULL, NULL, -12600, NULL, NULL, NULL, 6, 0, 'lives in oslo', 'Lives in Oslo', 'user'),
+    ('assistant', 'helper', NULL, 7, NULL, NULL, 0, NULL, NULL, NULL, 8, 1, 'is kind', 'Is kind', 'extractive');
 UPDATE facts SET superseded_by = 2 WHERE fact = 1;
 INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (1, 1, 0), (1, 3, 1), (2, 2, 0);
 INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES
@@ -86,7 +96,9 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
     connection.close()
 
 
-def run(data: Path, *arguments: object, code: int = 0, limit: str = "") -> subprocess.CompletedProcess[bytes]:
+def run(
+    data: Path, *arguments: object, code: int = 0, limit: str = "", python: Sequence[str] = ("-m", "memoryos_mcp")
+) -> subprocess.CompletedProcess[bytes]:
     """Run the command on a data folder in a process of its own; another exit code than the expected one fails.
 
     Args:
@@ -94,8 +106,9 @@ def run(data: Path, *arguments: object, code: int = 0, limit: str = "") -> subpr
         arguments: Of the command.
         code: The exit code that is expected.
         limit: A shell command that limits what the process may do.
+        python: What the interpreter runs.
     """
-    command = [sys.executable, "-m", "memoryos_mcp", *map(str, arguments), "--data-storage-path", str(data)]
+    command = [sys.executable, *python, *map(str, arguments), "--data-storage-path", str(data)]
     if limit:
         command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
     done = subprocess.run(
@@ -109,6 +122,11 @@ def run(data: Path, *arguments: object, code: int = 0, limit: str = "") -> subpr
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return done
+
+
+def peak_mb(data: Path, *arguments: object, limit: str = "") -> float:
+    """Run the command and return the most RAM that its process ever had."""
+    return int(_PEAK_KB.findall(run(data, *arguments, limit=limit, python=("-c", _TELLING_ITS_PEAK)).stderr)[-1]) / 1000
 
 
 def exported(data: Path, *arguments: object) -> bytes:

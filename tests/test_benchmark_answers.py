@@ -223,12 +223,23 @@ def test_without_an_llm_a_run_says_what_to_set(data: Path) -> None:
 @pytest.mark.skipif(not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue")
 def test_a_real_model_answers_and_its_log_is_a_recording(data: Path, tmp_path: Path) -> None:
     state = tmp_path / "answers.jsonl"
-    settings = ("--llm-model", "smollm2", "--llm-timeout-s", "600", "--retrieval-max-tokens", "100")
-    with running_llama(reply_tokens=48, repeat_penalty=1.2) as address:
+    settings = (
+        "--llm-model",
+        "smollm2",
+        "--llm-timeout-s",
+        "600",
+        "--retrieval-max-tokens",
+        "100",
+        "--reply-tokens",
+        "48",
+    )
+    with running_llama() as address:
         url = ("--openai-base-url", address)
         asked = run("--data", data, "--state", state, *url, *settings, "--llm-log", "true", "--at-once", 1, "--yes")
     assert asked.exit_code == 0, asked.output
-    assert any("1 to 4" in line for line in table(asked.output))
+    answers = [json.loads(line) for line in state.read_text(encoding="utf-8").splitlines()[1:]]
+    assert {answer["id"] for answer in answers} == {f"conv-1:{place}" for place in range(4)}
+    assert all(answer["text"] or "cut" in answer["failure"] for answer in answers)
     log = state.with_name("answers.jsonl.memory") / LOG_NAME
     replayed = run("--data", data, "--replay", log, "--retrieval-max-tokens", "100")
     assert replayed.exit_code == 0, replayed.output

@@ -252,7 +252,13 @@ async def test_without_an_llm_the_error_says_what_to_set(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"query": "  "}, {"query": "Hi", "meta_data": {"x": object()}}, {"query": "Hi", "max_tokens": 1}]
+    "arguments",
+    [
+        {"query": "  "},
+        {"query": "Hi", "meta_data": {"x": object()}},
+        {"query": "Hi", "max_tokens": 1},
+        {"query": "Hi", "max_reply_tokens": 0},
+    ],
 )
 async def test_what_cannot_be_used_is_refused_before_the_llm_is_asked(
     tmp_path: Path, arguments: dict[str, Any]

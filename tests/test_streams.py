@@ -16,6 +16,7 @@ from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.llm.streams import Stream
 from memoryos_mcp.openai_api import ATTEMPTS, PassingError
 from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.providers import OUTPUT_TOKENS
 from tests.llm_server import Reply, api_error, completion
 from tests.test_openai_chat import BAREST, FORM, refusing, rung_of, talk
 
@@ -68,6 +69,13 @@ async def test_a_reply_without_a_form_asks_for_none_and_needs_no_stream() -> Non
     assert "response_format" not in body
     assert "stream" not in body
     assert body["messages"][0]["content"] == "You talk."
+
+
+async def test_a_reply_may_be_asked_to_be_shorter_than_the_endpoint_allows_but_not_longer() -> None:
+    async with talk(completion("In Porto.")) as talked:
+        await talked.chat.complete(replace(REQUEST, reply_tokens=48))
+        await talked.chat.complete(replace(REQUEST, reply_tokens=10**9))
+    assert [body["max_completion_tokens"] for body in talked.server.bodies] == [48, OUTPUT_TOKENS]
 
 
 async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:

@@ -57,11 +57,14 @@ class ChatRequest:
         messages: A system message first; it begins with what is equal for all calls of a purpose, so that providers
             can cache it.
         form: How the reply must be; the messages need not describe it. None for a reply in words.
+        reply_tokens: Tokens at most of the reply, thoughts included; None means as many as the endpoint is ever asked
+            for.
     """
 
     purpose: Purpose
     messages: tuple[Message, ...]
     form: ReplyForm | None = None
+    reply_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
     if dialect.cap is not None:
-        body[dialect.cap] = endpoint.output_tokens
+        body[dialect.cap] = min(endpoint.output_tokens, request.reply_tokens or endpoint.output_tokens)
     if dialect.temperature is not None:
         body["temperature"] = dialect.temperature
     if dialect.forbids_thinking:
