@@ -38,8 +38,8 @@ UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, i
 UPDATE pages SET is_analysed = 1, learned_by = 'extractive', is_degraded = 1 WHERE seq % 3 = 0 AND tier = 'mid_term';
 INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s,
     superseded_by, ended_by, ended_seq, confirmed_us, is_archived, folded, text, learned_by) VALUES
-    ('user', '', 'lives in', 1000001, 2000002, 3000003, 3600, NULL, 'user', 3, 5, 0, 'live porto', 'Lives in Porto', 'a'),
-    ('user', '', 'lives in', 2000002, NULL, NULL, -12600, NULL, NULL, NULL, 6, 0, 'lives in oslo', 'Lives in Oslo', 'user'),
+    ('user', '', 'home', 1000001, 2000002, 3000003, 3600, NULL, 'user', 3, 5, 0, 'live porto', 'Lives in Porto', 'a'),
+    ('user', '', 'home', 2000002, NULL, NULL, -12600, NULL, NULL, NULL, 6, 0, 'lives oslo', 'Lives in Oslo', 'user'),
     ('assistant', 'helper', NULL, 7, NULL, NULL, 0, NULL, NULL, NULL, 8, 1, 'is kind', 'Is kind', 'extractive');
 UPDATE facts SET superseded_by = 2 WHERE fact = 1;
 INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (1, 1, 0), (1, 3, 1), (2, 2, 0);
