@@ -26,7 +26,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         as_json: Print one JSON object.
 
     Raises:
-        ArgumentError: There is a file of that name.
+        ArgumentError: There is a file of that name, or no folder for it.
         DamagedStoreError: A memory is damaged; the others are copied all the same.
         StorageError: A memory cannot be read, or its copy not be written.
     """
@@ -36,11 +36,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         if is_of_all
         else [database_file(settings.data_storage_path, settings.user_id)]
     )
-    is_folder = is_of_all or target.is_dir()
-    if target.exists() and not (is_folder and target.is_dir()):
-        raise ArgumentError(argument=str(target), problem="is there already; name a new file, or a folder")
-    if is_folder:
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    is_folder = _makes_folder(target, is_of_all=is_of_all)
     copied, problems = list[dict[str, object]](), list[str]()
     with progress_on_stderr("parts") as show:
         for source in sources:
@@ -61,6 +57,22 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
             click.echo(f"{each['file']}: {each['pages']:,} pages of {each['user_id']}, checked")
     if problems:
         raise StorageError("; ".join(problems))
+
+
+def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
+    """Return whether copies go into a folder, which is there then.
+
+    Raises:
+        ArgumentError: There is a file of that name, or no folder for it.
+    """
+    is_folder = is_of_all or target.is_dir()
+    if target.exists() and not target.is_dir():
+        raise ArgumentError(argument=str(target), problem="is there already; name a new file, or a folder")
+    if is_folder:
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif not target.parent.is_dir():
+        raise ArgumentError(argument=str(target), problem="is in a folder that is not there; make it, or name another")
+    return is_folder
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
@@ -105,7 +117,9 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
     if not is_confirmed:
         click.echo("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
     elif kept:
-        click.echo(f"The memory before is kept as {kept}")
+        click.echo(
+            f"The memory before is kept as {kept}; forgetting does not reach it, so delete it once you are content."
+        )
 
 
 def _there(target: Path) -> Copy | None:

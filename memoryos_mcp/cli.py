@@ -17,7 +17,7 @@ import click
 from memoryos_mcp import __version__
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
-from memoryos_mcp.errors import ConfigError, MemoryOSError
+from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError
 from memoryos_mcp.logs import log_to_stderr
 from memoryos_mcp.token_commands import token
 from memoryos_mcp.traces import open_tracing
@@ -165,7 +165,7 @@ def export_(config_file: Path | None, target: str, **flags: str | None) -> None:
 
 @cli.command("import")
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised.")
+@click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised: chatgpt, mem0, ...")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what there is and what is new: no change.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @settings_options
@@ -244,14 +244,14 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(EXIT_FAILED)
-    except ConfigError as error:
+    except click.Abort as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            _fail("interrupted", EXIT_FAILED)
+        sys.exit(EXIT_FAILED)  # the command has said why
+    except (ConfigError, ArgumentError) as error:
         _fail(str(error), EXIT_USAGE)
     except MemoryOSError as error:
         _fail(str(error), EXIT_FAILED)
-    except KeyboardInterrupt:
-        sys.exit(EXIT_FAILED)
 
 
 def _settings(config_file: Path | None, flags: dict[str, Any]) -> Settings:

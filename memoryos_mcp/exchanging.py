@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ParamSpec
 
+import anyio
 import click
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict
@@ -27,6 +28,7 @@ from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.records import PageRecord, Record
 from memoryos_mcp.redaction import redact_turn
 from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.terminal import prepare_stdout
 
 STDOUT = "-"
@@ -89,6 +91,7 @@ async def export_memory(settings: Settings, target: str) -> None:
             stdout.
 
     Raises:
+        ArgumentError: There is no folder for the file, or it is one itself.
         StorageError: The memory cannot be read, or the file not be written.
     """
     if not await is_there(settings):
@@ -148,7 +151,7 @@ async def import_memory(
             return taking.tally
 
         waiting = 0
-        if is_dry_run and not await is_there(settings):
+        if is_dry_run and not await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
             tally = await run(None)
         else:
             async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
@@ -218,9 +221,14 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
     """Yield what takes bytes for a file, which is in its place only once it is whole, or for stdout.
 
     Raises:
+        ArgumentError: There is no folder for it, or it is one itself.
         StorageError: It cannot be written.
     """
     path = Path(target)
+    if path.is_dir():
+        raise ArgumentError(argument=target, problem="is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if target == STDOUT:
@@ -284,8 +292,8 @@ def _show(report: ImportReport, *, as_json: bool) -> None:
         told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
         click.echo(f"{_KINDS[kind].capitalize()}: {found:,} found{told}")
     for skipped in report.skipped:
-        more = ", ..." if skipped.count > len(skipped.places) else ""
-        click.echo(f"Left out: {skipped.count:,} x {skipped.reason} ({', '.join(skipped.places)}{more})")
+        more = "; ..." if skipped.count > len(skipped.places) else ""
+        click.echo(f"Left out: {skipped.count:,} x {skipped.reason} ({'; '.join(skipped.places)}{more})")
     if report.is_dry_run:
         click.echo("Nothing was changed: this was a dry run.")
     elif report.pages_waiting:

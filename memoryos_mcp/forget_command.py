@@ -82,18 +82,26 @@ def _agrees() -> bool:
 def _show_dry_run(dry_run: DryRun) -> None:
     for sample in dry_run.samples:
         click.echo(f"{sample.at:%Y-%m-%d %H:%M}  {sample.id}  {sample.text.translate(_SHOWN)}")
-    click.echo(f"That is {_amount(dry_run.counts)} in all." if dry_run.counts else "There is nothing to forget.")
+    if not dry_run.counts:
+        click.echo("There is nothing to forget.")
+        return
+    more = (
+        " and more"
+        if dry_run.counts.pages + dry_run.counts.facts + dry_run.counts.traits > len(dry_run.samples)
+        else ""
+    )
+    click.echo(f"These{more} would go: {_amount(dry_run.counts)}.")
 
 
 def _told(receipt: ForgetReceipt) -> str:
     state = "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; that is tried again"
-    return f"{_amount(receipt.counts)} forgotten, {state}. Receipt {receipt.receipt}"
+    return f"Forgotten: {_amount(receipt.counts)}; {state}. Receipt {receipt.receipt}"
 
 
 def _amount(counts: ForgetCounts) -> str:
     return (
-        f"{counts.pages:,} pages, {counts.facts:,} facts, {counts.traits:,} traits; "
-        f"{counts.segments:,} topics and {counts.changed_traits:,} other traits change"
+        f"pages {counts.pages:,}, facts {counts.facts:,}, traits {counts.traits:,}; "
+        f"affected topics {counts.segments:,}, other traits {counts.changed_traits:,}"
     )
 
 

@@ -93,7 +93,9 @@ def read_ids(texts: Sequence[str], argument: str = "ids") -> list[MemoryId]:
     if len(texts) > IDS_AT_MOST:
         problem = f"has {len(texts):,} ids; give at most {IDS_AT_MOST} at once"
         raise ArgumentError(argument=argument, problem=problem)
-    return list(dict.fromkeys(read_id(text, argument) for text in texts))
+    if len(texts) == 1:
+        return [read_id(texts[0], argument)]
+    return list(dict.fromkeys(read_id(text, f"{argument}[{place}]") for place, text in enumerate(texts)))
 
 
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:

@@ -100,7 +100,7 @@ def test_a_backup_into_a_folder_is_named_by_user_and_time(memory: Path, tmp_path
 
 def test_a_backup_replaces_no_file_and_needs_a_memory(memory: Path, copy: Path, data: Path, tmp_path: Path) -> None:
     before = copy.read_bytes()
-    assert "is there already" in run(memory, "backup", copy, code=1).stderr.decode()
+    assert "is there already" in run(memory, "backup", copy, code=2).stderr.decode()
     assert copy.read_bytes() == before
     assert "no memory" in run(data, "backup", tmp_path / "none.db", code=1).stderr.decode()
     assert not (tmp_path / "none.db").exists()
@@ -216,6 +216,11 @@ def another_users(copy: Path) -> None:
     connection.close()
 
 
+def a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
 @pytest.mark.parametrize(
     ("damage", "word"),
     [
@@ -227,6 +232,7 @@ def another_users(copy: Path) -> None:
         (newer, "Upgrade"),
         (another_users, "--user-id"),
         (Path.unlink, "not there"),
+        (a_folder, "a folder; name a file in it"),
     ],
 )
 def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
@@ -235,7 +241,7 @@ def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
     assert callable(damage)
     damage(copy)
     before = exported(memory)
-    told = run(memory, "restore", copy, "--yes", code=1).stderr.decode()
+    told = run(memory, "restore", copy, "--yes", code=2 if word == "--user-id" else 1).stderr.decode()
     assert word in told
     assert str(copy) in told
     assert exported(memory) == before

@@ -100,8 +100,12 @@ def test_an_export_is_for_its_owner_only_and_replaces_the_one_before_as_a_whole(
 
 
 def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Path, tmp_path: Path) -> None:
-    target = tmp_path / "none" / "memory.jsonl"
-    assert str(target) in run(memory, "export", target, code=1).stderr.decode()
+    for target, problem in (
+        (tmp_path / "none" / "memory.jsonl", "is in a folder that is not there"),
+        (tmp_path, "is a folder; name a file in it"),
+        (Path(tmp_path.anchor), "is a folder; name a file in it"),
+    ):
+        assert f"{target}: {problem}" in run(memory, "export", target, code=2).stderr.decode()
     assert not list(tmp_path.glob(".*.part"))
 
 
@@ -135,6 +139,7 @@ def test_a_file_imported_twice_is_imported_once(file: Path, data: Path) -> None:
 def test_a_dry_run_says_what_is_new_and_changes_nothing(file: Path, data: Path) -> None:
     report = imported(data, file, "--dry-run")
     assert (report["is_dry_run"], report["new"]) == (True, {"page": PAGES})
+    assert run(data, "import", file, "--dry-run").stderr == b""
     assert not (data / "users").exists()
     imported(data, file)
     before = exported(data)
@@ -210,14 +215,16 @@ def test_an_import_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_pat
     file = tmp_path / "memory.jsonl"
     run(tmp_path / "memory", "export", file)
     command = [sys.executable, "-m", "memoryos_mcp", "import", str(file), "--data-storage-path", str(data)]
-    for _ in range(3):
+    for number in (signal.SIGKILL, signal.SIGINT, signal.SIGKILL):
         before = stored(data)
-        with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE) as process:
             try:
                 wait_until(lambda: stored(data) > before, "the import has stored something", 60)  # noqa: B023
             finally:
-                process.send_signal(signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
+                process.send_signal(number)
+            told = process.communicate()[1].decode()
+        assert process.returncode == (1 if number == signal.SIGINT else -number)
+        assert ("interrupted" in told, "Traceback" in told) == (number == signal.SIGINT, False)
     assert 0 < count(data) < pages
     report = imported(data, file)
     assert report["found"]["page"] == pages  # type: ignore[index]
@@ -386,7 +393,7 @@ def test_a_file_of_no_known_format_is_refused(content: bytes, data: Path, tmp_pa
 def test_a_file_that_is_missing_or_cannot_be_read_is_refused(data: Path, tmp_path: Path, file: Path) -> None:
     assert "is not there" in run(data, "import", tmp_path / "none.jsonl", code=1).stderr.decode()
     assert "Is a directory" in run(data, "import", tmp_path, "--format", "memoryos", code=1).stderr.decode()
-    assert "--format" in run(data, "import", file, "--format", "memorios", code=1).stderr.decode()
+    assert "--format" in run(data, "import", file, "--format", "memorios", code=2).stderr.decode()
 
 
 def test_names_in_a_file_are_no_paths(file: Path, data: Path) -> None:

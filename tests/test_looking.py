@@ -96,6 +96,8 @@ async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path:
         (known,) = await ids_of(store)
         with pytest.raises(ArgumentError, match=r"^ids: not there: p_0123456789abcdef, k7, trait:Diet;"):
             await look(store.owned, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
+        with pytest.raises(ArgumentError, match=r"^ids\[1\]: is no id;"):
+            await look(store.owned, [known, "page 7"], 1000, cold)
 
 
 async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ class _Window:
 
     def fail(self, problem: str) -> NoReturn:
         """Raise an error that says where the document is damaged."""
-        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}."
+        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}. Get it again"
         raise ImportFormatError(message)
 
     def _key(self) -> str:

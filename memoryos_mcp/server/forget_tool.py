@@ -125,7 +125,7 @@ def forget_text(result: ForgetMemoryResult) -> str:
             for one in result.samples
         ]
         lines += ["How it begins:", OPEN, *samples, CLOSE]
-    if result.confirm is not None:
+    if result.confirm is not None and (result.pages or result.facts or result.traits):
         lines.append(f"confirm: {result.confirm}")
     if result.receipt is not None:
         lines.append(f"receipt: {result.receipt}, scrubbed: {str(result.scrubbed).lower()}")

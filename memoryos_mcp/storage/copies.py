@@ -79,7 +79,8 @@ def check_copy(path: Path) -> Copy:
     """
     with translated(path):
         if not path.is_file() or path.stat().st_size == 0:
-            msg = f"{path} is no backup: it is {'empty' if path.is_file() else 'not there'}"
+            state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
+            msg = f"{path} is no backup: it is {state}"
             raise StorageError(msg)
         look_at_header(path)
         with _reading(path, is_in_use=False) as reader:
