@@ -256,6 +256,7 @@ def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memor
         ("pages", "gives_orders"),
         ("fact_evidence", "is_confirming"),
         ("facts", "ended_by"),
+        ("facts", "ended_seq"),
         ("trait_history", "ended_by"),
     ):
         connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
