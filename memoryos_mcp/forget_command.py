@@ -85,12 +85,9 @@ def _show_dry_run(dry_run: DryRun) -> None:
     if not dry_run.counts:
         click.echo("There is nothing to forget.")
         return
-    more = (
-        " and more"
-        if dry_run.counts.pages + dry_run.counts.facts + dry_run.counts.traits > len(dry_run.samples)
-        else ""
-    )
-    click.echo(f"These{more} would go: {_amount(dry_run.counts)}.")
+    counts = dry_run.counts
+    is_part = counts.pages + counts.facts + counts.traits > len(dry_run.samples)
+    click.echo(f"These{' and more' if is_part else ''} would go: {_amount(counts)}.")
 
 
 def _told(receipt: ForgetReceipt) -> str:
