@@ -116,16 +116,9 @@ class Run:
         """
         for conversation in conversations:
             asked = [question for question in questions if question.conversation == conversation.id]
-            left = [question for question in asked if self._is_open(question)]
+            left = [question for question in asked if is_open(question, self._state, judges=self._options.judges)]
             if left:
                 await self._answer_about(conversation, left)
-
-    def _is_open(self, question: Question) -> bool:
-        known = self._state.answers.get(question.id)
-        return known is None or known.failure is not None or (self._is_judged(question) and known.is_right is None)
-
-    def _is_judged(self, question: Question) -> bool:
-        return self._options.judges and question.category != ADVERSARIAL
 
     async def _answer_about(self, conversation: Conversation, questions: Sequence[Question]) -> None:
         # It stands still, just after the conversation, so that prompts are the same in each run and can be replayed.
@@ -164,7 +157,7 @@ class Run:
         for question in questions:
             known = self._state.answers.get(question.id)
             answer = known if known is not None and known.failure is None else await self._ask(engine, question)
-            if answer.failure is None and self._is_judged(question):
+            if answer.failure is None and _is_judged(question, judges=self._options.judges):
                 answer = replace(answer, is_right=await self._judge(question, answer.text))
             self._state.add(answer)
             self._progress.advance(bar)
@@ -222,6 +215,18 @@ class _Lent:
 
 def _standing_at(now: datetime) -> Any:
     return lambda: now
+
+
+def is_open(question: Question, state: State, *, judges: bool) -> bool:
+    """Return whether a question still wants an answer, or a verdict on it."""
+    known = state.answers.get(question.id)
+    if known is None or known.failure is not None:
+        return True
+    return known.is_right is None and _is_judged(question, judges=judges)
+
+
+def _is_judged(question: Question, *, judges: bool) -> bool:
+    return judges and question.category != ADVERSARIAL
 
 
 def estimate(
@@ -332,7 +337,7 @@ def main(
             settings = settings.model_copy(update={"llm_log": False})  # what is logged is logged once
             about = {"data": data.name, "model": chat.name, "learns": learns, "tokens": settings.retrieval_max_tokens}
             state = State(state_file, about)
-            left = [question for question in questions if question.id not in state.answers]
+            left = [question for question in questions if is_open(question, state, judges=judges)]
             calls, tokens = estimate(settings, conversations, left, options)
             click.echo(f"{len(left)} questions to answer by {chat.name}: about {calls:,} calls, {tokens:,} tokens")
             if left and not is_agreed and replay is None:

@@ -179,7 +179,7 @@ def test_a_run_is_replayed_scored_judged_and_goes_on_where_it_was(data: Path, tm
     assert len(missing.read_text(encoding="utf-8").splitlines()) == 4
 
     replay_file(missing, replay)
-    run(*arguments)
+    assert "4 questions to answer" in run(*arguments).output
     replay_file(missing, replay)  # now with what the judge was asked
     last = run(*arguments)
     assert last.exit_code == 0, last.output
