@@ -1,11 +1,12 @@
 """Correcting: what the user says of a fact or trait, checked and carried out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.ids import Kind, MemoryId, numbered_id, read_id, trait_id
 from memoryos_mcp.pages import storable
 from memoryos_mcp.profile import Level
+from memoryos_mcp.redaction import SecretPolicy, redact_argument
 from memoryos_mcp.storage.owned import OwnedStore
 
 TEXT_MAX_CHARS = 400
@@ -31,14 +32,24 @@ class Correction:
     is_wrong: bool = False
 
 
-async def correct(store: OwnedStore, correction: Correction) -> str | None:
+async def correct(store: OwnedStore, correction: Correction, policy: SecretPolicy) -> str | None:
     """Carry out a correction, and return the id of what holds now; None if nothing is to.
+
+    Args:
+        store: The user's memory.
+        correction: What the user says.
+        policy: What becomes of secrets in it.
 
     Raises:
         ArgumentError: It cannot be carried out; nothing was changed.
         StorageError: The store could not be written; nothing was changed.
     """
     what = read_id(correction.id)
+    correction = replace(
+        correction,
+        text=_checked("text", correction.text, TEXT_MAX_CHARS, policy),
+        reason=_checked("reason", correction.reason, REASON_MAX_CHARS, policy),
+    )
     if what.kind is Kind.FACT:
         return await _correct_fact(store, what, correction)
     if what.kind is Kind.TRAIT:
@@ -55,8 +66,7 @@ async def _correct_fact(store: OwnedStore, what: MemoryId, correction: Correctio
     if (correction.text is None) is not correction.is_wrong:
         problem = "is needed for a fact, or else wrong: true if nothing holds instead; give one of the two"
         raise ArgumentError(argument="text", problem=problem)
-    text = None if correction.text is None else _checked("text", correction.text, TEXT_MAX_CHARS)
-    heir = await store.correct_fact(what.number, text)
+    heir = await store.correct_fact(what.number, correction.text)
     return None if heir is None else numbered_id(Kind.FACT, heir)
 
 
@@ -70,8 +80,7 @@ async def _correct_trait(store: OwnedStore, what: MemoryId, correction: Correcti
         await store.drop_trait(what.name)
         return None
     level = None if correction.level is None else _level(correction.level)
-    reason = None if correction.reason is None else _checked("reason", correction.reason, REASON_MAX_CHARS)
-    return trait_id(await store.correct_trait(what.name, level, reason))
+    return trait_id(await store.correct_trait(what.name, level, correction.reason))
 
 
 def _level(text: str) -> Level:
@@ -81,13 +90,15 @@ def _level(text: str) -> Level:
         raise ArgumentError(argument="level", problem=f"is none of {', '.join(Level)}") from None
 
 
-def _checked(argument: str, text: str, max_chars: int) -> str:
-    """Return a text in one line.
+def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
+    """Return a text, if there is one, in one line and without secrets.
 
     Raises:
-        ArgumentError: It is empty or too long.
+        ArgumentError: It is empty or too long, or holds a secret and must not.
     """
-    line = " ".join(storable(text).split())
+    if text is None:
+        return None
+    line = redact_argument(argument, " ".join(storable(text).split()), policy)
     if not line or len(line) > max_chars:
         problem = f"is empty or over {max_chars} characters; give one sentence that can be understood alone"
         raise ArgumentError(argument=argument, problem=problem)

@@ -336,7 +336,7 @@ class MemoryEngine:
             StorageError: The store could not be written; nothing was changed.
         """
         correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
-        held = await correcting.correct(self._store.owned, correction)
+        held = await correcting.correct(self._store.owned, correction, self._settings.secret_policy)
         self._upkeep.knowledge_changed()
         return held
 

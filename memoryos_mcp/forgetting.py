@@ -5,7 +5,6 @@ then given words of what is left, and the bytes are overwritten; a process that 
 """
 
 import logging
-import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import apsw
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.ids import Kind, MemoryId, not_there, read_ids
 from memoryos_mcp.llm import Analyst, PageView, Topic
 from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.pages import parse_timestamp, storable
@@ -37,8 +37,6 @@ RETAINED_AT_ONCE = 500
 # Pages that are read for the words of a chain or segment, as many as where pages are filed.
 DIGEST_PAGES = 60
 _HANDLE_BYTES = 12
-_NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
-_TRAIT = "trait:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +241,6 @@ def _check(selection: Selection) -> None:
     if sum(ways) > 1:
         problem = "is given beside another choice; give ids alone, everything alone, or a query with after and before"
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
-    if len(selection.ids) > IDS_AT_MOST:
-        raise ArgumentError(argument="ids", problem=f"has over {IDS_AT_MOST:,} ids; give fewer at once")
 
 
 def _moment(argument: str, value: str | datetime | None, zone: tzinfo | None, now: datetime) -> datetime | None:
@@ -265,22 +261,26 @@ def _named(connection: apsw.Connection, ids: Sequence[str]) -> ForgetPlan:
     seqs: set[int] = set()
     facts: set[int] = set()
     traits: set[str] = set()
-    for place, name in enumerate(ids, start=1):
-        numbered = _NUMBERED.fullmatch(name)
-        kind, number = (numbered[1], int(numbered[2])) if numbered else ("", 0)
-        if kind == "k" and rows.has_fact(connection, number):
-            facts.add(number)
-        elif name.startswith(_TRAIT) and rows.has_trait(connection, name.removeprefix(_TRAIT)):
-            traits.add(name.removeprefix(_TRAIT))
-        elif found := _pages(connection, name, kind, number):
+    missing: list[MemoryId] = []
+    for named in read_ids(ids, at_most=IDS_AT_MOST):
+        if named.kind is Kind.FACT and rows.has_fact(connection, named.number):
+            facts.add(named.number)
+        elif named.kind is Kind.TRAIT and (dimension := rows.trait_named(connection, named.name)):
+            traits.add(dimension)
+        elif found := _pages(connection, named):
             seqs.update(found)
         else:
-            problem = f"nothing in this memory has id number {place} of those given; nothing was planned. Leave it out"
-            raise ArgumentError(argument="ids", problem=problem)
+            missing.append(named)
+    if missing:
+        raise not_there(missing)
     return ForgetPlan(rows.runs(sorted(seqs)), tuple(sorted(facts)), tuple(sorted(traits)), refuses=True)
 
 
-def _pages(connection: apsw.Connection, name: str, kind: str, number: int) -> list[int]:
-    if kind in {"s", "c"}:
-        return rows.pages_of(connection, "segment" if kind == "s" else "chain", number)
-    return rows.pages_named(connection, name)
+def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
+    match named.kind:
+        case Kind.SEGMENT | Kind.CHAIN:
+            return rows.pages_of(connection, named.kind, named.number)
+        case Kind.PAGE:
+            return rows.pages_named(connection, named.name)
+        case _:
+            return []

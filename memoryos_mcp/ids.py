@@ -82,16 +82,21 @@ def read_id(text: str, argument: str = "id") -> MemoryId:
     raise ArgumentError(argument=argument, problem=f"is no id; ids look like this: {_FORMS}")
 
 
-def read_ids(texts: Sequence[str], argument: str = "ids") -> list[MemoryId]:
+def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
     """Return ids, read, each once.
+
+    Args:
+        texts: The ids.
+        argument: What an error calls them.
+        at_most: How many there may be.
 
     Raises:
         ArgumentError: There are none or too many, or one has no id's form.
     """
     if not texts:
         raise ArgumentError(argument=argument, problem="is empty; give at least one id")
-    if len(texts) > IDS_AT_MOST:
-        problem = f"has {len(texts):,} ids; give at most {IDS_AT_MOST} at once"
+    if len(texts) > at_most:
+        problem = f"has {len(texts):,} ids; give at most {at_most:,} at once"
         raise ArgumentError(argument=argument, problem=problem)
     if len(texts) == 1:
         return [read_id(texts[0], argument)]

@@ -15,7 +15,7 @@ from memoryos_mcp.admitting import TOKENS_AT_LEAST, TOKENS_AT_MOST, Admitting, c
 from memoryos_mcp.background import Errands
 from memoryos_mcp.config import Settings
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
-from memoryos_mcp.errors import ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
+from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.pages import Page, Source, estimate_tokens
@@ -152,9 +152,14 @@ class Responding:
         """
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        with reading_since(await self._forgettings.forgettings()):
-            request, _ = await self._request(query, manner, meta_data, max_tokens)
-            listening = self._errands.begin(listen(chat, request, pieces.put_nowait))
+        noted = await self._forgettings.forgettings()
+        request, _ = await self._request(query, manner, meta_data, max_tokens)
+
+        async def listened() -> tuple[str, Usage]:
+            with reading_since(noted):
+                return await listen(chat, request, pieces.put_nowait)
+
+        listening = self._errands.begin(listened())
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
@@ -188,6 +193,8 @@ class Responding:
         What cannot be stored afterwards is refused before the LLM is asked.
         """
         settings, now = self._settings, self._clock()
+        if not query.strip():
+            raise ArgumentError(argument="query", problem="is empty; say something")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
         said = (await self._admitting.turn(query, "", meta_data=meta_data)).turn.user_input

@@ -233,7 +233,17 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
 async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
     async with opened(tmp_path) as store:
         with pytest.raises(ArgumentError, match=f"^{problem}"):
-            await correct(store.owned, Correction(**given))
+            await correct(store.owned, Correction(**given), "redact")
+
+
+async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
+    key = "ghp_" + "0123456789abcdefABCDEF" + "0123456789abcd"
+    async with opened(tmp_path) as store:
+        with pytest.raises(ArgumentError, match=r"^text: holds a secret \(github token\)") as caught:
+            await correct(store.owned, Correction("k1", text=f"The token is {key}"), "reject")
+        assert key not in str(caught.value)
+        with pytest.raises(ArgumentError, match="^id: "):  # it is redacted, and then there is no such fact
+            await correct(store.owned, Correction("k1", text=f"The token is {key}"), "redact")
 
 
 # In other words -------------------------------------------------------------------------------------------------------

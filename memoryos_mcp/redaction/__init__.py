@@ -110,6 +110,21 @@ def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
     return Redaction(clean, tuple(kind for kinds in found.values() for kind in kinds))
 
 
+def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
+    """Return a text that is to be stored beside the pages, without its secrets.
+
+    Raises:
+        ArgumentError: There is one and the policy is to reject it. The error names the argument and the kind.
+    """
+    if policy == "off":
+        return text
+    redacted = redact(text)
+    if redacted.kinds and policy == "reject":
+        refusal = _refusal(argument, redacted.kinds, "leave it out, or set secret_policy to redact; nothing was stored")
+        raise refusal
+    return redacted.text
+
+
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the secrets from left to right; of those that overlap, the one whose form says more."""
     kept: list[tuple[int, int, int]] = []

@@ -12,6 +12,7 @@ from typing import Any
 
 import apsw
 
+from memoryos_mcp.ids import fold_dimension
 from memoryos_mcp.storage.rows import all_rows, from_us, numbers
 
 SAMPLES = 10
@@ -136,6 +137,12 @@ def has_fact(connection: apsw.Connection, fact: int) -> bool:
 def has_trait(connection: apsw.Connection, dimension: str) -> bool:
     """Whether there is a trait of a dimension."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
+
+
+def trait_named(connection: apsw.Connection, name: str) -> str | None:
+    """Return the dimension that a name means, None if there is no such trait."""
+    known = (row[0] for row in connection.execute("SELECT dimension FROM traits"))
+    return next((dimension for dimension in known if fold_dimension(dimension) == fold_dimension(name)), None)
 
 
 def everything(connection: apsw.Connection) -> ForgetPlan:

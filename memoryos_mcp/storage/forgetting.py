@@ -198,14 +198,17 @@ def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) ->
 
 
 def _drop_pages(connection: apsw.Connection) -> set[str]:
-    """Delete the pages with their words and vectors, and return what words they held."""
+    """Delete the pages with their words and vectors, and return what words they held: none if no page is left."""
     said: set[str] = set()
-    sql = f"SELECT user_input, agent_response FROM pages WHERE seq IN {_GOING}"  # noqa: S608 - constant
-    for sides in connection.execute(sql):
-        said.update(*map(_words, sides))
-    for sides in all_rows(connection, sql):
-        unindex_names(connection, *sides)
-    connection.execute("DELETE FROM names WHERE pages <= 0")
+    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
+        sql = f"SELECT user_input, agent_response FROM pages WHERE seq IN {_GOING}"  # noqa: S608 - constant
+        for sides in connection.execute(sql):
+            said.update(*map(_words, sides))
+        for sides in all_rows(connection, sql):
+            unindex_names(connection, *sides)
+        connection.execute("DELETE FROM names WHERE pages <= 0")
+    else:
+        connection.execute("DELETE FROM names")
     for (space,) in all_rows(connection, "SELECT space FROM spaces"):
         for seq in numbers(connection, "SELECT seq FROM temp.going"):
             note_change(connection, page_kind(space), seq)
