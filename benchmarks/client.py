@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ class MemoryServer:
         while True:
             stats = (await self.call("get_memory_stats")).content
             unembedded = stats["unembedded_pages"] if stats["embedding_space"] else 0
-            waiting = int(stats["backlog_pages"]) + int(unembedded)
+            waiting = int(stats["backlog_pages"]) + int(unembedded) + (not stats["is_settled"])
             if on_waiting:
                 on_waiting(waiting)
             if not waiting:
@@ -87,18 +87,24 @@ class MemoryServer:
 
 
 @asynccontextmanager
-async def running_server(data_folder: Path, user_id: str, *flags: str) -> AsyncIterator[MemoryServer]:
+async def running_server(
+    data_folder: Path, user_id: str, *flags: str, env: Mapping[str, str] | None = None
+) -> AsyncIterator[MemoryServer]:
     """Start the server as a client does and yield it; on exit its stdin is closed, which ends it.
 
     Args:
         data_folder: Where it keeps its memories.
         user_id: Whose memory it serves.
         flags: Further arguments of ``memoryos-mcp serve``.
+        env: Environment variables for what is no flag.
     """
     serve = ["-m", "memoryos_mcp", "serve", "--data-storage-path", str(data_folder), "--user-id", user_id]
     # The SDK hands on only what a process needs to run, so no MEMORYOS_* setting of the caller's is measured with.
     parameters = StdioServerParameters(
-        command=sys.executable, args=[*serve, "--log-level", "WARNING", *flags], encoding_error_handler="replace"
+        command=sys.executable,
+        args=[*serve, "--log-level", "WARNING", *flags],
+        env=dict(env or {}),
+        encoding_error_handler="replace",
     )
     try:
         async with Client(stdio_client(parameters)) as client:

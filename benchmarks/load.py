@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -21,7 +20,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-import apsw
 import click
 import psutil
 from rich.console import Console
@@ -30,14 +28,13 @@ from rich.progress import Progress
 from benchmarks.client import ServerError
 from benchmarks.http_client import Connection
 from benchmarks.speed import Figure, percentile_ms, print_figures
-from benchmarks.synthetic import USER_ID, Grammar, write_memory
+from benchmarks.synthetic import Grammar, copy_memory, write_memory
 from memoryos_mcp.callers import Scope
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.http.tokens import TokenStore, token_file
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
 
 ADDS_IN = 5
 CONNECTIONS = 100
@@ -99,16 +96,10 @@ async def write_users(folder: Path, size: Size, progress: Progress) -> list[str]
     embedder = BundledEmbedder()
     await write_memory(folder, size.pages, embedder, lambda _: None)
     await embedder.aclose()
-    model = database_file(folder, USER_ID)
     users = [f"user-{number:05d}" for number in range(size.users)]
     task = progress.add_task("writing memories", total=len(users))
     for user in users:
-        path = database_file(folder, user)
-        path.parent.mkdir(parents=True)
-        shutil.copyfile(model, path)
-        connection = apsw.Connection(str(path))
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'user_id'", (user,))
-        connection.close()
+        copy_memory(folder, folder, user)
         progress.advance(task)
     return users
 

@@ -24,7 +24,6 @@ from benchmarks.metrics import (
 
 SERVER, WORDS_ALONE, BM25, DENSE, TWO_STAGES = "server", "words alone", "BM25", "dense", "two stages"
 BASELINES = (WORDS_ALONE, BM25, DENSE, TWO_STAGES)
-SYSTEMS = (SERVER, *BASELINES)
 METRICS: dict[str, Callable[[Sequence[Place], int], float]] = {"any": any_at, "all": all_at, "fraction": fraction_at}
 COLUMNS = (*(f"{name}@{k}" for name, k in product(METRICS, CUTS)), f"nDCG@{HEADLINE_CUT}")
 
@@ -75,20 +74,30 @@ class Run:
     """A data set, run.
 
     Attributes:
+        others: Systems that are the server with another embedding model.
         modes: Per search mode that the server reported, its number of questions.
-        ranking: The server's name of its ranking.
-        ranking_without_model: The same of the server without a model.
+        rankings: Per system that is a server, its name of its ranking.
         stored_bytes: Size of the data folders after all questions.
     """
 
     dataset: Dataset
+    others: Sequence[str] = ()
     outcomes: list[Outcome] = field(default_factory=list)
     timings: Timings = field(default_factory=Timings)
     modes: dict[str, int] = field(default_factory=dict)
-    ranking: str = ""
-    ranking_without_model: str = ""
+    rankings: dict[str, str] = field(default_factory=dict)
     stored_bytes: int = 0
     pages: int = 0
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """What the server is compared with, in the order of the tables."""
+        return (*self.others, *BASELINES)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """All that were asked, the server first."""
+        return (SERVER, *self.compared)
 
     def sizes(self) -> dict[str, int]:
         """Return how much was asked of how much, by name."""
@@ -126,11 +135,11 @@ class Scope:
         figures[COLUMNS[-1]] = mean([ndcg_at(places, HEADLINE_CUT) for places in found])
         return figures
 
-    def lead(self, baseline: str) -> Interval:
-        """Return how far the server's fraction@10 is above a baseline's."""
+    def lead(self, other: str) -> Interval:
+        """Return how far the server's fraction@10 is above another system's."""
         ours, theirs = (
             [fraction_at(outcome.places[system], HEADLINE_CUT) for outcome in self.outcomes]
-            for system in (SERVER, baseline)
+            for system in (SERVER, other)
         )
         return paired_bootstrap(ours, theirs)
 

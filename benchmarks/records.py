@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.ablation import RERANKED_PAGES, Row, ablate
 from benchmarks.metrics import HEADLINE_CUT
-from benchmarks.outcomes import BASELINES, SYSTEMS, Run, headline, percentile_ms, scopes, unhelped
+from benchmarks.outcomes import Run, headline, percentile_ms, scopes, unhelped
 
 
 def as_json(run: Run) -> dict[str, Any]:
@@ -19,11 +19,11 @@ def as_json(run: Run) -> dict[str, Any]:
         "key": dataset.key,
         "sizes": run.sizes(),
         "figures": {
-            scope.name: {"questions": len(scope.outcomes), **{system: scope.figures(system) for system in SYSTEMS}}
+            scope.name: {"questions": len(scope.outcomes), **{system: scope.figures(system) for system in run.systems}}
             for scope in scopes(run)
         },
         "lead_in_fraction@10": {
-            scope.name: {baseline: asdict(scope.lead(baseline)) for baseline in BASELINES}
+            scope.name: {other: asdict(scope.lead(other)) for other in run.compared}
             for scope in (headline(run), unhelped(run))
         },
         "ablation": _ablation(run),
@@ -32,8 +32,7 @@ def as_json(run: Run) -> dict[str, Any]:
         "query_ms": {"p50": percentile_ms(timings.query_s, 50), "p99": percentile_ms(timings.query_s, 99)},
         "settled_ms_per_page": run.settled_ms_per_page(),
         "search_modes": run.modes,
-        "ranking": run.ranking,
-        "ranking_without_model": run.ranking_without_model,
+        "rankings": run.rankings,
     }
 
 

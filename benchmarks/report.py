@@ -1,25 +1,12 @@
 """Reports: a run as tables for people."""
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ablation import RERANKED_PAGES, Row, ablate
 from benchmarks.baselines import BM25_B, BM25_K1
 from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval
-from benchmarks.outcomes import (
-    BASELINES,
-    COLUMNS,
-    SERVER,
-    SYSTEMS,
-    Run,
-    Scope,
-    headline,
-    percentile_ms,
-    scopes,
-    unhelped,
-)
+from benchmarks.outcomes import COLUMNS, SERVER, Run, Scope, headline, percentile_ms, scopes, unhelped
 from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN, PAGES_AT_MOST, SEGMENTS_AT_MOST
 
 # A table that is cut or wrapped by a narrow pipe is of no use.
@@ -30,6 +17,7 @@ A question's gold pages in the server's short-term memory count as found at ever
 answer. They take no place of the ranking. "without short-term help" leaves such questions out, for every system.
 fraction@k: share of the gold pages among the first k, mean over questions. Intervals: 95 %, paired bootstrap over \
 questions, fixed seed.
+with NAME: the same server with that embedding model instead of the bundled one, fed and asked the same.
 words alone: the same server without an embedding model, fed and asked the same; its short-term memory counts likewise.
 BM25: k1 {BM25_K1}, b {BM25_B}, whole page text, lower-case words, stop words left out, no stemming.
 dense: the bundled model's page vectors, cut at its window, cosine.
@@ -47,7 +35,7 @@ same stand in for one another. Short-term pages count as above."""
 def print_report(console: Console, run: Run) -> None:
     """Print a run's tables."""
     console.print(_figures_table(run))
-    console.print(_leads_table([headline(run), unhelped(run)]))
+    console.print(_leads_table(run))
     console.print(_ablation_table(headline(run)))
     for line in _facts(run):
         console.print(line, highlight=False, soft_wrap=True)
@@ -62,7 +50,7 @@ def _figures_table(run: Run) -> Table:
     for column in COLUMNS:
         table.add_column(column.replace("@", "\n@"), justify="right", no_wrap=True)
     for scope in scopes(run):
-        for system in SYSTEMS:
+        for system in run.systems:
             figures = scope.figures(system)
             is_first = system == SERVER
             table.add_row(
@@ -70,20 +58,21 @@ def _figures_table(run: Run) -> Table:
                 str(len(scope.outcomes)) if is_first else "",
                 system,
                 *(f"{100 * figures[column]:.1f}" for column in COLUMNS),
-                end_section=system == SYSTEMS[-1],
+                end_section=system == run.systems[-1],
                 style="bold" if is_first else None,
             )
     return table
 
 
-def _leads_table(compared: Sequence[Scope]) -> Table:
+def _leads_table(run: Run) -> Table:
+    over = (headline(run), unhelped(run))
     title = f"The server's lead in fraction@{HEADLINE_CUT}, points, with its 95 % interval"
     table = Table(title=title, title_justify="left")
     table.add_column("over", no_wrap=True)
-    for scope in compared:
+    for scope in over:
         table.add_column(f"{scope.name}, n {len(scope.outcomes)}", justify="right", no_wrap=True)
-    for baseline in BASELINES:
-        table.add_row(baseline, *(_points(scope.lead(baseline)) for scope in compared))
+    for other in run.compared:
+        table.add_row(other, *(_points(scope.lead(other)) for scope in over))
     return table
 
 
@@ -131,6 +120,6 @@ def _facts(run: Run) -> list[str]:
         f"p99 {percentile_ms(timings.add_s, 99):.1f} ms per page; until embedded and filed: "
         f"{run.settled_ms_per_page():.0f} ms per page",
         f"retrieve_memory over stdio: p50 {percentile_ms(timings.query_s, 50):.1f} ms, "
-        f"p99 {percentile_ms(timings.query_s, 99):.1f} ms per query; search_mode {modes}; ranking {run.ranking}, "
-        f"without a model {run.ranking_without_model}",
+        f"p99 {percentile_ms(timings.query_s, 99):.1f} ms per query; search_mode {modes}",
+        "ranking: " + ", ".join(f"{ranking} ({system})" for system, ranking in run.rankings.items()),
     ]

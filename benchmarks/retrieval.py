@@ -3,13 +3,15 @@
 Run ``python -m benchmarks.retrieval --data FILE``. Each conversation gets a server process, a user and a data folder
 of its own; its pages go in through ``add_memory``, and the questions are asked once no page waits for anything. After
 the last of them they are asked again with ``explain``, so that this disturbs no measured call. A second server, which
-has no embedding model, is fed and asked the same.
+has no embedding model, is fed and asked the same, and with ``--embedding NAME`` one with that model.
 """
 
+import os
+import re
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -32,7 +34,39 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 
 # The last, incomplete batch of the backlog waits for a silence; nobody will speak here, so it may be a short one.
 SERVER_FLAGS = ("--consolidation-idle-s", "1")
-WITHOUT_MODEL = ("--embedding-model-name", "none")
+KEY_VARIABLE = "MEMORYOS_EMBEDDING_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherServer:
+    """A server that differs from the measured one in its embedding model.
+
+    Attributes:
+        system: What it is called in the tables.
+        flags: Arguments that name its model.
+        env: What else it needs for that.
+    """
+
+    system: str
+    flags: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, embedding: str) -> "OtherServer":
+        """Return the one for an argument of ``--embedding``."""
+        at_address = re.fullmatch(r"(.+?)@(https?://.+)", embedding)
+        name, address = at_address.groups() if at_address else (embedding, None)
+        folder = Path(name).expanduser()
+        system = f"with {folder.resolve().name if folder.is_dir() else name}"
+        flags = ("--embedding-model-name", name)
+        if address is None:
+            return cls(system, flags)
+        # No server without an address is given the key.
+        env = {KEY_VARIABLE: os.environ[KEY_VARIABLE]} if KEY_VARIABLE in os.environ else {}
+        return cls(system, (*flags, "--embedding-base-url", address), env)
+
+
+WITHOUT_MODEL = OtherServer(WORDS_ALONE, ("--embedding-model-name", "none"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +99,17 @@ class _Bench:
         for answer in answers:
             measured.timings.query_s.append(answer.took_s)
             measured.modes[answer.search_mode] = measured.modes.get(answer.search_mode, 0) + 1
-            measured.ranking = answer.ranking
+            measured.rankings[SERVER] = answer.ranking
         return _places(questions, answers), reranked
 
-    async def words_alone(self) -> list[tuple[Place, ...]]:
-        """Return the places of each question's gold pages as the server finds them without a model."""
-        title = f"{self.conversation.id}, {WORDS_ALONE}"
+    async def other_server(self, other: OtherServer) -> list[tuple[Place, ...]]:
+        """Return the places of each question's gold pages as another server finds them."""
+        title = f"{self.conversation.id}, {other.system}"
         with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
-            async with self._fed(Path(folder), title, *WITHOUT_MODEL) as fed:
+            async with self._fed(Path(folder), title, other) as fed:
                 answers = await self._answers(fed, title)
         for answer in answers:
-            self.measured.ranking_without_model = answer.ranking
+            self.measured.rankings[other.system] = answer.ranking
         return _places(self.conversation.questions, answers)
 
     async def baseline(self, baseline: Baseline) -> list[tuple[Place, ...]]:
@@ -86,8 +120,9 @@ class _Bench:
         ]
 
     @asynccontextmanager
-    async def _fed(self, folder: Path, title: str, *flags: str) -> AsyncIterator[FedServer]:
-        async with running_server(folder, self.conversation.id, *SERVER_FLAGS, *flags) as server:
+    async def _fed(self, folder: Path, title: str, other: OtherServer | None = None) -> AsyncIterator[FedServer]:
+        flags, env = ((), {}) if other is None else (other.flags, other.env)
+        async with running_server(folder, self.conversation.id, *SERVER_FLAGS, *flags, env=env) as server:
             yield await feed(server, self.conversation, self.progress, title)
 
     async def _answers(self, fed: FedServer, title: str) -> list[Answer]:
@@ -99,13 +134,15 @@ class _Bench:
         return answers
 
 
-async def run(dataset: Dataset, embedder: Embedder, progress: Progress) -> Run:
+async def run(dataset: Dataset, embedder: Embedder, others: Sequence[OtherServer], progress: Progress) -> Run:
     """Return what a run over the data set measured."""
-    measured = Run(dataset)
+    measured = Run(dataset, [other.system for other in others])
     for conversation in dataset.conversations:
         bench = _Bench(conversation, measured, progress)
         by_server, reranked = await bench.server()
-        found = {SERVER: by_server, WORDS_ALONE: await bench.words_alone()}
+        found = {SERVER: by_server}
+        for other in (*others, WITHOUT_MODEL):
+            found[other.system] = await bench.other_server(other)
         for name, baseline in (await _baselines(conversation, embedder)).items():
             found[name] = await bench.baseline(baseline)
         measured.outcomes += [
@@ -161,14 +198,28 @@ def _chosen(dataset: Dataset, limit: int | None, categories: Sequence[str]) -> D
     return replace(dataset, conversations=tuple(conversations))
 
 
-async def _run_all(datasets: Sequence[Dataset], output: Console) -> list[Run]:
+def other_servers(embeddings: Sequence[str]) -> list[OtherServer]:
+    """Return a server for each argument of ``--embedding``.
+
+    Raises:
+        click.BadParameter: Two would have one name.
+    """
+    others = [OtherServer.of(embedding) for embedding in embeddings]
+    systems = [other.system for other in others]
+    if doubled := {system for system in systems if systems.count(system) > 1}:
+        message = f"the tables could not tell them apart: {', '.join(sorted(doubled))}"
+        raise click.BadParameter(message, param_hint="--embedding")
+    return others
+
+
+async def _run_all(datasets: Sequence[Dataset], others: Sequence[OtherServer], output: Console) -> list[Run]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     embedder = BundledEmbedder()
     runs = []
     try:
         for dataset in datasets:
             with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-                runs.append(await run(dataset, embedder, progress))
+                runs.append(await run(dataset, embedder, others, progress))
             print_report(output, runs[-1])
     finally:
         await embedder.aclose()
@@ -188,6 +239,14 @@ async def _run_all(datasets: Sequence[Dataset], output: Console) -> list[Run]:
 @click.option(
     "--category", "categories", multiple=True, help="Only this kind of question; may be given more than once."
 )
+@click.option(
+    "--embedding",
+    "embeddings",
+    multiple=True,
+    metavar="NAME",
+    help="Compare with this embedding model too, a name or folder for sentence-transformers; NAME@URL is one of an "
+    f"embeddings API, whose key is taken from {KEY_VARIABLE}. May be given more than once.",
+)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
 @click.option(
     "--per-question",
@@ -199,15 +258,17 @@ def main(
     files: Sequence[Path],
     limit: int | None,
     categories: Sequence[str],
+    embeddings: Sequence[str],
     json_file: Path | None,
     questions_file: Path | None,
 ) -> None:
     """Measure what the server finds, and what each signal brings, beside other ways to search the same pages."""
-    output = Console()
-    output = output if output.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
+    others = other_servers(embeddings)
+    output, width = Console(), LEAST_WIDTH + max((len(other.system) for other in others), default=0)
+    output = output if output.width >= width else Console(width=width)
     try:
         datasets = [_chosen(load(file), limit, categories) for file in files]
-        runs = anyio.run(_run_all, datasets, output)
+        runs = anyio.run(_run_all, datasets, others, output)
     except (DatasetError, ServerError) as error:
         raise click.ClickException(str(error)) from error
     if json_file:

@@ -1,11 +1,13 @@
 """Made-up memories of any size: sentences from a small grammar, real vectors for some of them, noise for the rest."""
 
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
@@ -73,13 +76,15 @@ async def write_memory(
         embedder: Makes the real vectors.
         on_written: Is told how many pages each transaction has added.
     """
+    base_texts = min(pages, BASE_TEXTS)
     grammar, noise = Grammar(random.Random(pages)), np.random.default_rng(pages)  # noqa: S311 - made-up data
-    options = StoreOptions("default_assistant_profile", 7, 1800, 100, embedder.identity)
+    options = StoreOptions("default_assistant_profile", 7, 1800, 100)
     threads = StoreThreads(2)
-    store = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
-    turns = [grammar.turn(utc_now()) for _ in range(BASE_TEXTS)]
+    opened = await SqliteStore.open(folder, USER_ID, options, threads=threads, clock=utc_now)
+    store = await opened.in_space(embedder.identity, embedder.model.to_json())
+    turns = [grammar.turn(utc_now()) for _ in range(base_texts)]
     base = [each[0] for each in await embedder.embed_pages([Passage(t.user_input, t.agent_response) for t in turns])]
-    kinds = noise.integers(0, BASE_TEXTS, pages)
+    kinds = noise.integers(0, base_texts, pages)
     vectors = np.stack([window.vector for window in base])[kinds]
     vectors += noise.normal(0, NOISE, vectors.shape).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -125,3 +130,19 @@ async def write_memory(
     await store.close()
     threads.close()
     return vectors
+
+
+def copy_memory(source: Path, folder: Path, user: str) -> None:
+    """Write a memory as a copy of another one.
+
+    Args:
+        source: The data folder of a memory that `write_memory` has written.
+        folder: The data folder to copy to.
+        user: Whose memory the copy is.
+    """
+    path = database_file(folder, user)
+    path.parent.mkdir(parents=True)
+    shutil.copyfile(database_file(source, USER_ID), path)
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'user_id'", (user,))
+    connection.close()

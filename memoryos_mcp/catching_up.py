@@ -15,6 +15,7 @@ from memoryos_mcp.background import BackgroundLoop
 from memoryos_mcp.errors import StorageError
 
 if TYPE_CHECKING:
+    from memoryos_mcp.embedding import EmbeddingModel
     from memoryos_mcp.engine import MemoryEngine
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class CatchingUp:
 
     Args:
         data_folder: Where users are looked for once, at the start.
+        model: Returns the configured embedding model; runs in a thread, and may import libraries.
         borrow: Opens a user, and lets them go first where room is needed.
         is_busy: Whether anybody is being served.
         clock: Returns the present.
@@ -42,11 +44,13 @@ class CatchingUp:
     def __init__(
         self,
         data_folder: Path,
+        model: "Callable[[], EmbeddingModel | None]",
         borrow: "Callable[[str], AbstractAsyncContextManager[MemoryEngine]]",
         is_busy: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
         self._data_folder = data_folder
+        self._model = model
         self._borrow = borrow
         self._is_busy = is_busy
         self._clock = clock
@@ -93,7 +97,8 @@ class CatchingUp:
     def _look(self) -> list[str]:
         from memoryos_mcp.storage.waiting import users_waiting  # its libraries are not for the server's start
 
-        return list(users_waiting(self._data_folder))
+        model = self._model()
+        return list(users_waiting(self._data_folder, model.to_json() if model else None))
 
     async def _work_off(self, user_id: str) -> None:
         """Keep a user open until nothing is due, or their time is over."""

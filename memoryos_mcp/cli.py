@@ -24,7 +24,7 @@ from memoryos_mcp.traces import open_tracing
 
 EXIT_FAILED, EXIT_USAGE = 1, 2
 # A key on a command line stands in every list of processes.
-NOT_AS_FLAGS = frozenset({"openai_api_key"})
+NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
 # A thread that computes must hand the interpreter over within this time, or replies would wait for it.
 SWITCH_INTERVAL_S = 0.0001
 
@@ -124,6 +124,31 @@ def reconsolidate(config_file: Path | None, is_dry_run: bool, as_json: bool, **f
 
     command = reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate
     anyio.run(partial(command, settings, as_json=as_json))
+
+
+@cli.command()
+@click.option("--status", "is_status", is_flag=True, help="Only say how far it is: loads no model, changes nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def reembed(config_file: Path | None, is_status: bool, as_json: bool, **flags: str | None) -> None:
+    """Give the configured user's pages vectors of the configured embedding model now, or say how far that is."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import reembedding
+
+    anyio.run(partial(reembedding.show_status if is_status else reembedding.reembed, settings, as_json=as_json))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
+    """Fetch the configured embedding model if need be and load it, so that the server need not."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import reembedding
+
+    anyio.run(partial(reembedding.warm_up, settings, as_json=as_json))
 
 
 cli.add_command(token)

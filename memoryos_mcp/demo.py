@@ -4,7 +4,6 @@ The server runs as a client runs it: its own process, MCP over stdio, default se
 stands in `demo_script`; everything shown as remembered is what the server returned.
 """
 
-import io
 import json
 import shutil
 import statistics
@@ -44,6 +43,7 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
 )
+from memoryos_mcp.terminal import prepare_stdout
 from memoryos_mcp.terms import stem, stems
 
 SERVER_COMMAND = (sys.executable, "-m", "memoryos_mcp", "serve")
@@ -82,8 +82,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
     Raises:
         MemoryOSError: The server did not start, refused a call or did not answer; its last words are in the text.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a frame that a console cannot show is no reason to fail
+    prepare_stdout()
     console = Console(highlight=False)
     console.width = min(console.width, WIDTH_COLUMNS)
     failures: list[BaseException] = []

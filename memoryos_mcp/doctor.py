@@ -5,13 +5,12 @@ Nothing of a user's memory is opened or sent: what the LLM is asked is a fixed t
 
 import asyncio
 import importlib
-import io
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -26,20 +25,25 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.text import Text
 
+from memoryos_mcp.commands import try_model
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.config.problems import CONTROL
 from memoryos_mcp.config.sources import check_data_folder
-from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.api import embeddings_api
 from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.replies import json_object
+from memoryos_mcp.openai_api import Api
+from memoryos_mcp.parts import configured_model
 from memoryos_mcp.providers import KEY_SETTING, PRESETS, Endpoint, FormRung, endpoint_of
+from memoryos_mcp.terminal import prepare_stdout
 
 # As long as a person waits for a word.
 LONGEST_WAIT_S = 30.0
 LONGEST_PAUSE_S = 1.0
 PROBE_TIMEOUT_S = 5.0
+SLOW_LOAD_S = 1.0
 MODELS_SHOWN = 10
 MODEL_NAME_MAX_CHARS = 100
 
@@ -64,6 +68,11 @@ _STARTED_WITH: Mapping[LlmProvider, str] = {
     "llama-factory": "llamafactory-cli api CONFIG.yaml",
     "ollama": "ollama serve",
     "llama.cpp": "llama-server -m MODEL.gguf",
+}
+_EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
+    "vllm": "vllm serve MODEL",
+    "ollama": "ollama serve",
+    "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
 }
 _FORM_TOLD = {
     FormRung.JSON_SCHEMA: "the server is asked to hold the model to the form (json_schema)",
@@ -114,8 +123,7 @@ async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
         load: Reads the settings; its ConfigError is a failed check.
         as_json: Print one JSON object instead, at the end.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
+    prepare_stdout()
     console = Console(highlight=False)
     checks: list[Check] = []
     async for check in _examine(load, os.environ):
@@ -199,18 +207,20 @@ async def _check_folder(settings: Settings) -> Check:
 
 async def _check_embedder(settings: Settings) -> Check:
     name = "embedding_model"
-    if not settings.uses_bundled_embedder:
-        found = "the model named is not there: search goes by words alone"
-        fix = "set embedding_model_name to all-MiniLM-L6-v2, the bundled model"
-        return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
-    embedder = BundledEmbedder()
+    model = configured_model(settings)
+    if model is None:
+        return Check(name=name, verdict=Verdict.OK, found="none is wanted: search goes by words alone")
     try:
-        await embedder.load()
+        tried = await try_model(model, settings)
     except ModelError as error:
-        return _failed(name, error)
-    finally:
-        await embedder.aclose()
-    return Check(name=name, verdict=Verdict.OK, found="the bundled model loads")
+        if settings.embedding_base_url is None:
+            return _failed(name, error)
+        api = embeddings_api(settings.embedding_base_url, settings.embedding_key)
+        return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
+    where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
+    took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
+    found = f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}"
+    return Check(name=name, verdict=Verdict.OK, found=found)
 
 
 def _check_replay(path: Path) -> Check:
@@ -241,7 +251,7 @@ async def _check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
         fix = "a server that is loading its model answers when it is done: try again; else take a faster model"
         return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
     except ModelError as error:
-        return [await _failed_call(error, endpoint)]
+        return [await _failed_call("llm", error, endpoint.api, endpoint.model, endpoint.provider, _STARTED_WITH)]
     finally:
         await chat.aclose()
     took_ms = (time.perf_counter() - began) * 1000
@@ -270,22 +280,29 @@ def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
     return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
 
 
-async def _failed_call(error: ModelError, endpoint: Endpoint) -> Check:
+async def _failed_call(
+    name: str,
+    error: ModelError,
+    api: Api,
+    model: str,
+    provider: LlmProvider | None,
+    started_with: Mapping[LlmProvider, str],
+) -> Check:
     """Return the failure with what can be found out beside it: what runs there, what models it has, or where it is."""
     found, fix = _parts(error)
-    hints = [fix or "try again; if it persists, the log of the LLM's server tells more"]
-    if endpoint.is_on_this_machine and not await _is_listening(endpoint):
-        provider = endpoint.provider or _provider_at_port(endpoint)
-        if provider is not None and provider in _STARTED_WITH:
-            hints.append(f"{provider} is started with: {_STARTED_WITH[provider]}")
-    elif names := await _model_names(endpoint):
-        if endpoint.model not in names:
-            hints.append(f"models there: {_nearest(names, endpoint.model)}")
-    elif not _VERSIONED.search(endpoint.address):
-        beneath = replace(endpoint, base_url=_with_version(endpoint.base_url))
+    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server tells more"]
+    if api.is_on_this_machine and not await _is_listening(api):
+        provider = provider or _provider_at_port(api, started_with)
+        if provider is not None and provider in started_with:
+            hints.append(f"{provider} is started with: {started_with[provider]}")
+    elif names := await _model_names(api):
+        if model not in names:
+            hints.append(f"models there: {_nearest(names, model)}")
+    elif not _VERSIONED.search(api.address):
+        beneath = replace(api, base_url=_with_version(api.base_url))
         if await _model_names(beneath):
-            hints.append(f"an API answers at {beneath.address}: set openai_base_url to that")
-    return Check(name="llm", verdict=Verdict.FAIL, found=found, fix="; ".join(hints))
+            hints.append(f"an API answers at {beneath.address}: set {api.wording.url_setting} to that")
+    return Check(name=name, verdict=Verdict.FAIL, found=found, fix="; ".join(hints))
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
@@ -300,9 +317,9 @@ def _with_version(url: str) -> str:
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/v1"))
 
 
-async def _is_listening(endpoint: Endpoint) -> bool:
+async def _is_listening(api: Api) -> bool:
     """Return whether something takes connections at an address on this machine."""
-    parts = urlsplit(endpoint.base_url)
+    parts = urlsplit(api.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
@@ -313,10 +330,10 @@ async def _is_listening(endpoint: Endpoint) -> bool:
     return True
 
 
-def _provider_at_port(endpoint: Endpoint) -> LlmProvider | None:
-    """Return whose port by default the endpoint's is; None if it is nobody's."""
-    port = urlsplit(endpoint.base_url).port
-    return next((name for name in _STARTED_WITH if urlsplit(PRESETS[name].base_url).port == port), None)
+def _provider_at_port(api: Api, providers: Iterable[LlmProvider]) -> LlmProvider | None:
+    """Return whose port by default the API's is; None if it is nobody's."""
+    port = urlsplit(api.base_url).port
+    return next((name for name in providers if urlsplit(PRESETS[name].base_url).port == port), None)
 
 
 class _Model(BaseModel):
@@ -327,16 +344,16 @@ class _Models(BaseModel):
     data: list[_Model]
 
 
-async def _model_names(endpoint: Endpoint) -> list[str]:
-    """Return the models that an endpoint says it has; empty if it does not say."""
+async def _model_names(api: Api) -> list[str]:
+    """Return the models that an API says it has; empty if it does not say."""
     try:
         import openai
     except ImportError:
         return []
-    key = "none" if endpoint.key is None else endpoint.key.get_secret_value()
-    http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not endpoint.is_on_this_machine)
+    key = "none" if api.key is None else api.key.get_secret_value()
+    http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not api.is_on_this_machine)
     try:
-        client = openai.AsyncOpenAI(api_key=key, base_url=endpoint.base_url, max_retries=0, http_client=http_client)
+        client = openai.AsyncOpenAI(api_key=key, base_url=api.base_url, max_retries=0, http_client=http_client)
         client.organization = client.project = None  # from the environment; of another account
         async with asyncio.timeout(PROBE_TIMEOUT_S), client:
             answer = await client.models.with_raw_response.list()

@@ -16,11 +16,10 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import make_turn, storable
 from memoryos_mcp.parts import Parts
 from memoryos_mcp.profile import Trait, most_telling_first
-from memoryos_mcp.retrieval.mirror import Mirror
-from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.recall import Recall
-from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
+from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
+from memoryos_mcp.spaces import Move
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
 from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting
@@ -64,7 +63,8 @@ class Stats:
         health: Per background loop.
         is_semantic: Whether retrieval compares meaning now.
         is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
-        space: The embedder's identity, None without one.
+        space: Identity of the model whose vectors answer, None while words answer alone.
+        move: The change to another model that is under way; None without one.
         recipe: Name and version of the ranking.
         llm: None without an LLM.
     """
@@ -75,6 +75,7 @@ class Stats:
     is_semantic: bool
     is_settled: bool
     space: str | None
+    move: Move | None
     recipe: str
     llm: "LlmStats | None"
 
@@ -90,13 +91,9 @@ class MemoryEngine:
         self._heat = HeatWeights(
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
         )
-        self._mirror = Mirror(store, PageIndex(store, parts.make_index))
-        self._retrieving = Retrieving(
-            store, self._mirror, parts.embedder, weights=self._heat, zone=settings.zone, clock=parts.clock
-        )
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
         self._analyst = parts.make_analyst(self._account, folder)
-        self._upkeep = Upkeep(settings, parts, store, self._mirror, self._analyst, self._heat)
+        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat)
 
     @classmethod
     async def open(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
@@ -111,7 +108,6 @@ class MemoryEngine:
             short_term_capacity=settings.short_term_capacity,
             session_gap_s=settings.session_gap_s,
             knowledge_capacity=settings.long_term_knowledge_capacity,
-            space=parts.embedder.identity if parts.embedder else None,
         )
         folder = settings.data_storage_path
         store = await SqliteStore.open(
@@ -178,8 +174,9 @@ class MemoryEngine:
         _check_range("max_results", results, 1, RESULTS_AT_MOST)
         _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
         await self._upkeep.until_loaded()
-        with self._mirror.querying():
-            recall = await self._retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
+        retrieving = self._upkeep.spaces.retrieving
+        with retrieving.mirror.querying():
+            recall = await retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
@@ -189,8 +186,9 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        await self._mirror.refresh()
-        _, candidates = await self._retrieving.candidates(storable(query))
+        retrieving = self._upkeep.spaces.retrieving
+        await retrieving.mirror.refresh()
+        _, candidates = await retrieving.candidates(storable(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -211,15 +209,17 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         counts, hottest = await asyncio.gather(self._store.counts(), self._hottest())
-        embedder = self._parts.embedder
+        spaces = self._upkeep.spaces
+        embedder = spaces.retrieving.embedder
         return Stats(
             counts=counts,
             hottest=hottest,
             health=self._upkeep.health,
-            is_semantic=embedder is not None and embedder.is_loaded and self._mirror.index.is_loaded,
+            is_semantic=embedder is not None,
             is_settled=await self._upkeep.is_settled(),
             space=embedder.identity if embedder else None,
-            recipe=self._retrieving.recipe,
+            move=await spaces.move(),
+            recipe=spaces.retrieving.recipe,
             llm=await self._llm_stats(),
         )
 
@@ -237,7 +237,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._store.waiting()
+        return await self._upkeep.spaces.waiting()
 
     async def topics(self) -> list[str]:
         """Return the keywords of all topics, each once, those of the hottest topic first.

@@ -3,8 +3,6 @@
 The log may be large: it is read line by line, and only what is shown is kept.
 """
 
-import io
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -21,6 +19,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.recording import LOG_NAME, LogLine
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.terminal import prepare_stdout
 
 # A terminal obeys control characters; what is shown are Unicode's pictures of them, or U+FFFD where it has none.
 _SHOWN = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD) | {
@@ -42,8 +41,7 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
         StorageError: The log cannot be read.
         ArgumentError: The configured user id cannot name a user.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
+    prepare_stdout()
     path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
     try:
         lines = _last(path, last) if number is None else [(number, _line(path, number))]

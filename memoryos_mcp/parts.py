@@ -1,15 +1,21 @@
 """The parts that the engines of a process share: the models, the threads, the clock. Made once, with the first user."""
 
-import logging
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import Embedder
+from memoryos_mcp.config.masks import without_credentials, without_secrets
+from memoryos_mcp.embedding import Embedder, EmbeddingModel
+from memoryos_mcp.embedding.api import ApiEmbedder
+from memoryos_mcp.embedding.bundled import NAME as BUNDLED_NAME
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.embedders import Embedders
+from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
@@ -25,8 +31,6 @@ from memoryos_mcp.vectors.growing import GrowingIndex
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
-
-logger = logging.getLogger(__name__)
 
 # Short transactions are as much Python as SQLite, so many threads wait for one another; but a file that another
 # process has locked holds one for as long as 30 s.
@@ -55,8 +59,8 @@ class Parts:
     """What engines share; `aclose` it after them.
 
     Attributes:
-        embedder: None if the configured model is not there; then words answer alone.
-        make_index: Makes an empty vector index.
+        embedders: The configured model, and those whose vectors are still in use.
+        make_index: Makes an empty index of vectors of a length.
         stand_in: Organises and learns without an LLM, or where it fails.
         make_analyst: Makes a user's analyst, from where its calls are counted and the user's folder; without an LLM
             it is the stand-in.
@@ -67,8 +71,8 @@ class Parts:
         checks: When users' files were last read for damage.
     """
 
-    embedder: Embedder | None
-    make_index: Callable[[], VectorIndex]
+    embedders: Embedders
+    make_index: Callable[[int], VectorIndex]
     stand_in: Analyst
     make_analyst: Callable[[Account, Path], Analyst]
     chat: ChatModel | None
@@ -80,8 +84,7 @@ class Parts:
     async def aclose(self) -> None:
         """End the threads and let the models go."""
         self.threads.close()
-        if self.embedder is not None:
-            await self.embedder.aclose()
+        await self.embedders.aclose()
         if self.chat is not None:
             await self.chat.aclose()
 
@@ -96,15 +99,9 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         given: Parts that are there already.
     """
     embedder = given.embedder
-    if embedder is None and settings.uses_bundled_embedder:
-        embedder = BundledEmbedder()
-    if embedder is None:
-        logger.warning(
-            "the embedding model named in embedding_model_name is not there: search goes by words alone. "
-            "Set it to all-MiniLM-L6-v2, the bundled model"
-        )
-    dimension = embedder.dimension if embedder else 1
-    GrowingIndex(dimension)  # imports its library here, in a thread, and not with the first user
+    if embedder is None and (model := configured_model(settings)) is not None:
+        embedder = make_embedder(model, settings)
+    GrowingIndex(1)  # imports its library here, in a thread, and not with the first user
     stand_in = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
     chat = given.chat or _configured_chat(settings, endpoint)
     tally = Tally()
@@ -126,14 +123,47 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         )
 
     return Parts(
-        embedder=embedder,
-        make_index=lambda: GrowingIndex(dimension),
+        embedders=Embedders(embedder, partial(make_embedder, settings=settings)),
+        make_index=GrowingIndex,
         stand_in=stand_in,
         make_analyst=make_analyst,
         chat=chat,
         tally=tally,
         threads=StoreThreads(STORE_THREADS),
         clock=clock,
+    )
+
+
+def configured_model(settings: Settings) -> EmbeddingModel | None:
+    """Return the embedding model that settings name; None if they want none: then words answer alone."""
+    if settings.wants_no_embedder:
+        return None
+    if settings.uses_bundled_embedder:
+        return EmbeddingModel(BUNDLED_NAME)
+    kwargs = json.dumps(without_secrets(settings.embedding_model_kwargs or {}), sort_keys=True)
+    return EmbeddingModel(settings.embedding_model_name, without_credentials(settings.embedding_base_url), kwargs)
+
+
+def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
+    """Return the embedder of a model, not loaded yet.
+
+    Args:
+        model: The configured one, or one of before.
+        settings: Their key is for the API at their base URL, and the secrets among their arguments for their model.
+    """
+    if model == EmbeddingModel(BUNDLED_NAME):
+        return BundledEmbedder()
+    if model.base_url is not None:
+        is_configured_api = model.base_url == without_credentials(settings.embedding_base_url)
+        return ApiEmbedder(
+            model,
+            settings.embedding_key if is_configured_api else None,
+            timeout_s=settings.embedding_timeout_s,
+            base_url=settings.embedding_base_url if is_configured_api else None,
+        )
+    return SentenceTransformersEmbedder(
+        model,
+        settings.embedding_model_kwargs or {} if model == configured_model(settings) else json.loads(model.kwargs),
     )
 
 

@@ -4,7 +4,6 @@ What differs between providers stands here as data, with its source; what an end
 while talking to it. No network and no environment is touched: the caller hands the environment in.
 """
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pydantic import SecretStr
 
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.errors import ConfigError
+from memoryos_mcp.openai_api import Api, Wording
 
 # Low, since facts are asked for; not 0, at which small models repeat themselves for ever.
 TEMPERATURE = 0.2
@@ -28,6 +28,13 @@ OUTPUT_TOKENS = 8192
 REASONING_OUTPUT_TOKENS = 32_768
 
 KEY_SETTING = "openai_api_key"
+_WORDING = Wording(
+    what="the LLM",
+    url_setting="openai_base_url",
+    timeout_setting="llm_timeout_s",
+    model_setting="llm_model",
+    relief="lower llm_max_concurrent_calls",
+)
 
 _REASONING_MODEL = re.compile(
     r"""
@@ -166,19 +173,19 @@ class Endpoint:
     output_tokens: int
 
     @property
+    def api(self) -> Api:
+        """The API that has it."""
+        return Api(self.base_url, self.key, self.key_source, _WORDING)
+
+    @property
     def address(self) -> str:
         """The base URL without credentials and query, fit for messages."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+        return self.api.address
 
     @property
     def is_on_this_machine(self) -> bool:
         """Whether the address is a loopback one."""
-        host = urlsplit(self.base_url).hostname or ""
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost" or host.endswith(".localhost")
+        return self.api.is_on_this_machine
 
 
 def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint | None:

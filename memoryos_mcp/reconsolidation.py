@@ -5,25 +5,18 @@ ends, what was done stays done, and the rest is done by the next process that ha
 """
 
 import asyncio
-import io
 import json
 import math
 import os
-import sys
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from types import TracebackType
-from typing import Self
 
-import anyio
 import click
 from pydantic import BaseModel, ConfigDict
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine, Stats
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
@@ -32,22 +25,15 @@ from memoryos_mcp.llm.analyst import PAGES_SHARE
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.pages import estimate_tokens, utc_now
+from memoryos_mcp.pages import estimate_tokens
 from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.terminal import prepare_stdout
 
-POLL_S = 0.25
-# Between two lines of progress where there is no terminal.
-LINE_EVERY_S = 10.0
-FAILURES_IN_A_ROW = 3
 # About what a call shows of the memory beside pages: up to five known segments; facts and traits.
 ORGANISE_CONTEXT_TOKENS = 700
 LEARN_CONTEXT_TOKENS = 1500
-# A number no memory reaches: opened with it, a store moves no page out of short-term.
-_ALL_PAGES = 1_000_000_000
 _PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
@@ -129,12 +115,9 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
         MemoryOSError: Work keeps failing; the rest stays marked.
     """
     check_llm(settings, os.environ)
-    _prepare_stdout()
+    prepare_stdout()
     outcome = Outcome(ended=Ending.DONE, pages=0, left=0, calls=0, failed_calls=0, prompt_tokens=0, completion_tokens=0)
-    # Opening a memory that is not there would make one.
-    if not await _is_there(settings):
-        _tell_that_none_is_there(settings)
-    else:
+    if await is_there(settings):
         try:
             async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
                 outcome = await _until_done(engine, settings)
@@ -162,11 +145,8 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
         StorageError: The memory cannot be read.
     """
     check_llm(settings, os.environ)
-    _prepare_stdout()
-    is_there = await _is_there(settings)
-    if not is_there:
-        _tell_that_none_is_there(settings)
-    found = _estimate(await _to_do_again(settings) if is_there else [], settings)
+    prepare_stdout()
+    found = _estimate(await _to_do_again(settings) if await is_there(settings) else [], settings)
     if as_json:
         click.echo(json.dumps(found.model_dump(mode="json")))
     elif not found.pages:
@@ -177,19 +157,6 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
             f"with {found.prompt_tokens:,} tokens of prompts. What waits to be organised for the first time comes "
             "on top. Nothing was asked or changed."
         )
-
-
-def _prepare_stdout() -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
-
-
-def _tell_that_none_is_there(settings: Settings) -> None:
-    click.echo(f"memoryos-mcp: there is no memory of {settings.user_id} in {settings.data_storage_path} yet", err=True)
-
-
-async def _is_there(settings: Settings) -> bool:
-    return await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists()
 
 
 # Doing it -----------------------------------------------------------------------------------------------------------
@@ -210,48 +177,19 @@ class _Spent:
         return self.prompt_tokens + self.completion_tokens
 
 
-class _Shown:
-    """Progress on stderr: a bar on a terminal, else a line now and then."""
-
-    def __init__(self, pages: int) -> None:
-        console = Console(stderr=True, highlight=False)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self._bar = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
-        self._task = self._bar.add_task("sorting pages", total=pages)
-        self._is_terminal = console.is_terminal
-        self._line_at = time.monotonic() + LINE_EVERY_S
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def show(self, *, pages: int, left: int, spent: _Spent) -> None:
-        """Show how far it is."""
-        step = "sorting pages" if left else "learning from them"
-        told = f"{step}, {spent.calls:,} calls, {spent.tokens:,} tokens"
-        self._bar.update(self._task, description=told, completed=pages - left, total=pages)
-        if not self._is_terminal and time.monotonic() >= self._line_at:
-            self._line_at = time.monotonic() + LINE_EVERY_S
-            click.echo(f"{pages - left:,} of {pages:,} pages: {told}", err=True)
-
-
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
     """Mark what is to be done again, and watch the engine's background until it is done or cannot be."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     patience = _Patience(settings.llm_daily_token_limit)
     was_done, hindered_at = False, None
-    with _Shown(pages) as shown:
+    with progress_on_stderr() as show:
         while True:
             stats = await engine.stats()
             spent, left = _since(before, _spent(stats)), stats.counts.degraded
             pages = max(pages, left)
-            shown.show(pages=pages, left=left, spent=spent)
+            step = "sorting pages" if left else "learning from them"
+            show(f"{step}, {spent.calls:,} calls, {spent.tokens:,} tokens", pages - left, pages)
             # Seen twice: the parts of one look are not of one moment, and what was answered may still be committed.
             is_done = stats.is_settled and not left
             obstacle = None if is_done else patience.obstacle(stats)
@@ -356,23 +294,8 @@ class _Again:
 
 async def _to_do_again(settings: Settings) -> list[_Again]:
     """Return the pages that the stand-in did, in order of arrival."""
-    threads = StoreThreads(1)
-    options = StoreOptions(
-        assistant_id=settings.assistant_id,
-        short_term_capacity=_ALL_PAGES,
-        session_gap_s=settings.session_gap_s,
-        knowledge_capacity=settings.long_term_knowledge_capacity,
-        space=None,
-    )
-    folder, user_id = settings.data_storage_path, settings.user_id
-    try:
-        store = await SqliteStore.open(folder, user_id, options, threads=threads, clock=utc_now)
-        try:
-            return await _done_by(store, ExtractiveAnalyst().name)
-        finally:
-            await store.close()
-    finally:
-        threads.close()
+    async with opened_store(settings) as store:
+        return await _done_by(store, ExtractiveAnalyst().name)
 
 
 async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:

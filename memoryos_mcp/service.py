@@ -31,7 +31,7 @@ from memoryos_mcp.providers import endpoint_of
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-    from memoryos_mcp.embedding import Embedder
+    from memoryos_mcp.embedding import Embedder, EmbeddingModel
     from memoryos_mcp.engine import MemoryEngine
     from memoryos_mcp.llm import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
@@ -149,7 +149,9 @@ class MemoryService:
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
         folder = settings.data_storage_path
-        self._catching_up = CatchingUp(folder, self._guest, self._is_busy, clock) if catches_up else None
+        self._catching_up = (
+            CatchingUp(folder, self._embedding_model, self._guest, self._is_busy, clock) if catches_up else None
+        )
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -315,6 +317,11 @@ class MemoryService:
     async def _note_what_is_left(self, user_id: str, engine: "MemoryEngine") -> None:
         if self._catching_up is not None and (at := await engine.next_work_at()) is not None:
             self._catching_up.note(user_id, at)
+
+    def _embedding_model(self) -> "EmbeddingModel | None":
+        from memoryos_mcp.parts import configured_model
+
+        return self._embedder.model if self._embedder else configured_model(self.settings)
 
     def _is_busy(self) -> bool:
         return any(user.uses for user in self._users.values())

@@ -3,10 +3,8 @@
 A running server needs no restart: it asks the file about each token.
 """
 
-import io
 import json
 import re
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -20,6 +18,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.terminal import prepare_stdout
 
 if TYPE_CHECKING:
     from memoryos_mcp.http.tokens import TokenEntry, TokenStore
@@ -102,8 +101,7 @@ def list_tokens(as_json: bool, config_file: Path | None, folder: str | None) -> 
     settings = load_settings(config_file, {"data_storage_path": folder})
     with closing(_store(settings)) as tokens:
         entries = tokens.entries()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a character that a console cannot show is no reason to fail
+    prepare_stdout()
     if as_json:
         click.echo(json.dumps([_described(entry) for entry in entries], ensure_ascii=False, indent=2))
     elif entries:

@@ -12,15 +12,17 @@ from datetime import datetime, timedelta
 
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation.embedding import Embedding, Left
+from memoryos_mcp.consolidation.embedding import Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.parts import Parts
-from memoryos_mcp.retrieval.mirror import Mirror
+from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.spaces import Spaces
 from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Lease
 
 LEASE_TTL_S = 30.0
 # How often a process looks for what another one left to do.
@@ -34,7 +36,9 @@ LONGEST_UNREST_S = 30.0
 OPENING_PATIENCE_S = 0.25
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
-VERIFICATION_POLL_S = 86_400.0
+DAILY_POLL_S = 86_400.0
+# Between two pieces of deleting, which others' writes wait for.
+TIDY_REST_S = 0.05
 
 
 class Upkeep:
@@ -44,7 +48,6 @@ class Upkeep:
         settings: When work is due, and how much is kept.
         parts: What the engines of the process share.
         store: The user's memory; whoever made it closes it.
-        mirror: What of it is held in RAM.
         analyst: Organises and learns.
         weights: Of a segment's heat.
     """
@@ -54,13 +57,11 @@ class Upkeep:
         settings: Settings,
         parts: Parts,
         store: SqliteStore,
-        mirror: Mirror,
         analyst: Analyst,
         weights: HeatWeights,
     ) -> None:
         self._parts = parts
         self._store = store
-        self._mirror = mirror
         self._has_llm = analyst is not parts.stand_in
         self._lease = LeaseKeeper(store, LEASE_TTL_S)
         self._organising = Organising(
@@ -84,7 +85,15 @@ class Upkeep:
             capacity_segments=settings.mid_term_capacity,
             clock=parts.clock,
         )
-        self._embedding = Embedding(store, parts.embedder) if parts.embedder else None
+        self.spaces = Spaces(
+            store,
+            parts.embedders,
+            parts.make_index,
+            lambda seen, mirror, embedder: Retrieving(
+                seen, mirror, embedder, weights=weights, zone=settings.zone, clock=parts.clock
+            ),
+            parts.clock,
+        )
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_warm = asyncio.Event()
@@ -99,7 +108,7 @@ class Upkeep:
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
                 ("visits", self._count_visits, VISIT_POLL_S),
-                ("verification", self._verify, VERIFICATION_POLL_S),
+                ("verification", self._verify, DAILY_POLL_S),
             )
         }
 
@@ -146,8 +155,7 @@ class Upkeep:
         In a large memory they take longer than anybody waits, and while a process starts the model does: then words
         answer alone.
         """
-        embedder = self._parts.embedder
-        if embedder is not None and embedder.is_loaded and not self._mirror.index.is_loaded:
+        if self.spaces.is_warming:
             with suppress(TimeoutError):
                 async with asyncio.timeout(OPENING_PATIENCE_S):
                     await self._is_warm.wait()
@@ -176,33 +184,26 @@ class Upkeep:
         """Whether something is due to be derived from pages."""
         if await self._organising.due() or await self._promotion.has_work():
             return True
-        if self._embedding is None:
-            return False
-        return not self._mirror.index.is_settled or await self._embedding.has_work()
+        return not self.spaces.is_settled or await self.spaces.has_work()
 
     async def _embed(self) -> bool:
-        """Load the model and the index once there is something to find, then embed what has no vector."""
-        embedding, embedder = self._embedding, self._parts.embedder
+        """Load the model and its vectors once there is something to find, then embed what has no vector."""
         try:
-            if embedding is None or embedder is None:
-                return False
-            await self._mirror.load_index()
-            await embedder.load()
+            await self.spaces.open()
         finally:
             self._is_warm.set()
-        if not await embedding.has_work():
-            await self._mirror.index.settle()
-            return False
-        async with self._lease.hold() as lease:
-            if lease is None:
-                return False
-            while (left := await embedding.step(lease)) is not Left.NOTHING:
-                self._loops["consolidation"].wake()
-                if self._loops["embedding"].health.failed_attempts:
-                    return True  # it works again, which is to be seen at once
-                if left is Left.PERHAPS:
-                    await asyncio.sleep(GATHER_S)
-        self._loops["consolidation"].wake()
+        if await self.spaces.has_work():
+            async with self._lease.hold() as lease:
+                if lease is None:
+                    return False
+                while (left := await self.spaces.step(lease)) is not Left.NOTHING:
+                    self._loops["consolidation"].wake()
+                    if self._loops["embedding"].health.failed_attempts:
+                        return True  # it works again, which is to be seen at once
+                    if left is Left.PERHAPS:
+                        await asyncio.sleep(GATHER_S)
+            self._loops["consolidation"].wake()
+        await self.spaces.settle()
         return False
 
     async def _consolidate(self) -> bool:
@@ -212,14 +213,19 @@ class Upkeep:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            while await self._organising.step(lease, needs_vectors=self._is_embedding_well()):
+            while await self._file(lease):
                 pass
         self._loops["promotion"].wake()
         self._loops["embedding"].wake()
         return False
 
+    async def _file(self, lease: Lease) -> bool:
+        async with self.spaces.filing:
+            return await self._organising.step(lease, needs_vectors=self._is_embedding_well())
+
     async def _redo(self) -> bool:
         """Have the LLM do again what was done without it while it was out of reach."""
+        await self._is_warm.wait()  # pages that have vectors are filed by them
         if not self._has_llm or not await self._store.has_degraded():
             return False
         async with self._lease.hold() as lease:
@@ -228,7 +234,8 @@ class Upkeep:
             failure: ModelError | None = None
             has_more = False
             try:
-                has_more = await self._organising.redo(lease)
+                async with self.spaces.filing:
+                    has_more = await self._organising.redo(lease)
             except ModelError as error:  # what cannot be filed again may still be read again
                 failure = error
             has_more |= await self._promotion.redo(lease)
@@ -260,7 +267,7 @@ class Upkeep:
 
     def _is_embedding_well(self) -> bool:
         """Whether pages can be expected to get vectors; if not, they are organised by their words."""
-        return self._embedding is not None and not self._loops["embedding"].health.failed_attempts
+        return self.spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _count_visits(self) -> bool:
         visits, self._visits = self._visits, Counter()
@@ -274,7 +281,10 @@ class Upkeep:
         return False
 
     async def _verify(self) -> bool:
-        """Read the whole file once a day for damage, after what the first queries wait for."""
+        """Once a day read the whole file for damage, and delete what is left of models that are in use no more."""
         await self._is_warm.wait()
         await self._store.verify()
+        async with self._lease.hold() as lease:
+            while lease is not None and await self.spaces.tidy(lease):  # noqa: ASYNC110 - a pause
+                await asyncio.sleep(TIDY_REST_S)
         return False

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import EmbeddedQuery, Passage
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.knowledge import Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
@@ -40,7 +40,9 @@ class WordEmbedder:
 
     def __init__(self) -> None:
         self.failure: ModelError | None = None
+        self.model = EmbeddingModel("words")
         self.identity = f"words:{DIMENSION}:1"
+        self.has_tokens = False
         self.dimension = DIMENSION
         self.is_loaded = False
 

@@ -1,11 +1,11 @@
-"""A real HTTP server that stands in for an LLM's: it answers as it is told, also as no server should."""
+"""A real HTTP server that stands in for a model's: it answers as it is told, also as no server should."""
 
 import asyncio
 import contextlib
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,12 @@ def completion(
     return json_reply(body)
 
 
+def embeddings(vectors: Iterable[Sequence[float | None]]) -> Reply:
+    """Vectors of texts in their order."""
+    data = [{"object": "embedding", "index": index, "embedding": list(row)} for index, row in enumerate(vectors)]
+    return json_reply({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+
+
 def json_reply(body: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     return Reply(json.dumps(body).encode(), status, {"content-type": "application/json", **(headers or {})})
 
@@ -102,6 +108,10 @@ class LlmServer:
     @property
     def bodies(self) -> list[Any]:
         return [asked.body for asked in self.asked]
+
+    def answer_with(self, answering: Answering) -> None:
+        """Answer like this from now on."""
+        self._answering = answering
 
     async def was_asked(self, times: int) -> None:
         """Wait until so many requests have arrived."""

@@ -157,7 +157,7 @@ async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
 
 
 async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100, None)
+    options = StoreOptions("helper", 3, 1800, 100)
     threads = StoreThreads(4)
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
     other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
@@ -175,7 +175,7 @@ async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -
 
 
 async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100, None)
+    options = StoreOptions("helper", 3, 1800, 100)
     threads, clock = StoreThreads(4), Clock()
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
     other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
@@ -204,7 +204,7 @@ async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: 
 
 
 async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100, None)
+    options = StoreOptions("helper", 3, 1800, 100)
     threads, clock = StoreThreads(4), Clock()
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
     other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)

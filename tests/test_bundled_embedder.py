@@ -112,6 +112,19 @@ async def test_the_first_use_loads_the_model_once_for_all_that_ask_together() ->
     assert all(np.array_equal(answer.result().vector, answers[0].result().vector) for answer in answers)
 
 
+async def test_queries_that_share_a_pass_get_the_vectors_of_a_pass_of_their_own(
+    embedder: BundledEmbedder,
+) -> None:
+    queries = ["tea", LONG_TEXT, "Who keeps bees on the roof?", "", *(f"number {n} of many" for n in range(60))]
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        together = [group.create_task(embedder.embed_query(query)) for query in queries]
+    for query, task in zip(queries, together, strict=True):
+        shared, alone = task.result(), await embedder.embed_query(query)
+        assert np.allclose(shared.vector, alone.vector, atol=1e-5)
+        assert np.allclose(shared.tokens, alone.tokens, atol=1e-5)
+        assert shared.spans == alone.spans
+
+
 async def test_the_vector_of_a_known_text_is_the_one_that_stored_vectors_were_made_with(
     embedder: BundledEmbedder,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from memoryos_mcp import doctor
 from memoryos_mcp.cli import cli
+from memoryos_mcp.providers import PRESETS, Preset
 from tests.llm_server import (
     Answer,
     Answering,
@@ -23,6 +25,7 @@ from tests.llm_server import (
     Reply,
     api_error,
     completion,
+    embeddings,
     free_port,
     html,
     json_reply,
@@ -44,8 +47,8 @@ async def run(data: Path, *arguments: str, **environment: str) -> Result:
 
 
 async def ask(server: LlmServer, data: Path, *arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
-    """Return the checks by name, with a key and a model set; the embedding model is left alone, to be quick."""
-    flags = ("--json", "--openai-base-url", server.base_url, "--llm-model", "tiny", "--embedding-model-name", "other")
+    """Return the checks by name, with a key and a model set; without an embedding model, to be quick."""
+    flags = ("--json", "--openai-base-url", server.base_url, "--llm-model", "tiny", "--embedding-model-name", "none")
     arguments = (*flags, *arguments)
     return checks(await run(data, *arguments, **{"MEMORYOS_OPENAI_API_KEY": KEY, **environment}))
 
@@ -105,18 +108,94 @@ async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_o
 
 async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(completion("Certainly!")) as server:
-        result = await run(data, "--openai-base-url", server.base_url, "--embedding-model-name", "other")
+        result = await run(data, "--openai-base-url", server.base_url, "--embedding-model-name", "none")
     assert (result.exit_code, result.stderr) == (1, "")
     lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
     assert [(mark, name) for mark, name, _ in lines] == [
         ("warn", "settings"),
         ("ok", "data_folder"),
-        ("warn", "embedding_model"),
+        ("ok", "embedding_model"),
         ("ok", "llm"),
         ("fail", "llm_reply"),
     ]
     assert "set llm_model" in lines[0][2]
-    assert "set embedding_model_name to all-MiniLM-L6-v2" in lines[2][2]
+    assert lines[2][2] == "none is wanted: search goes by words alone"
+
+
+async def test_the_bundled_model_is_loaded_and_told_with_its_dimension(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "SLOW_LOAD_S", 1000.0)
+    async with asyncio.timeout(LIMIT_S):
+        quick = checks(await run(data, "--json"))["embedding_model"]
+        monkeypatch.setattr(doctor, "SLOW_LOAD_S", 0.0)
+        slow = checks(await run(data, "--json"))["embedding_model"]
+    assert (quick["verdict"], quick["fix"]) == ("ok", None)
+    assert quick["found"] == "all-MiniLM-L6-v2 on this machine answers, 384 dimensions"
+    assert re.fullmatch(re.escape(quick["found"]) + r", loaded in \d+\.\d s", slow["found"])
+
+
+async def test_an_embeddings_api_is_asked_for_a_probe_and_for_a_query(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(embeddings([[3.0, 4.0]])) as server:
+        url = server.base_url.replace("//", f"//user:{PASSWORD}@")
+        arguments = ("--json", "--embedding-base-url", url, "--embedding-model-name", "tiny")
+        result = await run(data, *arguments, MEMORYOS_EMBEDDING_API_KEY=KEY)
+        probe, query = server.asked
+    found = checks(result)["embedding_model"]
+    assert (found["verdict"], found["fix"]) == ("ok", None)
+    assert found["found"].startswith(f"tiny of the embeddings API at {server.base_url} answers, 2 dimensions")
+    assert query.body["input"] != probe.body["input"]
+    assert query.headers["authorization"].startswith("Basic ")  # the address goes before the key
+    assert KEY not in result.output
+    assert PASSWORD not in result.output
+    assert files_in(data) == []
+
+
+async def test_an_embeddings_api_that_refuses_is_a_failed_check_that_says_what_to_set(data: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(api_error(401)) as server:
+        found = checks(await run(data, "--json", "--embedding-base-url", server.base_url))
+    assert found["embedding_model"]["verdict"] == "fail"
+    assert found["embedding_model"]["fix"] == "set embedding_api_key"
+
+
+async def test_a_failing_embeddings_api_is_told_with_what_is_there_as_an_llm_is(data: Path) -> None:
+    answer = with_models(api_error(404, "model not found"), ["tiny-embed", f"leaked-{KEY}"])
+    arguments = ("--json", "--embedding-model-name", "tiny", "--embedding-base-url")
+    async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
+        result = await run(data, *arguments, server.base_url, MEMORYOS_EMBEDDING_API_KEY=KEY)
+    found = checks(result)["embedding_model"]
+    assert "has no such model or path" in found["found"]
+    assert found["fix"].endswith("models there: tiny-embed")
+    assert KEY not in result.output
+    models, nothing = json_reply({"data": [{"id": "tiny"}]}), html("Not found", status=404)
+    answering: Answering = lambda asked: models if asked.path == "/v1/models" else nothing  # noqa: E731
+    async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
+        found = checks(await run(data, *arguments, server.base_url.removesuffix("/v1")))["embedding_model"]
+        assert f"an API answers at {server.base_url}: set embedding_base_url to that" in found["fix"]
+
+
+async def test_where_no_embeddings_api_answers_at_a_servers_own_port_it_is_said_how_it_is_started(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryos_mcp.openai_api.FIRST_PAUSE_S", 0.01)
+    port = free_port()
+    preset = Preset(base_url=f"http://localhost:{port}/v1")
+    monkeypatch.setattr(doctor, "PRESETS", {**PRESETS, "llama.cpp": preset})
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--embedding-base-url", f"http://127.0.0.1:{port}/v1"))
+    assert found["embedding_model"]["found"] == f"nothing answers at http://127.0.0.1:{port}/v1"
+    assert "llama.cpp is started with: llama-server -m MODEL.gguf --embeddings" in found["embedding_model"]["fix"]
+
+
+async def test_a_model_that_cannot_be_loaded_is_a_failed_check_that_says_what_to_do(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--embedding-model-name", "maker/model"))["embedding_model"]
+    assert found["verdict"] == "fail"
+    assert found["found"] == "the embedding model maker/model cannot be loaded: that needs an extra"
+    assert "pip install '.[sentence-transformers]'" in found["fix"]
 
 
 @pytest.mark.parametrize(
@@ -320,7 +399,7 @@ async def test_the_key_is_in_no_output(answer: Answer, as_json: tuple[str, ...],
     models = with_models(answer, [KEY, f"x{KEY}x", "other"])
     async with asyncio.timeout(LIMIT_S), llm_server(models) as server:
         url = server.base_url.replace("//", f"//user:{PASSWORD}@")
-        arguments = ["--openai-base-url", url, "--embedding-model-name", "other", "--log-level", "DEBUG", *as_json]
+        arguments = ["--openai-base-url", url, "--embedding-model-name", "none", "--log-level", "DEBUG", *as_json]
         result = await run(data, *arguments, MEMORYOS_OPENAI_API_KEY=KEY)
         assert chats(server)
     assert "llm" in result.stdout

@@ -468,12 +468,18 @@ def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) 
         encoding="utf-8",
     )
     folder = tmp_path / "memory"
-    with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config)}) as server:
+    no_hub = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config), **no_hub}) as server:
         server.add("I keep bees.")
         stats = server.stats()
         assert (stats["user_id"], stats["short_term_capacity"], stats["segment_capacity"]) == ("ana", 10, 2000)
         assert (stats["search_mode"], stats["embedding_space"]) == ("lexical", None)
         assert server.call("retrieve_memory", query="bees")["short_term_count"] == 1
+        wait_until(
+            lambda: bool(server.stats()["background"]["embedding"]["failed_attempts"]), "the model is missed", 60
+        )
+        reason = server.stats()["background"]["embedding"]["last_error"]
+        assert reason.startswith("the embedding model BAAI/bge-m3 cannot be loaded: ")
         assert server.close() == 0
-        assert "embedding_model_name" in server.stderr
+        assert reason in server.stderr
     assert database_file(folder, "ana").exists()

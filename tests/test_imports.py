@@ -3,7 +3,7 @@ import sys
 
 from tests.servers import clean_environment
 
-MODEL_LIBRARIES = ("numpy", "faiss", "onnxruntime", "tokenizers", "torch")
+MODEL_LIBRARIES = ("numpy", "faiss", "onnxruntime", "tokenizers", "torch", "transformers", "sentence_transformers")
 LIMIT_S = 60
 
 

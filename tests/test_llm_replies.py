@@ -124,7 +124,7 @@ async def memory(folder: Path, answer: Callable[[Asked], Answer], **settings: An
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "POLL_S", 0.01)
-    monkeypatch.setattr("memoryos_mcp.llm.openai_chat.FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr("memoryos_mcp.openai_api.FIRST_PAUSE_S", 0.001)
     monkeypatch.setattr(background, "FIRST_BACKOFF_S", 1.0)
 
 

@@ -22,7 +22,7 @@ from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.pages import Page, Turn
-from memoryos_mcp.profile import Trait
+from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.sqlite import SqliteStore
@@ -766,13 +766,34 @@ async def test_what_is_due_goes_to_the_stand_in_where_the_analyst_answers_but_ne
         assert sorted(seq for pages in at.stand_in.learned for seq in pages) == ONE_TO_FOUR
 
 
-async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: Path) -> None:
-    class Apart(Llm):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-            seqs = tuple(view.page.seq for view in batch)
-            apart = tuple(Topic(Digest((f"word{seq}",), f"About {seq}."), (seq,)) for seq in seqs)
-            return Organised(False, (Run(seqs, "run"),), apart)
+class Apart(Llm):
+    """Files each page under a topic of its own."""
 
+    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+        seqs = tuple(view.page.seq for view in batch)
+        apart = tuple(Topic(Digest((f"word{seq}",), f"About {seq}."), (seq,)) for seq in seqs)
+        return Organised(False, (Run(seqs, "run"),), apart)
+
+
+async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_path: Path) -> None:
+    class Wavering(Apart):
+        async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+            lessons = await super().learn(pages, traits, facts)
+            await asyncio.sleep(0)
+            seq = pages[0].page.seq
+            change = TraitChange("Openness", [*Level][seq % len(Level)], "because", (seq,))
+            return Lessons(traits=(change,), knowledge=lessons.knowledge)
+
+    async with bench(tmp_path, 12, llm=Wavering()) as at:
+        await at.organise_all()
+        await at.promotion.step(at.lease)
+        assert workers(tmp_path, "learned_by") == ["scripted"] * 12
+        assert len(await at.facts()) == 12
+        (trait,) = await at.store.traits()
+        assert len(trait.evidence) == 12
+
+
+async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: Path) -> None:
     async with bench(tmp_path, 4, llm=Apart()) as at:
         await at.organise_all()
         promotion = Promotion(

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from memoryos_mcp.cli import NOT_AS_FLAGS, cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.values import describe_values
+from memoryos_mcp.parts import configured_model
 from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.tools import TOOLS, ToolDefinition
@@ -190,6 +191,26 @@ def test_what_it_stands_on_are_the_base_dependencies_with_their_bounds_and_a_rea
         expected[f"`{name}`"] = f"`{bounds}`" + (", Windows only" if "win32" in marker else "")
     assert {row[0]: row[1] for row in rows} == expected
     assert all(len(row) == 3 and row[2] for row in rows)
+
+
+def test_every_extra_stands_there_with_what_it_brings() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: packages for name, packages in project["optional-dependencies"].items() if name != "dev"}
+    rows = dict(re.findall(r"^\| \*\*([\w-]+)\*\* \| (.+?) \| ", section("What it stands on"), re.MULTILINE))
+    assert rows.keys() == extras.keys()
+    for name, packages in extras.items():
+        for package, bounds in (re.fullmatch(r"([\w-]+)(.+)", each).groups() for each in packages):  # type: ignore[union-attr]
+            assert f"`{package}`" in rows[name]
+            assert f"`{bounds}`" in rows[name]
+
+
+def test_the_blocks_about_embedding_models_are_settings_that_can_be_used() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", section("Embedding models"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        model = configured_model(Settings(**json.loads(block)))
+        assert model is not None
+        assert model.base_url is not None
 
 
 def test_every_base_dependency_is_bounded_and_none_is_torch() -> None:

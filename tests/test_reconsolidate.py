@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import background, reconsolidation
+from memoryos_mcp import background, commands
 from memoryos_mcp.cli import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import Stats
@@ -148,7 +148,7 @@ async def test_what_is_done_again_and_what_it_takes_is_told_in_words(data: Path)
 async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconsolidation, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(commands, "LINE_EVERY_S", 0.0)
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
         result = await run(data, "--json", server=server)

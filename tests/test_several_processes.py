@@ -100,10 +100,9 @@ def clock() -> Clock:
 
 
 async def open_one(data: Path, clock: Clock) -> SqliteStore:
-    options = StoreOptions(
-        assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100, space=SPACE
-    )
-    return await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
+    options = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
+    opened = await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
+    return await opened.in_space(SPACE, "{}")
 
 
 def windows() -> list[Window]:

@@ -19,7 +19,7 @@ from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import database, lexical, lexicon, sqlite
+from memoryos_mcp.storage import database, lexical, lexicon, spaces, sqlite
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore, StoreOptions
@@ -32,14 +32,18 @@ SPACE = "test:3:1"
 
 @asynccontextmanager
 async def opened(
-    folder: Path, *, clock: Callable[[], datetime] | None = None, checks: Checks | None = None, **options: Any
+    folder: Path,
+    *,
+    space: str | None = SPACE,
+    clock: Callable[[], datetime] | None = None,
+    checks: Checks | None = None,
+    **options: Any,
 ) -> AsyncIterator[SqliteStore]:
     settings: dict[str, Any] = {
         "assistant_id": "helper",
         "short_term_capacity": 3,
         "session_gap_s": 1800,
         "knowledge_capacity": 100,
-        "space": SPACE,
     }
     threads = StoreThreads(8)
     store = await SqliteStore.open(
@@ -51,7 +55,7 @@ async def opened(
         checks=checks,
     )
     try:
-        yield store
+        yield store if space is None else await store.in_space(space, "{}")
     finally:
         await store.close()
         threads.close()
@@ -426,7 +430,7 @@ async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None
         "SELECT count(*) FROM pages WHERE tier = 'backlog'",
         "SELECT seq FROM pages WHERE tier = 'short_term' ORDER BY seq DESC LIMIT -1 OFFSET 7",
         "SELECT * FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 10",
-        "SELECT * FROM pages WHERE space < 1 ORDER BY space, seq LIMIT 16",
+        "SELECT * FROM pages WHERE seq >= (SELECT next_seq FROM spaces WHERE space = 1) ORDER BY seq LIMIT 16",
         "SELECT * FROM pages WHERE segment = 1 AND is_analysed <= 0 ORDER BY seq DESC LIMIT 5",
         "SELECT seq, vector FROM page_vectors WHERE space = 1 AND seq > 5 ORDER BY seq, part LIMIT 10",
     ],
@@ -460,14 +464,62 @@ async def test_a_lease_written_by_a_clock_that_ran_ahead_does_not_hold_up_the_wo
         assert await second.take_lease(30) is not None
 
 
-async def test_a_process_with_an_older_model_does_not_undo_a_newer_ones_work(tmp_path: Path) -> None:
-    async with opened(tmp_path, space="old:3:1") as old, opened(tmp_path, space="new:3:1") as new:
-        await old.add_pages([turn(1)])
-        window = {1: [Window(0, 1, vector(1, 0, 0))]}
+async def test_each_space_has_vectors_of_its_own_and_knows_how_far_it_has_come(tmp_path: Path) -> None:
+    async with opened(tmp_path, space="old:3:1", short_term_capacity=0) as old:
+        new = await old.in_space("new:2:1", "{}")
+        await old.add_pages([turn(1), turn(2), turn(3)])
+        lease = await lease_of(old)
+        window = [Window(0, 1, vector(1, 0, 0))]
+        await old.set_page_vectors(lease, {1: window, 2: window, 3: window})
+        await new.set_page_vectors(lease, {1: [Window(0, 1, vector(0, 1))]})
+        assert [page.seq for page in await old.unembedded(9)] == []
+        assert [page.seq for page in await new.unembedded(9)] == [2, 3]
+        assert {space.identity: space.unembedded for space in await old.spaces()} == {"new:2:1": 2, "old:3:1": 0}
+        assert (await old.page_vectors([1])).vectors.tolist() == [[1, 0, 0]]
+        assert (await new.page_vectors([1, 2])).vectors.tolist() == [[0, 1]]
+        assert ((await old.changes(0, 9)).pages, (await new.changes(0, 9)).pages) == ((1, 2, 3), (1,))
+        await filed(old)
+        assert [segment.vector is None for segment in await old.segments()] == [False]
+        assert [segment.segment for segment in await new.unembedded_segments(9)] == [1]
+
+
+async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), turn(2), turn(3), turn(4)])
+        lease = await lease_of(store)
+        window = [Window(0, 1, vector(1, 0, 0))]
+        await store.set_page_vectors(lease, {2: window, 3: window})
+        assert [page.seq for page in await store.unembedded(9)] == [1, 2, 3, 4]
+        await store.set_page_vectors(lease, {1: window})
+        assert [page.seq for page in await store.unembedded(9)] == [4]
+
+
+async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spaces, "PAGES_DROPPED", 2)
+    clock = Clock()
+    async with opened(tmp_path, space="old:3:1", clock=clock) as old:
+        await old.add_pages([turn(number) for number in range(5)])
+        lease = await lease_of(old)
+        codes = Window(0, 1, vector(1, 0, 0), codes_of(1), (1, 0, 0, 0))
+        await old.set_page_vectors(lease, {seq: [codes] for seq in range(1, 6)})
+        clock.move(days=8)
+        new = await old.in_space("new:3:1", "{}")
         lease = await lease_of(new)
-        await new.set_page_vectors(lease, window)
-        assert await old.unembedded(9) == []
-        assert await new.unembedded(9) == []
+        await new.set_page_vectors(lease, {1: [codes]})
+        assert not await new.drop_spaces(lease, ["old:3:1"], clock() - timedelta(days=7))
+        assert not await new.drop_spaces(lease, [], clock() - timedelta(days=9))
+        since = clock() - timedelta(days=7)
+        assert await new.drop_spaces(lease, [], since)
+        assert [len((await old.page_vectors([seq])).seqs) for seq in range(1, 6)] == [0, 0, 1, 1, 1]
+        while await new.drop_spaces(lease, [], since):
+            pass
+        assert [space.identity for space in await new.spaces()] == ["new:3:1"]
+        assert len((await new.page_tokens([1], 1_000)).seqs) == 1
+    with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
+        left = "SELECT (SELECT count(*) FROM page_vectors), (SELECT count(*) FROM page_tokens)"
+        assert connection.execute(left).fetchone() == (1, 1)
 
 
 async def test_a_closed_store_says_so(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
-"""Which word pieces stand in questions."""
+"""Where a text is cut into windows, and which word pieces stand in questions."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding.windowing import in_questions
+from memoryos_mcp.embedding.windowing import WINDOW_BYTES, first_window, in_questions, stretches, windows
 
 
 def asked(text: str) -> str:
@@ -43,3 +43,34 @@ def test_without_a_question_mark_nothing_is_asked(text: str) -> None:
 def test_a_page_of_marks_alone_takes_no_longer_than_one_of_words(text: str) -> None:
     # One look at each mark: a look for each pair of them would not end within the suite's time.
     assert not in_questions(text, np.array([0, len(text) - 1])).any()
+
+
+@given(st.text(alphabet="ab .?!\n。é😀", max_size=40).map(lambda text: text * 120))
+def test_windows_cover_a_text_but_for_space_and_fit(text: str) -> None:
+    found = windows(text)
+    starts_and_ends = [0, *(place for span in found for place in span), len(text)]
+    assert starts_and_ends == sorted(starts_and_ends)
+    if text.strip():
+        assert not "".join(text[a:b] for a, b in zip(starts_and_ends[::2], starts_and_ends[1::2], strict=True)).strip()
+        assert all(text[start:end] == text[start:end].strip() != "" for start, end in found)
+        assert first_window(text) == text[slice(*found[0])]
+    assert all(len(text[start:end].strip().encode()) <= WINDOW_BYTES for start, end in found)
+
+
+@pytest.mark.parametrize("text", ["." * 1_000_000, "a" * 1_000_000, " " * 1_000_000, "?!" * 500_000])
+def test_windows_of_a_page_of_one_mark_are_found_at_once(text: str) -> None:
+    assert len(windows(text)) <= 1 + len(text) // WINDOW_BYTES * 4 / 3
+
+
+@given(st.text(alphabet="ab .\n", max_size=60), st.integers(1, 20))
+def test_stretches_follow_one_another_and_none_is_longer_than_its_window(text: str, window_pieces: int) -> None:
+    found = stretches(text, np.arange(len(text)), window_pieces)
+    assert [found[0].first, *(each.last for each in found)] == [*(each.first for each in found), len(text)]
+    assert all(each.last - each.first <= window_pieces for each in found)
+    assert all(each.last > each.first for each in found[:-1])
+
+
+def test_a_stretch_ends_with_a_line_in_the_second_half_of_its_window() -> None:
+    text = "a\nbb\ncc dd ee"
+    found = stretches(text, np.arange(len(text)), 8)
+    assert [text[each.start : each.end] for each in found] == ["a\nbb", "cc dd ee"]

@@ -158,10 +158,24 @@ class Settings(HttpSettings):
         default=[], description="Dimensions of the profile that are yours, beside the 90 of the catalogue."
     )
     embedding_model_name: _Name = Field(
-        default="all-MiniLM-L6-v2", description="Name of the embedding model; `all-MiniLM-L6-v2` is the bundled one."
+        default="all-MiniLM-L6-v2",
+        description="Name or folder of the embedding model; `all-MiniLM-L6-v2` is the bundled one, "
+        "and with `none` words answer alone.",
     )
     embedding_model_kwargs: Annotated[dict[str, JsonValue] | None, AfterValidator(json_object)] = Field(
         default=None, repr=False, description="Further arguments of the embedding model's constructor, a JSON object."
+    )
+    embedding_base_url: Annotated[str | None, AfterValidator(api_url)] = Field(
+        default=None,
+        repr=False,
+        description="Address of an OpenAI-compatible API that has the embedding model. Empty: the model runs here.",
+    )
+    embedding_api_key: SecretStr | None = Field(
+        default=None,
+        description="Key of that API; the LLM's is not used for it. Empty or a placeholder counts as none.",
+    )
+    embedding_timeout_s: float = Field(
+        default=60.0, strict=True, gt=0, le=3600, description="Longest wait for one reply of that API, seconds."
     )
     session_gap_s: float = Field(
         default=1800.0, strict=True, ge=0, le=_YEAR_S, description="Silence after which a new session begins, seconds."
@@ -221,15 +235,22 @@ class Settings(HttpSettings):
     @property
     def has_llm_key(self) -> bool:
         """Whether a key is set that could be one: no placeholder, and fit for a header."""
-        if self.openai_api_key is None:
-            return False
-        key = self.openai_api_key.get_secret_value().strip()
-        return key.isascii() and key.isprintable() and not is_placeholder(key)
+        return _usable(self.openai_api_key) is not None
+
+    @property
+    def embedding_key(self) -> SecretStr | None:
+        """The key of the embedding model's API; None if none is set that could be one."""
+        return _usable(self.embedding_api_key)
+
+    @property
+    def wants_no_embedder(self) -> bool:
+        """Whether search is to go by words alone."""
+        return self.embedding_model_name.strip().lower() == "none"
 
     @property
     def uses_bundled_embedder(self) -> bool:
         """Whether the embedding model named is the one that comes with the package."""
-        return self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
+        return self.embedding_base_url is None and self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
 
     def public(self) -> dict[str, JsonValue]:
         """Return every setting in JSON's types, fit for anyone's eyes: no key, no credential in an address."""
@@ -237,7 +258,15 @@ class Settings(HttpSettings):
         shown["data_storage_path"] = path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
         shown["openai_base_url"] = without_credentials(self.openai_base_url)
+        shown["embedding_api_key"] = "set" if self.embedding_key else "not set"
+        shown["embedding_base_url"] = without_credentials(self.embedding_base_url)
         shown["llm_replay_file"] = None if self.llm_replay_file is None else path_text(self.llm_replay_file)
         shown["profile_dimensions"] = list(self.profile_dimensions)
         shown["embedding_model_kwargs"] = masked(self.embedding_model_kwargs)
         return shown
+
+
+def _usable(key: SecretStr | None) -> SecretStr | None:
+    """Return a key without blanks around it; None for a placeholder, and for what fits no header."""
+    text = "" if key is None else key.get_secret_value().strip()
+    return SecretStr(text) if text.isascii() and text.isprintable() and not is_placeholder(text) else None

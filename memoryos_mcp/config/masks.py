@@ -26,6 +26,21 @@ def without_credentials(url: str | None) -> str | None:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def without_secrets(value: JsonValue) -> JsonValue:
+    """Return the value without what stands under a key-like name or looks like a key."""
+    if isinstance(value, dict):
+        return {
+            name: without_secrets(inner)
+            for name, inner in value.items()
+            if not _SECRET_NAME.search(name) and not _is_secret(inner)
+        }
+    return [without_secrets(inner) for inner in value if not _is_secret(inner)] if isinstance(value, list) else value
+
+
+def _is_secret(value: JsonValue) -> bool:
+    return isinstance(value, str) and _SECRET_VALUE.search(value) is not None
+
+
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
     """Return the value with everything hidden that stands under a key-like name, looks like a key, or lies too deep."""
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
@@ -37,4 +52,4 @@ def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
         }
     if isinstance(value, list):
         return [masked(inner, depth=depth + 1) for inner in value]
-    return _HIDDEN if isinstance(value, str) and _SECRET_VALUE.search(value) else value
+    return _HIDDEN if _is_secret(value) else value

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
@@ -9,9 +10,10 @@ from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.llm import Analyst
+from memoryos_mcp.knowledge import About, Fact, Lessons
+from memoryos_mcp.llm import Analyst, PageView
 from memoryos_mcp.pages import Page
+from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import Learning, Lease
@@ -19,6 +21,18 @@ from memoryos_mcp.storage.values import Learning, Lease
 SEGMENTS_AT_ONCE = 16
 PAGES_AT_ONCE = 200
 COMMITS_TRIED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What pages taught.
+
+    Attributes:
+        traits: The profile that it was computed from.
+    """
+
+    lessons: Lessons
+    traits: Sequence[Trait]
 
 
 class Promotion:
@@ -53,6 +67,8 @@ class Promotion:
         self._capacity = capacity_segments
         self._clock = clock
         self._redone_up_to = 0
+        # Several readings may end together, and each changes what the next is fitted to.
+        self._committing = asyncio.Lock()
 
     async def has_work(self) -> bool:
         """Whether a segment is hot, due or one too many."""
@@ -161,19 +177,19 @@ class Promotion:
             ModelError: The reader had no answer, or profile and knowledge never stood still.
         """
         views = await page_views(self._store, pages)
-        for _ in range(COMMITS_TRIED):
-            traits, facts = await self._store.traits(), await self._facts()
-            learned = await reader.learn(views, traits, facts)
+        learned = await self._learned(views, reader)
+        async with self._committing:
             for _ in range(COMMITS_TRIED):
-                traits_now = await self._store.traits()
-                lessons = reconcile(learned, traits, traits_now, await self._facts())
+                traits = await self._store.traits()
+                lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
                 if lessons is None:
-                    break
+                    learned = await self._learned(views, reader)  # no other reading ends meanwhile
+                    continue
                 learning = Learning(
                     segment=segment,
                     pages=[page.seq for page in pages],
                     lessons=lessons,
-                    traits=traits_now,
+                    traits=traits,
                     learner=reader.name,
                     is_degraded=reader is not self._analyst,
                     replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
@@ -182,6 +198,10 @@ class Promotion:
                     return
         msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
         raise ModelError(msg)
+
+    async def _learned(self, views: Sequence[PageView], reader: Analyst) -> _Learned:
+        traits = await self._store.traits()
+        return _Learned(await reader.learn(views, traits, await self._facts()), traits)
 
     async def _facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

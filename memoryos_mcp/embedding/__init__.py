@@ -1,13 +1,46 @@
 """Embedders: text in, vectors out. The protocol, and the way from a setting to one."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.pages import Window
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Which model: all that is needed to load it again, but for keys.
+
+    Attributes:
+        name: As it is configured.
+        base_url: Address of the API that has it; None for a model that runs here.
+        kwargs: Further arguments of its constructor, JSON with sorted keys.
+    """
+
+    name: str
+    base_url: str | None = None
+    kwargs: str = "{}"
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "EmbeddingModel":
+        """Return what `to_json` was made of; what is missing has its default.
+
+        Raises:
+            ValueError: It is something else.
+        """
+        try:
+            return cls(**json.loads(text))
+        except TypeError as error:
+            msg = "is no embedding model"
+            raise ValueError(msg) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +76,23 @@ class Embedder(Protocol):
     """Turns text into vectors. Safe to share between tasks."""
 
     @property
+    def model(self) -> EmbeddingModel:
+        """Which model it is."""
+        ...
+
+    @property
     def identity(self) -> str:
-        """Name of the vector space, ``name:dimension:revision``; stored beside each vector. Loads nothing."""
+        """Name of the vector space, ``name:dimension:revision``, once it is loaded."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Length of every vector. Loads nothing."""
+        """Length of every vector, once it is loaded."""
+        ...
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether it gives vectors of word pieces too."""
         ...
 
     @property

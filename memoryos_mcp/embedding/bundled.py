@@ -22,7 +22,8 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import EmbeddedQuery, Passage, token_codes
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_codes
+from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
     WINDOW_PIECES,
     Stretch,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+NAME = "all-MiniLM-L6-v2"
 DIMENSION = 384
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
@@ -109,11 +111,15 @@ class _Model:
             hidden = self.session.run(["last_hidden_state"], feeds)[0]
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
-    def query(self, text: str) -> EmbeddedQuery:
-        """Return a query's vectors, all of it in the calling thread: a query pays for one hop, not for two."""
-        pieces = self.pieces(head(storable(text)))[:, :WINDOW_PIECES]
-        (output,) = self.outputs([pieces[0]])
-        return EmbeddedQuery(output.vector, output.tokens, [(start, end) for start, end in pieces[1:].T.tolist()])
+    def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
+        """Return queries' vectors, all of it in the calling thread: a query pays for one hop, not for two."""
+        pieces = [self.pieces(head(storable(text)))[:, :WINDOW_PIECES] for text in texts]
+        found: dict[int, EmbeddedQuery] = {}
+        for batch in batches([each.shape[1] for each in pieces], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+            for index, output in zip(batch, self.outputs([pieces[index][0] for index in batch]), strict=True):
+                spans = [(start, end) for start, end in pieces[index][1:].T.tolist()]
+                found[index] = EmbeddedQuery(output.vector, output.tokens, spans)
+        return [found[index] for index in range(len(texts))]
 
     def _output(self, states: NDArray[np.float32]) -> _Output:
         # The sum points where the mean does.
@@ -140,8 +146,19 @@ class BundledEmbedder:
         self._loading = asyncio.Lock()
         # Threads that stay are quicker to wake than AnyIO's: 0.1 ms of a query's 6.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
+        self._shared: MicroBatches[str, EmbeddedQuery] | None = None
         # One thread: bulk work takes one core and leaves the others to queries.
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Which model it is."""
+        return EmbeddingModel(NAME)
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether it gives vectors of word pieces too: it does."""
+        return True
 
     @property
     def identity(self) -> str:
@@ -169,11 +186,15 @@ class BundledEmbedder:
     async def embed_query(self, query: str) -> EmbeddedQuery:
         """Return a query's vectors, of its first 254 word pieces; it goes ahead of the pages under way.
 
+        Queries that come while all cores are busy share a pass; their vectors are those of a pass of their own.
+
         Raises:
             ModelError: The model could not be loaded or failed.
         """
         model = await self._loaded()
-        return await _in_thread(self._queries, model.query, query)
+        if self._shared is None:
+            self._shared = MicroBatches(self._queries, model.queries, BATCH_ROWS)
+        return await self._shared.answer(query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit-length row per text, shape ``(len(texts), 384)``, float32.
@@ -227,7 +248,7 @@ class BundledEmbedder:
     async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
         # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
-        for batch in _batches(runs):
+        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
             found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
         return [outputs[index] for index in range(len(runs))]
@@ -269,8 +290,9 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     _check(_PROJECTION_FILE, PROJECTION_SHA256, _REINSTALL_OURS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # The arena and the plans per shape keep the largest batch's memory for ever; without them nothing is slower.
-    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    # Plans per shape cost memory for every length of batch. The arena stays: batches are small, and without it each
+    # pass in a thread asks the system for its memory anew, a twentieth of its time and more.
+    options.enable_mem_pattern = False
     options.log_severity_level = 3
     with _failures_as_model_errors():
         session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
@@ -311,16 +333,3 @@ def _failures_as_model_errors() -> Iterator[None]:
     except Exception as error:  # both libraries raise bare Exception from their native side
         message = f"the bundled embedder failed with {type(error).__name__}; if it persists, reinstall this program"
         raise ModelError(message) from error
-
-
-def _batches(runs: Sequence[NDArray[np.int64]]) -> Iterator[list[int]]:
-    """Yield the indices of what is run together: of like length, which wastes little on padding."""
-    batch: list[int] = []
-    for index in sorted(range(len(runs)), key=lambda each: len(runs[each])):
-        pieces = (len(batch) + 1) * (len(runs[index]) + 2)
-        if batch and (len(batch) == BATCH_ROWS or pieces > BATCH_PIECES):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

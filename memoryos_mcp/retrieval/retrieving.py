@@ -34,6 +34,7 @@ from memoryos_mcp.retrieval.known import SECONDS_PER_DAY, asks_past, rank_facts
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
+from memoryos_mcp.retrieval.query_cache import QueryCache
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
@@ -80,7 +81,16 @@ class Candidates:
 
 
 class Retrieving:
-    """Answers queries over one user's memory."""
+    """Answers queries over one user's memory.
+
+    Args:
+        store: The memory, as the embedder's space sees it.
+        mirror: What of it is in RAM; with an embedder its vectors are.
+        embedder: Loaded; None for words alone.
+        weights: Of a segment's heat.
+        zone: Of times in queries.
+        clock: Returns the present.
+    """
 
     def __init__(
         self,
@@ -93,11 +103,12 @@ class Retrieving:
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
-        self._mirror = mirror
-        self._embedder = embedder
+        self.mirror = mirror
+        self.embedder = embedder
         self._weights = weights
         self._zone = zone
         self._clock = clock
+        self._asked_before = QueryCache()
 
     async def retrieve(self, query: str, *, max_results: int, max_tokens: int) -> Recall:
         """Return what all tiers know about a query.
@@ -110,10 +121,10 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        await self._mirror.refresh()
+        await self.mirror.refresh()
         short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
         budget, query_roots = Budget(max_tokens), roots(asked.subject)
-        traits = budget.fit_traits(self._mirror.traits, frozenset(stems(asked.subject)))
+        traits = budget.fit_traits(self.mirror.traits, frozenset(stems(asked.subject)))
         user_facts, assistant_facts = budget.fit_facts(*[await self._facts(asked, about) for about in About])
         recent = budget.fit_short_term(short_term, query_roots)
         shown = [recalled.page.seq for recalled in recent]
@@ -148,10 +159,9 @@ class Retrieving:
     @property
     def recipe(self) -> str:
         """Name of the ranking that a query would be answered by now."""
-        return (ranking.PIECES if self._is_semantic() else ranking.WORDS).name
-
-    def _is_semantic(self) -> bool:
-        return self._embedder is not None and self._embedder.is_loaded and self._mirror.index.is_loaded
+        if self.embedder is None:
+            return ranking.WORDS.name
+        return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str) -> tuple[Asked, Candidates]:
         """Return a query as it was understood, and what may answer it.
@@ -187,19 +197,23 @@ class Retrieving:
         return asked, await self._candidates(asked, outlines, words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors, or None while the model or the index is not there: words answer alone."""
-        if self._embedder is None or not self._is_semantic():
+        """Return the query's vectors, or None without a model or if it fails: words answer alone."""
+        if self.embedder is None:
             return None
+        if (known := self._asked_before.get(subject)) is not None:
+            return known
         try:
-            return await self._embedder.embed_query(subject)
+            embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
             logger.warning("the query could not be embedded, words answer alone: %s", error)
             return None
+        self._asked_before.put(subject, embedded)
+        return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return how near the nearest pages are, those beside them, and others."""
-        nearest = list(dict.fromkeys(self._mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
-        return self._mirror.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
+        nearest = list(dict.fromkeys(self.mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
+        return self.mirror.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
         self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
@@ -242,9 +256,9 @@ class Retrieving:
         vector = asked.embedded.vector if asked.embedded else None
         stems_, now = frozenset(stems(asked.subject)), self._clock()
         matches: dict[int, tuple[float, float]] = {}
-        for number in set(outlines.segments.tolist()) & self._mirror.segments.keys():
-            segment = self._mirror.segments[number]
-            match = segment_match(segment.vector, self._mirror.segment_stems[number], vector, stems_)
+        for number in set(outlines.segments.tolist()) & self.mirror.segments.keys():
+            segment = self.mirror.segments[number]
+            match = segment_match(segment.vector, self.mirror.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
         # A page that has no topic yet has nothing for it and nothing against it.
         unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
@@ -254,8 +268,8 @@ class Retrieving:
     async def _facts(self, asked: Asked, about: About) -> list[RecalledFact]:
         """Return the facts that answer a query best; of those that hold no more only if it asks for what was."""
         now = self._clock()
-        facts = [fact for fact in self._mirror.facts[about] if fact.valid_until is None or fact.valid_until > now]
-        stems_ = self._mirror.fact_stems
+        facts = [fact for fact in self.mirror.facts[about] if fact.valid_until is None or fact.valid_until > now]
+        stems_ = self.mirror.fact_stems
         if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
             past = await self._store.past_facts(about, PAST_FACTS_AT_MOST)
             facts = [*facts, *past]
@@ -263,7 +277,7 @@ class Retrieving:
         return rank_facts(asked, facts, stems_)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
-        return self._mirror.segments.get(segment or 0)
+        return self.mirror.segments.get(segment or 0)
 
     def _heats(self, segments: Sequence[Segment]) -> list[tuple[Segment, float]]:
         now = self._clock()

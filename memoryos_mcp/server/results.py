@@ -170,6 +170,13 @@ class LlmStats(BaseModel):
     daily_token_limit: int | None
 
 
+class EmbeddingMove(BaseModel):
+    """How far a change to another embedding model has come; the one before answers until it is done."""
+
+    space: str
+    pages_left: int
+
+
 class GetMemoryStatsResult(BaseModel):
     """The state of the user's memory."""
 
@@ -196,7 +203,8 @@ class GetMemoryStatsResult(BaseModel):
     assistant_knowledge: int
     superseded_knowledge: int
     search_mode: Literal["hybrid", "lexical"]
-    embedding_space: str | None
+    embedding_space: str | None = Field(description="Whose vectors answer; null while words answer alone.")
+    embedding_move: EmbeddingMove | None = Field(description="A change to another embedding model under way, if any.")
     ranking: str
     is_settled: bool = Field(description="Whether the background has nothing to do now; pages may await their batch.")
     background: dict[str, LoopStats]

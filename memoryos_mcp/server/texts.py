@@ -51,6 +51,11 @@ def stats_text(result: GetMemoryStatsResult) -> str:
         f"{result.assistant_knowledge} about the assistant.",
         f"Search: {result.search_mode}; {result.unembedded_pages} pages not embedded yet.",
     ]
+    if result.embedding_move is not None:
+        lines.append(
+            f"The embedding model is being changed to {result.embedding_move.space}: "
+            f"{result.embedding_move.pages_left} pages are left, and the model before answers meanwhile."
+        )
     if result.llm is not None:
         lines.append(f"LLM: {result.llm.model}; {result.llm.tokens_today:,} tokens today.")
     if result.degraded_pages:

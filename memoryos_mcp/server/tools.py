@@ -28,6 +28,7 @@ from memoryos_mcp.server.arguments import (
 from memoryos_mcp.server.results import (
     AddedDetails,
     AddMemoryResult,
+    EmbeddingMove,
     GetMemoryStatsResult,
     GetUserProfileResult,
     KnowledgeEntry,
@@ -219,6 +220,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     async with service.user(user_id) as engine:
         stats = await engine.stats()
     counts, settings = stats.counts, service.settings
+    move = stats.move
     result = GetMemoryStatsResult(
         timestamp=_text_time(service.now()),
         user_id=user_id,
@@ -254,6 +256,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         superseded_knowledge=counts.superseded_facts,
         search_mode="hybrid" if stats.is_semantic else "lexical",
         embedding_space=stats.space,
+        embedding_move=None if move is None else EmbeddingMove(space=move.identity, pages_left=move.pages_left),
         ranking=stats.recipe,
         is_settled=stats.is_settled,
         background={

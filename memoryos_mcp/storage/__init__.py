@@ -4,7 +4,7 @@ Pages are written by callers, one transaction each. All else is derived from pag
 holds the user's lease; such a write names its lease and is refused once another process has taken over.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from memoryos_mcp.storage.values import (
     Outlines,
     PageVectors,
     Receipt,
+    Space,
     TokenRows,
     UsageEntry,
     Waiting,
@@ -33,11 +34,40 @@ from memoryos_mcp.storage.values import (
 
 
 class Store(Protocol):
-    """One user's memory on disk. Safe to share between tasks and between processes.
+    """One user's memory on disk, as one space sees it. Safe to share between tasks and between processes.
+
+    A space holds the vectors of one model. In no space, as a store is opened, there are no vectors.
 
     Every method raises `StorageError` if the disk fails; a method that takes a lease raises `LeaseLostError` once the
     lease is another's.
     """
+
+    async def in_space(self, identity: str, model: str) -> "Store":
+        """Return this store as seen from a space, which is made if need be and is the last used from now on.
+
+        Args:
+            identity: The model's.
+            model: How to load it again, JSON; nothing secret.
+        """
+        ...
+
+    async def in_old_space(self, identity: str) -> "Store":
+        """Return this store as seen from a space that is there."""
+        ...
+
+    async def spaces(self) -> list[Space]:
+        """Return the spaces that there are, the last used first."""
+        ...
+
+    async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
+        """Delete some vectors of spaces that are neither to be kept nor were used since; return whether more are left.
+
+        Args:
+            lease: The right to do so.
+            keep: Identities of spaces to keep.
+            unused_since: Spaces that were used later are kept as well.
+        """
+        ...
 
     async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
         """Store turns in order and move the oldest short-term pages to the backlog.
@@ -121,18 +151,18 @@ class Store(Protocol):
         ...
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
-        """Return the current space's vectors of the named pages; pages without any are left out."""
+        """Return the space's vectors of the named pages; pages without any are left out."""
         ...
 
     async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-        """Return the current space's token codes of the named pages, in their order, until so many bytes are read.
+        """Return the space's token codes of the named pages, in their order, until so many bytes are read.
 
         Pages without any are left out; a page comes whole or not at all.
         """
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return about ``limit`` of the current space's vectors, of whole pages after a page; empty at the end."""
+        """Return about ``limit`` of the space's vectors, of whole pages after a page; empty at the end."""
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
@@ -152,30 +182,27 @@ class Store(Protocol):
         ...
 
     async def unembedded(self, limit: int) -> list[Page]:
-        """Return pages without vectors in the current space or a newer one, oldest first.
-
-        Spaces are as new as their first use; so two processes with different models never undo each other's work.
-        """
+        """Return pages without vectors in the space, oldest first."""
         ...
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
-        """Return facts that hold and have no vector in the current space or a newer one."""
+        """Return facts that hold and have no vector in the space."""
         ...
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:
-        """Return segments that have no vector in the current space or a newer one."""
+        """Return segments that have no vector in the space."""
         ...
 
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
-        """Set the current space's vectors of pages by ``seq``."""
+        """Set the space's vectors of pages by ``seq``."""
         ...
 
     async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        """Set the current space's vectors of facts by number."""
+        """Set the space's vectors of facts by number."""
         ...
 
     async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        """Set the current space's vectors of segments by number."""
+        """Set the space's vectors of segments by number."""
         ...
 
     async def backlog(self, limit: int) -> list[Page]:

@@ -39,11 +39,19 @@ def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: 
     )
 
 
+def unembedded(connection: apsw.Connection, space: int) -> int:
+    """Return how many pages have no vectors in a space yet; 0 without a space."""
+    sql = (
+        "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
+    )
+    return int(connection.execute(sql, (space,)).get)
+
+
 def waiting(connection: apsw.Connection, space: int) -> Waiting:
     """Return what the background has before it: by indexes, and one page's row."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     return Waiting(
         backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
         oldest_backlog_at=None if oldest is None else from_us(oldest),
-        unembedded=int(connection.execute("SELECT count(*) FROM pages WHERE space < ?", (space,)).get),
+        unembedded=unembedded(connection, space),
     )

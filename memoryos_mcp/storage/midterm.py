@@ -7,9 +7,8 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.storage.rows import to_blob
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
-from memoryos_mcp.storage.vector_rows import note_change
+from memoryos_mcp.storage.vector_rows import drop_segment_vectors, note_change, set_segment_vectors
 
 _LISTED = "(SELECT value FROM json_each(?))"
 
@@ -84,7 +83,7 @@ def _clear_up(connection: apsw.Connection, left: _Left) -> None:
     for segment in left.segments:
         _recount(connection, segment)
         connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (segment,))
-        connection.execute("UPDATE segments SET space = NULL, vector = NULL WHERE segment = ?", (segment,))
+        drop_segment_vectors(connection, segment)
         note_change(connection, "segment", segment)
 
 
@@ -109,21 +108,21 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
         "UPDATE pages SET tier = 'mid_term', segment = ? WHERE seq = ?", [(segment, seq) for seq in plan.pages]
     )
     connection.execute(
-        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, space = coalesce(?, space), "
-        "vector = coalesce(?, vector), l_interaction = l_interaction + "
+        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, l_interaction = l_interaction + "
         "(SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN (SELECT value FROM json_each(?))), "
         "is_due = is_due OR ?, is_archived = 0 WHERE segment = ?",
         (
             json.dumps(plan.digest.keywords, ensure_ascii=False),
             plan.digest.summary,
             plan.summariser,
-            None if plan.vector is None else space,
-            None if plan.vector is None else to_blob(plan.vector),
             json.dumps(plan.pages),
             not left.unread.isdisjoint(plan.pages),
             segment,
         ),
     )
+    if plan.vector is not None:
+        drop_segment_vectors(connection, segment)
+        set_segment_vectors(connection, space, {segment: plan.vector})
     _recount(connection, segment)
     note_change(connection, "segment", segment)
 

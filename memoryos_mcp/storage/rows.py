@@ -52,7 +52,8 @@ def to_page(row: tuple[Any, ...]) -> Page:
 
 
 SEGMENT_COLUMNS = (
-    "segment, summary, keywords, CASE WHEN space = ?1 THEN vector END, n_visit, l_interaction, last_visit_us, "
+    "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
+    "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
     "page_count, unanalysed_count, summariser"
 )
 
@@ -75,7 +76,8 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
 
 
 FACT_COLUMNS = (
-    "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, CASE WHEN space = ?1 THEN vector END, "
+    "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
+    "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
     "WHERE fact_evidence.fact = facts.fact ORDER BY seq))"
 )

@@ -207,6 +207,42 @@ CREATE INDEX pages_outline ON pages (
 );
 """
 
+# Each model's vectors stand in a space of their own, beside the others': the space of the model before serves until
+# the next one is whole. All pages before ``next_seq`` have vectors in a space; ``model`` says how to load its model.
+_SIDE_BY_SIDE = """
+ALTER TABLE spaces ADD COLUMN model TEXT NOT NULL DEFAULT '{"name": "all-MiniLM-L6-v2"}';
+ALTER TABLE spaces ADD COLUMN next_seq INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE spaces ADD COLUMN used_us INTEGER NOT NULL DEFAULT 0;
+UPDATE spaces SET next_seq = coalesce(
+    (SELECT min(seq) FROM pages WHERE NOT EXISTS
+        (SELECT 1 FROM page_vectors WHERE page_vectors.space = spaces.space AND page_vectors.seq = pages.seq)),
+    (SELECT max(seq) + 1 FROM pages),
+    1
+);
+
+CREATE TABLE fact_vectors (
+    fact INTEGER NOT NULL REFERENCES facts ON DELETE CASCADE,
+    space INTEGER NOT NULL REFERENCES spaces,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (fact, space)
+) STRICT, WITHOUT ROWID;
+INSERT INTO fact_vectors SELECT fact, space, vector FROM facts WHERE vector IS NOT NULL AND space > 0;
+CREATE TABLE segment_vectors (
+    segment INTEGER NOT NULL REFERENCES segments ON DELETE CASCADE,
+    space INTEGER NOT NULL REFERENCES spaces,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (segment, space)
+) STRICT, WITHOUT ROWID;
+INSERT INTO segment_vectors SELECT segment, space, vector FROM segments WHERE vector IS NOT NULL AND space > 0;
+
+DROP INDEX pages_space;
+ALTER TABLE pages DROP COLUMN space;
+ALTER TABLE facts DROP COLUMN space;
+ALTER TABLE facts DROP COLUMN vector;
+ALTER TABLE segments DROP COLUMN space;
+ALTER TABLE segments DROP COLUMN vector;
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -220,7 +256,7 @@ def _add_ranking(connection: apsw.Connection) -> None:
             )
 
 
-MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (_FIRST, _LLM, _add_ranking, _PLACES)
+MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (_FIRST, _LLM, _add_ranking, _PLACES, _SIDE_BY_SIDE)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -17,7 +18,7 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
-from memoryos_mcp.storage import leases, lexical, lexicon, longterm, midterm, page_rows, usage, vector_rows
+from memoryos_mcp.storage import leases, lexical, lexicon, longterm, midterm, page_rows, spaces, usage, vector_rows
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
 from memoryos_mcp.storage.longterm import IN_FORCE
@@ -45,6 +46,7 @@ from memoryos_mcp.storage.values import (
     Outlines,
     PageVectors,
     Receipt,
+    Space,
     TokenRows,
     UsageEntry,
     Waiting,
@@ -75,24 +77,22 @@ class StoreOptions:
         short_term_capacity: Pages kept in short-term.
         session_gap_s: A longer silence starts a new session.
         knowledge_capacity: Facts kept in force, of the user and of the assistant each.
-        space: Identity of the embedder whose vectors are read and written; None without an embedder.
     """
 
     assistant_id: str
     short_term_capacity: int
     session_gap_s: float
     knowledge_capacity: int
-    space: str | None
 
 
 class SqliteStore:
     """One user's memory in one SQLite file. Implements `Store`."""
 
-    def __init__(self, database: Database, options: StoreOptions, space: int, clock: Callable[[], datetime]) -> None:
+    def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
         self._database = database
         self._options = options
-        self._space = space
         self._clock = clock
+        self._space = NO_SPACE
         self._holder = secrets.token_hex(16)
         self._word_counts = lexicon.WordCounts()
 
@@ -125,8 +125,7 @@ class SqliteStore:
         """
         database = await Database.open(database_file(data_folder, user_id), user_id, threads, checks or Checks())
         try:
-            space = await _space_number(database, options.space)
-            store = cls(database, options, space, clock)
+            store = cls(database, options, clock)
             if len(await store.short_term()) > options.short_term_capacity:
                 await database.write(lambda connection: page_rows.overflow(connection, options.short_term_capacity))
         except BaseException:
@@ -140,6 +139,34 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._database.close()
+
+    # Spaces --------------------------------------------------------------------------------------------------------
+
+    async def in_space(self, identity: str, model: str) -> "SqliteStore":
+        now_us = to_us(self._clock())
+        number = await self._database.read(lambda connection: spaces.fresh(connection, identity, model, now_us))
+        if number is None:
+            number = await self._database.write(lambda connection: spaces.use(connection, identity, model, now_us))
+        seen = copy(self)
+        seen._space = number
+        return seen
+
+    async def in_old_space(self, identity: str) -> "SqliteStore":
+        rows = await self._database.rows("SELECT space FROM spaces WHERE identity = ?", identity)
+        seen = copy(self)
+        seen._space = int(rows[0][0])
+        return seen
+
+    def see_as(self, other: "SqliteStore") -> None:
+        """See the space from now on that another view of the same store sees."""
+        self._space = other._space
+
+    async def spaces(self) -> list[Space]:
+        return await self._database.read(spaces.all_of)
+
+    async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
+        since_us = to_us(unused_since)
+        return await self._derive(lease, lambda connection: spaces.drop_some(connection, keep, since_us))
 
     # Pages ---------------------------------------------------------------------------------------------------------
 
@@ -220,7 +247,8 @@ class SqliteStore:
         return (await self._pages(where, segment, 0 if only_unanalysed else 1, limit))[::-1]
 
     async def unembedded(self, limit: int) -> list[Page]:
-        return await self._pages("WHERE space < ? ORDER BY space, seq LIMIT ?", self._space, limit)
+        where = "WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?) ORDER BY seq LIMIT ?"
+        return await self._pages(where, self._space, limit)
 
     async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
         return await self._database.read(
@@ -268,14 +296,16 @@ class SqliteStore:
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE coalesce(space, 0) < ?1 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact LIMIT ?"
+            "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
+            f"AND {IN_FORCE} AND is_archived = 0 ORDER BY fact LIMIT ?"
         )
         return [to_fact(row) for row in await self._database.rows(sql, self._space, to_us(self._clock()), limit)]
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:
         sql = (
             f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
-            "WHERE coalesce(space, 0) < ?1 AND is_archived = 0 ORDER BY segment LIMIT ?2"
+            "WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
+            "AND is_archived = 0 ORDER BY segment LIMIT ?2"
         )
         return [to_segment(row) for row in await self._database.rows(sql, self._space, limit)]
 
@@ -303,7 +333,7 @@ class SqliteStore:
         kinds = {row[1] for row in rows}
         return Changes(
             position=rows[-1][0] if rows else after,
-            pages=tuple(row[2] for row in rows if row[1] == "page"),
+            pages=tuple(row[2] for row in rows if row[1] == vector_rows.page_kind(self._space)),
             is_midterm="segment" in kinds,
             is_longterm=bool(kinds & {"fact", "profile"}),
             is_complete=len(rows) < limit,
@@ -434,18 +464,3 @@ class SqliteStore:
     async def _pages(self, where: str, *parameters: Any) -> list[Page]:
         sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - every ``where`` is a literal of this module
         return [to_page(row) for row in await self._database.rows(sql, *parameters)]
-
-
-async def _space_number(database: Database, identity: str | None) -> int:
-    if identity is None:
-        return NO_SPACE
-    sql = "SELECT space FROM spaces WHERE identity = ?"
-    known = await database.read(lambda connection: connection.execute(sql, (identity,)).get)
-    if known is not None:
-        return int(known)
-
-    def change(connection: apsw.Connection) -> int:
-        connection.execute("INSERT INTO spaces (identity) VALUES (?) ON CONFLICT DO NOTHING", (identity,))
-        return int(connection.execute(sql, (identity,)).get)
-
-    return await database.write(change)

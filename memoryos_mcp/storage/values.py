@@ -156,12 +156,29 @@ class Waiting:
     Attributes:
         backlog: Pages that wait to be organised.
         oldest_backlog_at: When the first of them was added; None without any.
-        unembedded: Pages without a vector of the current embedder; 0 without an embedder.
+        unembedded: Pages without vectors in the space; 0 without a space.
     """
 
     backlog: int
     oldest_backlog_at: datetime | None
     unembedded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Vectors of one model, comparable with one another and with no other's.
+
+    Attributes:
+        identity: The model's, ``name:dimension:revision``.
+        model: How to load that model again, JSON.
+        unembedded: Pages without vectors of it.
+        used_at: When it was last written to or answered queries, to about a day.
+    """
+
+    identity: str
+    model: str
+    unembedded: int
+    used_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

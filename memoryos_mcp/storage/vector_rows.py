@@ -23,11 +23,16 @@ def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
+def page_kind(space: int) -> str:
+    """Return what a change of a page's vectors in a space is called in the change sequence."""
+    return f"page/{space}"
+
+
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
     """Set the space's vectors of pages."""
     for seq, parts in windows.items():
-        place = _place(space, seq)
-        connection.execute("DELETE FROM page_tokens WHERE place = ?", (place,))
+        at = place(space, seq)
+        connection.execute("DELETE FROM page_tokens WHERE place = ?", (at,))
         connection.execute("DELETE FROM page_vectors WHERE space = ? AND seq = ?", (space, seq))
         connection.executemany(
             "INSERT INTO page_vectors (space, seq, part, start_char, end_char, vector) VALUES (?, ?, ?, ?, ?, ?)",
@@ -38,26 +43,35 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
             counts = np.array([each for _, each in codes], dtype=_COUNT)
             connection.execute(
                 "INSERT INTO page_tokens VALUES (?, ?, ?)",
-                (place, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
+                (at, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
             )
-        connection.execute("UPDATE pages SET space = ? WHERE seq = ?", (space, seq))
-        note_change(connection, "page", seq)
+        note_change(connection, page_kind(space), seq)
+    # Pages are embedded in their order, but for those that are embedded anew.
+    connection.execute(
+        "UPDATE spaces SET next_seq = coalesce((SELECT min(seq) FROM pages WHERE seq >= next_seq AND NOT EXISTS "
+        "(SELECT 1 FROM page_vectors AS v WHERE v.space = spaces.space AND v.seq = pages.seq)), "
+        "(SELECT max(seq) + 1 FROM pages)) WHERE space = ?",
+        (space,),
+    )
 
 
 def set_fact_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
     """Set the space's vectors of facts."""
     for fact, vector in vectors.items():
-        connection.execute("UPDATE facts SET space = ?, vector = ? WHERE fact = ?", (space, to_blob(vector), fact))
+        connection.execute("INSERT OR REPLACE INTO fact_vectors VALUES (?, ?, ?)", (fact, space, to_blob(vector)))
         note_change(connection, "fact", fact)
 
 
 def set_segment_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
     """Set the space's vectors of segments."""
     for segment, vector in vectors.items():
-        connection.execute(
-            "UPDATE segments SET space = ?, vector = ? WHERE segment = ?", (space, to_blob(vector), segment)
-        )
+        connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
         note_change(connection, "segment", segment)
+
+
+def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
+    """Have a segment's vector made anew in every space."""
+    connection.execute("DELETE FROM segment_vectors WHERE segment = ?", (segment,))
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -88,12 +102,13 @@ def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
     )
 
 
-def _place(space: int, seq: int) -> int:
+def place(space: int, seq: int) -> int:
+    """Return where a page's token codes of a space stand."""
     return space << SEQ_BITS | seq
 
 
 def _places(space: int, seqs: Sequence[int]) -> str:
-    return json.dumps([_place(space, seq) for seq in seqs])
+    return json.dumps([place(space, seq) for seq in seqs])
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:

@@ -1,0 +1,359 @@
+"""The embedder over the network: any endpoint that speaks OpenAI's ``/v1/embeddings``.
+
+Such an endpoint tells neither its model's dimension nor which weights stand behind a name, and it has no tokenizer to
+ask: the first are learned from a probe, and windows are measured in bytes.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
+from memoryos_mcp.embedding.batching import batches
+from memoryos_mcp.embedding.instructions import instructions_of
+from memoryos_mcp.embedding.revision import PROBE, revision_of
+from memoryos_mcp.embedding.windowing import first_window, windows
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.openai_api import Api, ApiClient, Attempts, PassingError, Refusal, Wording, common_error, no_such_api
+from memoryos_mcp.pages import Window, page_text, storable
+
+if TYPE_CHECKING:
+    import openai
+
+# About 6,000 tokens: what a small server's CPU embeds well within the time limit.
+BATCH_TEXTS = 64
+BATCH_CHARS = 24_000
+# Apart from one another, so that a query never waits behind an import.
+BULK_CALLS_AT_ONCE = 4
+QUERY_CALLS_AT_ONCE = 16
+# A text that is refused as too long is halved, but not below this; four times, then, for a whole window.
+SHORTEST_HALVED_CHARS = 150
+
+# Where embeddings are asked, beneath the base URL; often pasted with it.
+_EMBEDDINGS_PATH = re.compile(r"/embeddings/*$")
+# llama.cpp, vLLM, Text Embeddings Inference; OpenAI and Qwen of too many texts or tokens in one request.
+_TOO_MUCH = re.compile(
+    r"too large to process|maximum model length|must have less than|tokens per request|batch.?size|array too long"
+)
+# An API refuses an empty text.
+_NO_TEXT = "."
+_WORDING = Wording(
+    what="the embeddings API",
+    url_setting="embedding_base_url",
+    timeout_setting="embedding_timeout_s",
+    model_setting="embedding_model_name",
+    relief="ask its provider for a higher limit",
+)
+_KEY_SETTING = "embedding_api_key"
+_RESTART = "if its model was changed, restart this program"
+
+
+class TooMuchError(ModelError):
+    """The endpoint refused a request for its length; fewer or shorter texts may be answered."""
+
+
+class _Options(BaseModel):
+    """What may stand in a model's ``kwargs``; prompts that are missing are those known for its name."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    dimensions: int | None = Field(default=None, ge=1)
+
+
+class _Item(BaseModel):
+    embedding: list[float | None]  # some servers write what is no number as null
+    index: int | None = None
+
+
+class _Reply(BaseModel):
+    data: list[_Item]
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """What the probe told.
+
+    Attributes:
+        dimension: Length of the vectors.
+        revision: Tells weights of one name apart.
+    """
+
+    dimension: int
+    revision: str
+
+
+def embeddings_api(base_url: str, key: SecretStr | None) -> Api:
+    """Return the embeddings API at an address.
+
+    Args:
+        base_url: Where it answers; may hold credentials, and the path of embeddings.
+        key: None for a server that wants none.
+    """
+    return Api(_EMBEDDINGS_PATH.sub("", base_url), key, _KEY_SETTING, _WORDING)
+
+
+class ApiEmbedder:
+    """A model behind an OpenAI-compatible API. Close it after use.
+
+    Args:
+        model: Which model, with its base URL. Its ``kwargs`` may hold ``query_prompt`` and ``passage_prompt``, which go
+            before texts instead of the instructions known for its name, and ``dimensions``, which is sent.
+        key: None for a server that wants none.
+        timeout_s: Longest wait for one reply, seconds.
+        base_url: The base URL with the credentials that the model's lacks; None if there are none.
+        pause: Waits so many seconds before another attempt.
+    """
+
+    def __init__(
+        self,
+        model: EmbeddingModel,
+        key: SecretStr | None,
+        *,
+        timeout_s: float,
+        base_url: str | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._model = model
+        self._options = _Options()
+        self._api = embeddings_api(base_url or model.base_url or "", key)
+        self._client = ApiClient(self._api, timeout_s=timeout_s)
+        self._pause = pause
+        self._loading = asyncio.Lock()
+        self._space: _Space | None = None
+        self._bulk = asyncio.Semaphore(BULK_CALLS_AT_ONCE)
+        self._querying = asyncio.Semaphore(QUERY_CALLS_AT_ONCE)
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Which model it is."""
+        return self._model
+
+    @property
+    def identity(self) -> str:
+        """Name of the vector space: the model's name, the dimension and the revision, once it is loaded.
+
+        Raises:
+            ModelError: It is not loaded.
+        """
+        return f"{self._model.name}:{self._known_space.dimension}:{self._known_space.revision}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector, once it is loaded.
+
+        Raises:
+            ModelError: It is not loaded.
+        """
+        return self._known_space.dimension
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether it gives vectors of word pieces too: no API does."""
+        return False
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the endpoint has answered once."""
+        return self._space is not None
+
+    async def load(self) -> None:
+        """Have a probe embedded, once, which tells the dimension and the revision.
+
+        Raises:
+            ModelError: The endpoint did not answer, or refused; the text says what to do.
+        """
+        if self._space is not None:
+            return
+        async with self._loading:
+            if self._space is None:
+                self._options = _options(self._model)
+                (vector,) = await self._asked([PROBE], before=self._options.passage_prompt, turns=self._bulk)
+                self._space = _Space(len(vector), revision_of(vector))
+
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        """Return a query's vector, of its first window; it waits for no page under way.
+
+        Raises:
+            ModelError: The endpoint did not answer, or refused; the text says what to do.
+        """
+        await self.load()
+        text = first_window(storable(query)) or _NO_TEXT
+        (vector,) = await self._embedded([text], before=self._options.query_prompt, turns=self._querying)
+        return EmbeddedQuery(vector, np.empty((0, 0), dtype=np.float32), ())
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit-length row per text, shape ``(len(texts), dimension)``, float32.
+
+        Args:
+            texts: What to embed, cut to the first window; order is kept; may be empty.
+
+        Raises:
+            ModelError: The endpoint did not answer, or refused; the text says what to do.
+        """
+        await self.load()
+        return await self._in_batches([first_window(storable(text)) or _NO_TEXT for text in texts])
+
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        """Return each page as windows that cover all of its text.
+
+        Raises:
+            ModelError: The endpoint did not answer, or refused; the text says what to do.
+        """
+        await self.load()
+        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        spans = [await anyio.to_thread.run_sync(windows, text) for text in pages]
+        texts = [text[start:end] for text, found in zip(pages, spans, strict=True) for start, end in found]
+        rows = iter(await self._in_batches(texts))
+        return [[Window(start, end, next(rows)) for start, end in found] for found in spans]
+
+    async def aclose(self) -> None:
+        """Release connections; calls under way and later ones fail."""
+        await self._client.aclose()
+
+    @property
+    def _known_space(self) -> _Space:
+        if self._space is None:
+            message = f"{self._api.where} was not asked yet; load the model first"
+            raise ModelError(message)
+        return self._space
+
+    async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row per text that is to be found, in order."""
+        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+
+        async def embed(batch: Sequence[int]) -> None:
+            rows[batch] = await self._embedded(
+                [texts[index] for index in batch], before=self._options.passage_prompt, turns=self._bulk
+            )
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for batch in batches([len(text) for text in texts], max_rows=BATCH_TEXTS, max_pieces=BATCH_CHARS):
+                    group.create_task(embed(batch))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return rows
+
+    async def _embedded(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
+        """Return one row per text; what the endpoint refuses for its length is asked in halves.
+
+        A text in halves has their mean.
+        """
+        try:
+            rows = await self._asked(texts, before=before, turns=turns)
+        except TooMuchError:
+            if len(texts) > 1:
+                middle = len(texts) // 2
+                halves = [
+                    await self._embedded(part, before=before, turns=turns) for part in (texts[:middle], texts[middle:])
+                ]
+                return np.concatenate(halves)
+            (text,) = texts
+            if len(text) < SHORTEST_HALVED_CHARS:
+                raise
+            middle = len(text) // 2
+            rows = await self._embedded([text[:middle], text[middle:]], before=before, turns=turns)
+            return _unit(rows.mean(axis=0, keepdims=True), self._api)
+        if rows.shape[1] != self.dimension:
+            message = (
+                f"{self._api.where} gave vectors of {self.dimension} numbers and now of {rows.shape[1]}; {_RESTART}"
+            )
+            raise ModelError(message)
+        return rows
+
+    async def _asked(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
+        """Return what the endpoint says of texts, at unit length; what may pass is tried three times."""
+        body: dict[str, Any] = {"input": [before + text for text in texts]}
+        if self._options.dimensions is not None:
+            body["dimensions"] = self._options.dimensions
+        send = partial(_send, self._model.name, body)
+        attempts = Attempts(self._pause)
+        while True:
+            try:
+                async with turns:
+                    reply = await self._client.ask(send, self._refused)
+                return await anyio.to_thread.run_sync(_rows, reply, len(texts), self._api)
+            except PassingError as error:
+                await attempts.wait_after(error)
+
+    def _refused(self, said: Refusal) -> ModelError:
+        where = self._api.where
+        if said.is_of_length or (said.status in {400, 422, 500} and _TOO_MUCH.search(said.text)):
+            return TooMuchError(
+                f"{where} refuses even short texts as too long ({said.label}); "
+                "raise its context and batch size, or take another model"
+            )
+        error = common_error(said, self._api)
+        if error is not None:
+            return error
+        return ModelError(
+            f"{where} refused the request ({said.label}); check embedding_model_name and embedding_model_kwargs"
+        )
+
+
+def _options(model: EmbeddingModel) -> _Options:
+    known = instructions_of(model.name)
+    try:
+        given = _Options.model_validate_json(model.kwargs)
+    except ValidationError:
+        names = ", ".join(_Options.model_fields)
+        message = (
+            "embedding_model_kwargs cannot be used with embedding_base_url: it may hold "
+            f"{names}; prompts are texts, dimensions is a whole number"
+        )
+        raise ModelError(message) from None
+    prompts = {"query_prompt": known.query, "passage_prompt": known.passage}
+    return given.model_copy(update={name: text for name, text in prompts.items() if name not in given.model_fields_set})
+
+
+async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -> Any:
+    # As an extra, texts are not looked through one by one. Floats are what every server gives.
+    return await client.embeddings.with_raw_response.create(
+        model=name, input=[], encoding_format="float", extra_body=body
+    )
+
+
+def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
+    """Return the vectors of a reply, in the order of what was asked, at unit length, shape ``(count, n)``."""
+    try:
+        items = _Reply.model_validate_json(body).data
+    except ValidationError:
+        raise no_such_api(api, "an embeddings API") from None
+    if all(item.index is not None for item in items):
+        items = sorted(items, key=lambda item: item.index or 0)
+        is_complete = [item.index for item in items] == list(range(count))
+    else:
+        is_complete = len(items) == count
+    if not is_complete:
+        message = f"{api.where} answers with other vectors than its {count} texts'; check what stands between"
+        raise ModelError(message)
+    if len({len(item.embedding) for item in items}) != 1:
+        message = f"{api.where} gives vectors of several lengths in one answer; {_RESTART}"
+        raise ModelError(message)
+    return _unit(np.array([item.embedding for item in items], dtype=np.float64), api)
+
+
+def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
+    """Return rows at unit length.
+
+    Raises:
+        ModelError: One is zero, or holds what is no finite number.
+    """
+    with np.errstate(all="ignore"):
+        lengths = np.sqrt((rows * rows).sum(axis=1))
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        message = (
+            f"{api.where} gives a vector that is zero or not finite; its own log may tell why, or take another model"
+        )
+        raise ModelError(message)
+    return np.asarray(rows / lengths[:, None], dtype=np.float32)

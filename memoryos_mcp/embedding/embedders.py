@@ -1,0 +1,36 @@
+"""Embedders: the configured one, and those of the models before, whose vectors are still in use."""
+
+from collections.abc import Callable
+
+from memoryos_mcp.embedding import Embedder, EmbeddingModel
+
+
+class Embedders:
+    """The embedders of a process. Safe to share between tasks.
+
+    Args:
+        configured: The one that new vectors are made by; None if none is wanted.
+        make: Makes the embedder of a model; raises `ModelError` if it cannot be.
+    """
+
+    def __init__(self, configured: Embedder | None, make: Callable[[EmbeddingModel], Embedder]) -> None:
+        self.configured = configured
+        self._make = make
+        self._before: dict[EmbeddingModel, Embedder] = {}
+
+    def of(self, model: EmbeddingModel) -> Embedder:
+        """Return the embedder of a model, made once; it may not be loaded yet.
+
+        Raises:
+            ModelError: It cannot be made.
+        """
+        if self.configured is not None and model == self.configured.model:
+            return self.configured
+        if model not in self._before:
+            self._before[model] = self._make(model)
+        return self._before[model]
+
+    async def aclose(self) -> None:
+        """Let all models go."""
+        for embedder in ([self.configured] if self.configured else []) + list(self._before.values()):
+            await embedder.aclose()

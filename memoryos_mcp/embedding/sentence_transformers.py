@@ -1,0 +1,169 @@
+"""An embedder of any model that the library sentence-transformers can load, by its name on the hub or from a folder.
+
+The library is an extra, since PyTorch comes with it; ``load`` imports it, and nothing else does.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
+
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
+from memoryos_mcp.embedding.batching import MicroBatches
+from memoryos_mcp.embedding.sentence_transformers_model import LoadedModel, load_model
+from memoryos_mcp.embedding.windowing import Stretch, head, slices, stretches
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.pages import Window, page_text, storable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# As many queries as share a pass; the model parts them further by their length.
+QUERIES_PER_PASS = 64
+
+
+class SentenceTransformersEmbedder:
+    """A model through sentence-transformers, on the device that the library chooses. Close it after use.
+
+    Args:
+        model: Its name on the hub or its folder.
+        kwargs: Further arguments of the library's ``SentenceTransformer``, tokens included. Of ``prompts``, those of
+            queries and passages go before the model's own. ``use_fp16`` is taken too: half precision where that is
+            safe, on a GPU.
+    """
+
+    def __init__(self, model: EmbeddingModel, kwargs: Mapping[str, Any]) -> None:
+        self._configured = model
+        self._kwargs = kwargs
+        self._model: LoadedModel | None = None
+        self._is_closed = False
+        # A thread each: a query that comes during an import is answered during it.
+        self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-query")
+        self._passage_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
+        self._queries = MicroBatches(self._query_thread, self._run_queries, QUERIES_PER_PASS)
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Which model it is."""
+        return self._configured
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether it gives vectors of word pieces too: it does not."""
+        return False
+
+    @property
+    def identity(self) -> str:
+        """Name of the vector space: model, dimension, and what tells its weights from others of that name.
+
+        Raises:
+            ModelError: It is not loaded.
+        """
+        return self._present().identity
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector.
+
+        Raises:
+            ModelError: It is not loaded.
+        """
+        return self._present().dimension
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the next call answers at once."""
+        return self._model is not None
+
+    async def load(self) -> None:
+        """Load the model in a thread, once; fetched from the hub if it was not before, which may take minutes.
+
+        Raises:
+            ModelError: The library is not there, or the model could not be loaded.
+        """
+        await self._loaded()
+
+    async def embed_query(self, query: str) -> EmbeddedQuery:
+        """Return a query's vector; queries that come together share a pass.
+
+        Raises:
+            ModelError: The model could not be loaded or failed.
+        """
+        await self._loaded()
+        return await self._queries.answer(query)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit-length row per text, shape ``(len(texts), dimension)``, float32.
+
+        Args:
+            texts: What to embed, cut to the model's window; order is kept; may be empty.
+
+        Raises:
+            ModelError: The model could not be loaded or failed.
+        """
+        model = await self._loaded()
+        heads = [head(storable(text)) for text in texts]
+        sizes = [await self._in_passage_thread(model.size, text) for text in heads]
+        return await self._in_batches(model, heads, sizes)
+
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        """Return each page as windows that cover all of its text.
+
+        Raises:
+            ModelError: The model could not be loaded or failed.
+        """
+        model = await self._loaded()
+        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        found = [await self._stretches(model, text) for text in pages]
+        texts = [text[part.start : part.end] for text, parts in zip(pages, found, strict=True) for part in parts]
+        rows = iter(await self._in_batches(model, texts, [part.last - part.first for parts in found for part in parts]))
+        return [[Window(part.start, part.end, next(rows)) for part in parts] for parts in found]
+
+    async def aclose(self) -> None:
+        """Wait for the passes under way, end the threads and let the model go."""
+        self._is_closed = True
+        for thread in (self._query_thread, self._passage_thread):
+            await anyio.to_thread.run_sync(thread.shutdown)
+        self._model = None
+
+    def _present(self) -> LoadedModel:
+        if self._model is None:
+            msg = f"the embedding model {self._configured.name} is not loaded"
+            raise ModelError(msg)
+        return self._model
+
+    async def _loaded(self) -> LoadedModel:
+        if self._is_closed:
+            msg = f"the embedding model {self._configured.name} has been let go; start this program anew"
+            raise ModelError(msg)
+        if self._model is None:
+            await self._in_passage_thread(self._load_once)
+        return self._present()
+
+    def _load_once(self) -> None:
+        # There is but one such thread, so it is there for the second that asks; a cancelled caller leaves it there too.
+        if self._model is None:
+            self._model = load_model(self._configured.name, self._kwargs)
+
+    def _run_queries(self, queries: list[str]) -> list[EmbeddedQuery]:
+        return self._present().queries(queries)
+
+    async def _stretches(self, model: LoadedModel, text: str) -> list[Stretch]:
+        parts = [await self._in_passage_thread(model.starts, text[start:end], start) for start, end in slices(text)]
+        found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_pieces)
+        # To some tokenizers space is pieces too, but a window of nothing else is for nothing.
+        return [part for part in found if text[part.start : part.end].strip()] or found[:1]
+
+    async def _in_batches(self, model: LoadedModel, texts: Sequence[str], sizes: Sequence[int]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), model.dimension), dtype=np.float32)
+        # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
+        for batch in model.batches(sizes):
+            rows[batch] = await self._in_passage_thread(model.passages, [texts[index] for index in batch])
+        return rows
+
+    async def _in_passage_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.wrap_future(self._passage_thread.submit(work, *args, **kwargs))

