@@ -238,12 +238,16 @@ async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, 
 
 async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
     key = "ghp_" + "0123456789abcdefABCDEF" + "0123456789abcd"
-    async with opened(tmp_path) as store:
-        with pytest.raises(ArgumentError, match=r"^text: holds a secret \(github token\)") as caught:
-            await correct(store.owned, Correction("k1", text=f"The token is {key}"), "reject")
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
+        correction = Correction("trait:Diet", reason=f"Says {key}")
+        with pytest.raises(ArgumentError, match=r"^reason: holds a secret \(github token\)") as caught:
+            await correct(store.owned, correction, "reject")
         assert key not in str(caught.value)
-        with pytest.raises(ArgumentError, match="^id: "):  # it is redacted, and then there is no such fact
-            await correct(store.owned, Correction("k1", text=f"The token is {key}"), "redact")
+        await correct(store.owned, correction, "redact")
+        assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
 
 
 # In other words -------------------------------------------------------------------------------------------------------
