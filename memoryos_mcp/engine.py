@@ -57,7 +57,7 @@ class MemoryEngine:
         self._chat = parts.make_chat(self._account, folder)
         self._analyst = parts.make_analyst(self._chat)
         self._admitting = Admitting(settings, parts.clock)
-        self._responding = Responding(self._chat, settings, self, store, self._admitting, parts.clock)
+        self._responding = Responding(self._chat, settings, store, self._admitting, parts.clock)
         self._forgetting = Forgetting(
             store,
             parts.stand_in,
@@ -216,7 +216,7 @@ class MemoryEngine:
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return await self._responding.respond(
-            query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
         )
 
     def respond_streaming(
@@ -240,7 +240,7 @@ class MemoryEngine:
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
-            query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
         )
 
     async def candidates(self, query: str) -> Candidates:

@@ -94,8 +94,7 @@ class Responding:
     Args:
         chat: The LLM; None without one.
         settings: How much of the memory the LLM is shown.
-        memory: The user's.
-        forgettings: Knows how often something was forgotten in it.
+        forgettings: Knows how often something was forgotten in the memory.
         admitting: Checks what the user says.
         clock: Returns the present.
     """
@@ -104,25 +103,31 @@ class Responding:
         self,
         chat: ChatModel | None,
         settings: Settings,
-        memory: Memory,
         forgettings: Forgettings,
         admitting: Admitting,
         clock: Callable[[], datetime],
     ) -> None:
         self._chat = chat
         self._settings = settings
-        self._memory = memory
         self._forgettings = forgettings
         self._admitting = admitting
         self._clock = clock
         self._errands = Errands()
 
     async def respond(
-        self, query: str, manner: Manner, *, meta_data: Mapping[str, Any] | None, max_tokens: int | None, remember: bool
+        self,
+        memory: Memory,
+        query: str,
+        manner: Manner,
+        *,
+        meta_data: Mapping[str, Any] | None,
+        max_tokens: int | None,
+        remember: bool,
     ) -> Response:
         """Return what the LLM answers.
 
         Args:
+            memory: The user's.
             query: What the user says.
             manner: How the response is to be.
             meta_data: The caller's own notes, kept with the page.
@@ -137,13 +142,20 @@ class Responding:
         """
         chat = self._llm()
         with reading_since(await self._forgettings.forgettings()):
-            request, recalled = await self._request(query, manner, meta_data, max_tokens)
+            request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
             text, usage = await listen(chat, request)
-        page_id = (await self._memory.add(query, text, meta_data=meta_data)).page_id if remember else None
+        page_id = (await memory.add(query, text, meta_data=meta_data)).page_id if remember else None
         return Response(text, usage, recalled, page_id)
 
     async def respond_streaming(
-        self, query: str, manner: Manner, *, meta_data: Mapping[str, Any] | None, max_tokens: int | None, remember: bool
+        self,
+        memory: Memory,
+        query: str,
+        manner: Manner,
+        *,
+        meta_data: Mapping[str, Any] | None,
+        max_tokens: int | None,
+        remember: bool,
     ) -> AsyncGenerator[str, None]:
         """Yield what `respond` returns, piece by piece; who stops before the last ends the LLM's call.
 
@@ -153,7 +165,7 @@ class Responding:
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         noted = await self._forgettings.forgettings()
-        request, _ = await self._request(query, manner, meta_data, max_tokens)
+        request, _ = await self._request(memory, query, manner, meta_data, max_tokens)
 
         async def listened() -> tuple[str, Usage]:
             with reading_since(noted):
@@ -169,7 +181,7 @@ class Responding:
             listening.cancel()
             await asyncio.wait([listening])
         if remember:
-            await self._memory.add(query, text, meta_data=meta_data)
+            await memory.add(query, text, meta_data=meta_data)
 
     async def close(self) -> None:
         """End the calls of the LLM that are under way."""
@@ -186,7 +198,7 @@ class Responding:
         return self._chat
 
     async def _request(
-        self, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
+        self, memory: Memory, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
     ) -> tuple[ChatRequest, int]:
         """Return what is asked of the LLM, and how many tokens of memory are in it.
 
@@ -200,7 +212,7 @@ class Responding:
         said = (await self._admitting.turn(query, "", meta_data=meta_data)).turn.user_input
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        recall = await self._memory.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
+        recall = await memory.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
         return response_request(said, recall, manner, now=now, zone=settings.zone), recall.tokens
 
 

@@ -6,12 +6,9 @@ Each kind of work is a loop of its own, so that a slow one holds up no other; on
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-
-import numpy as np
-from numpy.typing import NDArray
 
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
@@ -85,16 +82,6 @@ class Upkeep:
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=parts.clock,
         )
-        self._promotion = Promotion(
-            store,
-            analyst,
-            parts.stand_in,
-            heat_threshold=settings.mid_term_heat_threshold,
-            weights=weights,
-            capacity_segments=settings.mid_term_capacity,
-            clock=parts.clock,
-            embed=self._vectors_of,
-        )
         self.spaces = Spaces(
             store,
             parts.embedders,
@@ -103,6 +90,16 @@ class Upkeep:
                 seen, mirror, embedder, weights=weights, zone=settings.zone, clock=parts.clock
             ),
             parts.clock,
+        )
+        self._promotion = Promotion(
+            store,
+            analyst,
+            parts.stand_in,
+            heat_threshold=settings.mid_term_heat_threshold,
+            weights=weights,
+            capacity_segments=settings.mid_term_capacity,
+            clock=parts.clock,
+            embed=self.spaces.vectors_of,
         )
         self._forgetting = forgetting
         self._expired_at: datetime | None = None
@@ -301,11 +298,6 @@ class Upkeep:
             has_more = await self._promotion.step(lease)
         self._loops["embedding"].wake()
         return has_more
-
-    async def _vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return texts' vectors, None while there is no model."""
-        embedder = self.spaces.retrieving.embedder
-        return None if embedder is None else await embedder.embed(texts)
 
     async def _until_quiet(self) -> None:
         """Wait while pages come one upon the other, as in an import, but not for ever."""
