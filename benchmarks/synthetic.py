@@ -17,9 +17,9 @@ from memoryos_mcp.knowledge import Lessons
 from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan, StoreOptions
 
 USER_ID = "default_user"
 PAGES_PER_WRITE = 2_000

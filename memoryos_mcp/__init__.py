@@ -1,3 +1,45 @@
-"""A per-user long-term memory for AI assistants, served over MCP."""
+"""A per-user long-term memory for AI assistants: served over MCP, and a library.
+
+The names of the library are imported when they are first used, so that importing the package costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoryos_mcp.config import Settings as Settings
+    from memoryos_mcp.engine import MemoryEngine as MemoryEngine
+    from memoryos_mcp.errors import ArgumentError as ArgumentError
+    from memoryos_mcp.errors import ConfigError as ConfigError
+    from memoryos_mcp.errors import MemoryOSError as MemoryOSError
+    from memoryos_mcp.errors import ModelError as ModelError
+    from memoryos_mcp.errors import StorageError as StorageError
+    from memoryos_mcp.memoryos import Memoryos as Memoryos
+    from memoryos_mcp.service import MemoryService as MemoryService
 
 __version__ = "0.1.0"
+
+_PLACES = {
+    "ArgumentError": "errors",
+    "ConfigError": "errors",
+    "MemoryEngine": "engine",
+    "MemoryOSError": "errors",
+    "MemoryService": "service",
+    "Memoryos": "memoryos",
+    "ModelError": "errors",
+    "Settings": "config",
+    "StorageError": "errors",
+}
+
+__all__ = ["__version__", *_PLACES]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
+from memoryos_mcp.reading import reading_since
 
 if TYPE_CHECKING:  # a service has errands before the first user's libraries are there
     from memoryos_mcp.storage import Store
@@ -175,6 +176,12 @@ class Errands:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
+    async def cancelled(self) -> None:
+        """Cancel what is under way, and wait until it has ended."""
+        for task in self._tasks:
+            task.cancel()
+        await self.finished()
+
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
@@ -204,7 +211,8 @@ class LeaseKeeper:
             if lease is not None and self._heartbeat is None:
                 self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:
-            yield lease
+            with reading_since(await self._store.forgettings()):
+                yield lease
         finally:
             await self._give_back()
 
@@ -233,6 +241,7 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self._ttl_s / 3)
             try:
-                await self._store.take_lease(self._ttl_s)
+                # Where it was lost meanwhile this one is another; it is this that is given back in the end.
+                self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning("the lease could not be renewed: %s", type(error).__name__)

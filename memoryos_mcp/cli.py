@@ -17,7 +17,7 @@ import click
 from memoryos_mcp import __version__
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
-from memoryos_mcp.errors import ConfigError, MemoryOSError
+from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError
 from memoryos_mcp.logs import log_to_stderr
 from memoryos_mcp.token_commands import token
 from memoryos_mcp.traces import open_tracing
@@ -151,6 +151,89 @@ def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None
     anyio.run(partial(reembedding.warm_up, settings, as_json=as_json))
 
 
+@cli.command("export")
+@click.argument("target", metavar="[FILE]", default="-")
+@settings_options
+def export_(config_file: Path | None, target: str, **flags: str | None) -> None:
+    """Write the configured user's whole memory to FILE (packed if it ends in .gz), or to stdout."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import exchanging
+
+    anyio.run(exchanging.export_memory, settings, target)
+
+
+@cli.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised: chatgpt, mem0, ...")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what there is and what is new: no change.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def import_(
+    config_file: Path | None, path: Path, name: str | None, is_dry_run: bool, as_json: bool, **flags: str | None
+) -> None:
+    """Take FILE, an export or another system's memory, into the configured user's; what is there already is left."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import exchanging
+
+    run = partial(exchanging.import_memory, name=name, is_dry_run=is_dry_run, as_json=as_json)
+    anyio.run(run, settings, path)
+
+
+@cli.command()
+@click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
+@click.option("--all-users", "is_of_all", is_flag=True, help="Copy every user's memory into the folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def backup(config_file: Path | None, target: Path, is_of_all: bool, as_json: bool, **flags: str | None) -> None:
+    """Copy the configured user's memory to a new file, also while servers run, and check the copy."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import backups
+
+    backups.back_up(settings, target, is_of_all=is_of_all, as_json=as_json)
+
+
+@cli.command()
+@click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--yes", "is_confirmed", is_flag=True, help="Do it; without this the command only says what it would do.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@settings_options
+def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: bool, **flags: str | None) -> None:
+    """Put a backup in the place of the configured user's memory, which is kept beside it, while no server runs."""
+    settings = _settings(config_file, flags)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import backups
+
+    backups.restore(settings, copy, is_confirmed=is_confirmed, as_json=as_json)
+
+
+@cli.command("forget")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A page, s1, c1, k1 or trait:NAME; may be repeated.")
+@click.option("--query", default="", metavar="TEXT", help="Pages that are about this.")
+@click.option("--max-results", type=click.IntRange(1, 100), default=10, show_default=True, help="Of --query, at most.")
+@click.option("--after", metavar="TIME", help="Pages said then or later, ISO 8601.")
+@click.option("--before", metavar="TIME", help="Pages said before this, ISO 8601.")
+@click.option("--everything", is_flag=True, help="All there is.")
+@click.option("--receipts", "only_receipts", is_flag=True, help="Only show the receipts of what was forgotten.")
+@click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; without --yes it is the dry run.")
+@settings_options
+def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool, as_json: bool, **given: Any) -> None:
+    """Forget pages, facts or traits of the configured user for good, once they are shown and agreed to."""
+    selected = {name: given.pop(name) for name in ("ids", "query", "max_results", "after", "before", "everything")}
+    settings = _settings(config_file, given)
+    log_to_stderr(settings.log_level if "log_level" in settings.model_fields_set else "WARNING")
+    from memoryos_mcp import forget_command as command
+    from memoryos_mcp.forgetting import Selection
+
+    if only_receipts:
+        anyio.run(partial(command.show_receipts, settings, as_json=as_json))
+    else:
+        anyio.run(partial(command.forget, settings, Selection(**selected), is_sure=is_sure, as_json=as_json))
+
+
 cli.add_command(token)
 
 
@@ -161,14 +244,14 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(EXIT_FAILED)
-    except ConfigError as error:
+    except click.Abort as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            _fail("interrupted", EXIT_FAILED)
+        sys.exit(EXIT_FAILED)  # the command has said why
+    except (ConfigError, ArgumentError) as error:
         _fail(str(error), EXIT_USAGE)
     except MemoryOSError as error:
         _fail(str(error), EXIT_FAILED)
-    except KeyboardInterrupt:
-        sys.exit(EXIT_FAILED)
 
 
 def _settings(config_file: Path | None, flags: dict[str, Any]) -> Settings:

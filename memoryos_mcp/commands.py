@@ -16,8 +16,9 @@ from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.parts import make_embedder
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.values import StoreOptions
 
 # Between two looks at an engine's background work.
 POLL_S = 0.25
@@ -38,15 +39,15 @@ async def is_there(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def opened_store(settings: Settings) -> AsyncIterator[SqliteStore]:
-    """Yield the configured user's memory, to be read: nothing in it changes.
+async def opened_store(settings: Settings, *, short_term_capacity: int = _ALL_PAGES) -> AsyncIterator[SqliteStore]:
+    """Yield the configured user's memory; as it is without a capacity, nothing in it changes but by the caller.
 
     Raises:
         StorageError: It cannot be opened.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
-        short_term_capacity=_ALL_PAGES,
+        short_term_capacity=short_term_capacity,
         session_gap_s=settings.session_gap_s,
         knowledge_capacity=settings.long_term_knowledge_capacity,
     )
@@ -63,8 +64,8 @@ async def opened_store(settings: Settings) -> AsyncIterator[SqliteStore]:
 
 
 @contextmanager
-def progress_on_stderr() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield what shows how far work is, by what is being done, pages done and pages in all.
+def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what shows how far work is, by what is being done, units done and units in all.
 
     It is a bar on a terminal, else a line now and then.
     """
@@ -74,12 +75,12 @@ def progress_on_stderr() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
 
-        def show(told: str, done: int, pages: int) -> None:
+        def show(told: str, done: int, total: int) -> None:
             nonlocal line_at
-            bar.update(task, description=told, completed=done, total=pages)
+            bar.update(task, description=told, completed=done, total=total)
             if not console.is_terminal and time.monotonic() >= line_at:
                 line_at = time.monotonic() + LINE_EVERY_S
-                click.echo(f"{done:,} of {pages:,} pages: {told}", err=True)
+                click.echo(f"{done:,} of {total:,} {unit}: {told}", err=True)
 
         yield show
 

@@ -1,87 +1,49 @@
 """The engine: one user's memory, as callers meet it. What follows from their pages is the upkeep's work."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.background import Health
+import anyio.to_thread
+
+from memoryos_mcp import correcting, looking
+from memoryos_mcp.admitting import Admitting, check_query, check_results, check_tokens
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
+from memoryos_mcp.correcting import Correction
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import make_turn, storable
-from memoryos_mcp.parts import Parts
-from memoryos_mcp.profile import Trait, most_telling_first
+from memoryos_mcp.knowledge import About
+from memoryos_mcp.llm.recording import LOG_NAME
+from memoryos_mcp.looking import Shown, Stretch
+from memoryos_mcp.pages import Source, utc_now
+from memoryos_mcp.parts import Given, Parts, make_parts
+from memoryos_mcp.profile import most_telling_first
+from memoryos_mcp.providers import endpoint_of
+from memoryos_mcp.responding import DEFAULT_RELATIONSHIP, Manner, Responding, Response
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
-from memoryos_mcp.spaces import Move
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
-from memoryos_mcp.storage.values import Counts, Receipt, UsageEntry, Waiting
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Receipt, StoreOptions, Waiting
 from memoryos_mcp.upkeep import Upkeep
-
-QUERY_MAX_CHARS = 20_000
-RESULTS_AT_MOST = 100
-TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileView:
-    """The long-term memory of a user; the most telling traits first, facts oldest first."""
-
-    traits: Sequence[Trait]
-    user_facts: Sequence[Fact]
-    assistant_facts: Sequence[Fact]
-
-
-@dataclass(frozen=True, slots=True)
-class LlmStats:
-    """What the LLM does and costs.
-
-    Attributes:
-        name: The model.
-        today: Its calls of this day, by purpose.
-        total: Its calls of all days, by purpose.
-    """
-
-    name: str
-    today: Sequence[UsageEntry]
-    total: Sequence[UsageEntry]
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """The state of a user's memory.
-
-    Attributes:
-        hottest: Segments with their heat, hottest first.
-        health: Per background loop.
-        is_semantic: Whether retrieval compares meaning now.
-        is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
-        space: Identity of the model whose vectors answer, None while words answer alone.
-        move: The change to another model that is under way; None without one.
-        recipe: Name and version of the ranking.
-        llm: None without an LLM.
-    """
-
-    counts: Counts
-    hottest: Sequence[tuple[Segment, float]]
-    health: Mapping[str, Health]
-    is_semantic: bool
-    is_settled: bool
-    space: str | None
-    move: Move | None
-    recipe: str
-    llm: "LlmStats | None"
+from memoryos_mcp.views import LlmStats, ProfileView, Stats
 
 
 class MemoryEngine:
-    """One user's memory. Make it with `open`, end it with `close`; safe to share between tasks."""
+    """One user's memory. Make it with `open`; safe to share between tasks.
+
+    A process that serves many users makes a `MemoryService` instead, which shares the models among them.
+    """
 
     def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore, folder: Path) -> None:
         self.user_id = user_id
@@ -92,12 +54,53 @@ class MemoryEngine:
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
         )
         self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
-        self._analyst = parts.make_analyst(self._account, folder)
-        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat)
+        self._chat = parts.make_chat(self._account, folder)
+        self._analyst = parts.make_analyst(self._chat)
+        self._admitting = Admitting(settings, parts.clock)
+        self._responding = Responding(self._chat, settings, store, self._admitting, parts.clock)
+        self._forgetting = Forgetting(
+            store,
+            parts.stand_in,
+            folder / LOG_NAME,
+            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
+            zone=settings.zone,
+            clock=parts.clock,
+        )
+        self._upkeep = Upkeep(settings, parts, store, self._analyst, self._heat, self._forgetting)
 
     @classmethod
-    async def open(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
-        """Return a user's memory with its background work begun.
+    @asynccontextmanager
+    async def open(
+        cls, user_id: str, *, config_file: Path | None = None, **settings: Any
+    ) -> AsyncIterator["MemoryEngine"]:
+        """Yield a user's memory with models of its own, all of it closed at the end.
+
+        Args:
+            user_id: Whose; any text.
+            config_file: A config.json; None means the one that ``MEMORYOS_CONFIG`` names, if any.
+            settings: Settings by their names. They go before the environment's, and those before the file's.
+
+        Raises:
+            ConfigError: A setting cannot be used.
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        chosen = load_settings(config_file, {**settings, "user_id": user_id})
+        await anyio.to_thread.run_sync(check_data_folder, chosen)
+        endpoint = endpoint_of(chosen, os.environ)
+        parts = await anyio.to_thread.run_sync(make_parts, chosen, endpoint, utc_now, Given())
+        try:
+            engine = await cls.begin(user_id, chosen, parts)
+            try:
+                yield engine
+            finally:
+                await engine.close()
+        finally:
+            await parts.aclose()
+
+    @classmethod
+    async def begin(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
+        """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
 
         Raises:
             ArgumentError: The id cannot name a user.
@@ -125,6 +128,7 @@ class MemoryEngine:
         timestamp: str | datetime | None = None,
         meta_data: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
+        source: str = Source.CONVERSATION,
     ) -> Receipt:
         """Store one turn; on return it is on disk, and all that follows from it goes on in the background.
 
@@ -134,27 +138,30 @@ class MemoryEngine:
             timestamp: When it was said; ISO 8601 or a datetime; None means now, no zone means the user's.
             meta_data: The caller's own notes, kept as JSON.
             idempotency_key: Turns with an equal key are one page.
+            source: Where the text comes from: conversation, tool, web or document. Only a conversation teaches anything
+                about the user.
+
+        Returns:
+            The receipt; it names the kinds of secrets that were left out, as the setting ``secret_policy`` says.
 
         Raises:
-            ArgumentError: An argument cannot be used; nothing was stored.
+            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        turn = make_turn(
-            user_input=user_input,
-            agent_response=agent_response,
+        redaction = await self._admitting.turn(
+            user_input,
+            agent_response,
             timestamp=timestamp,
             meta_data=meta_data,
             idempotency_key=idempotency_key,
-            max_page_chars=self._settings.max_page_chars,
-            zone=self._settings.zone,
-            now=self._parts.clock(),
+            source=source,
         )
-        (receipt,) = await self._store.add_pages([turn])
+        (receipt,) = await self._store.add_pages([redaction.turn])
         self._upkeep.page_added(receipt.pending)
-        return receipt
+        return replace(receipt, redacted=redaction.kinds)
 
     async def retrieve(self, query: str, *, max_results: int | None = None, max_tokens: int | None = None) -> Recall:
-        """Return what all three tiers know about a query.
+        """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
 
         Args:
             query: What is asked.
@@ -167,18 +174,74 @@ class MemoryEngine:
         """
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; ask for something")
-        if len(query) > QUERY_MAX_CHARS:
-            raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+        check_query(query)
         results = self._settings.retrieval_queue_capacity if max_results is None else max_results
         tokens = self._settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        _check_range("max_results", results, 1, RESULTS_AT_MOST)
-        _check_range("max_tokens", tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+        check_results(results)
+        check_tokens(tokens)
         await self._upkeep.until_loaded()
         retrieving = self._upkeep.spaces.retrieving
         with retrieving.mirror.querying():
-            recall = await retrieving.retrieve(storable(query), max_results=results, max_tokens=tokens)
+            recall = await retrieving.retrieve(self._admitting.asked(query), max_results=results, max_tokens=tokens)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
+
+    async def respond(
+        self,
+        query: str,
+        *,
+        relationship: str = DEFAULT_RELATIONSHIP,
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
+        remember: bool = True,
+    ) -> Response:
+        """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
+
+        Args:
+            query: What the user says.
+            relationship: What the assistant is to the user.
+            style_hint: The wished style.
+            meta_data: The caller's own notes, kept with the page.
+            max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
+            remember: Whether query and answer become a page.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            ConfigError: There is no LLM.
+            ModelError: The LLM gave no whole answer; nothing was stored.
+            StorageError: The store could not be read, or the page not be stored.
+        """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
+        return await self._responding.respond(
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
+
+    def respond_streaming(
+        self,
+        query: str,
+        *,
+        relationship: str = DEFAULT_RELATIONSHIP,
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
+        remember: bool = True,
+    ) -> AsyncGenerator[str, None]:
+        """Yield what `respond` returns, piece by piece as the LLM writes it.
+
+        The exchange is remembered when the last piece has been taken. Whoever stops before that ends the call of the
+        LLM, and nothing is stored; `contextlib.aclosing` around the loop does so at once.
+
+        Raises:
+            MemoryOSError: As `respond` does, also after some pieces have come.
+        """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
+        return self._responding.respond_streaming(
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
 
     async def candidates(self, query: str) -> Candidates:
         """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
@@ -188,7 +251,7 @@ class MemoryEngine:
         """
         retrieving = self._upkeep.spaces.retrieving
         await retrieving.mirror.refresh()
-        _, candidates = await retrieving.candidates(storable(query))
+        _, candidates = await retrieving.candidates(self._admitting.asked(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -201,6 +264,81 @@ class MemoryEngine:
             self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
         )
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
+
+    async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[Shown]:
+        """Return memories by their ids, each with its evidence and history.
+
+        Args:
+            ids: Public names of pages, segments, chains, facts and traits, at most 50; one that repeats comes once.
+            max_tokens: Budget of the pages' texts together, 100 to 1,000,000; None means 50,000.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or an id names nothing; then nothing is returned.
+            StorageError: The store could not be read.
+        """
+        tokens = looking.LOOK_TOKENS if max_tokens is None else max_tokens
+        check_tokens(tokens)
+        now = self._parts.clock()
+        return await looking.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
+
+    async def listed(
+        self,
+        *,
+        tier: str = "",
+        topic: str = "",
+        state: str = "",
+        after: str | datetime = "",
+        before: str | datetime = "",
+        cursor: str = "",
+        limit: int | None = None,
+    ) -> Stretch:
+        """Return a stretch of what is remembered, newest first.
+
+        Args:
+            tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
+            topic: A segment's id or a part of a keyword; empty means any.
+            state: current (the default), or of knowledge superseded, or of knowledge and segments archived.
+            after: A time from which on; empty means any.
+            before: A time before which; empty means any.
+            cursor: Where the stretch before ended; empty begins.
+            limit: Memories at most, 1 to 100; None means 20.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            StorageError: The store could not be read.
+        """
+        zone = self._settings.zone
+        request = looking.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
+        return await looking.listed(self._store.owned, request, cursor, looking.LISTED if limit is None else limit)
+
+    async def correct(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        level: str | None = None,
+        reason: str | None = None,
+        is_wrong: bool = False,
+    ) -> str | None:
+        """Have what the user says hold, for good, and return the id of what holds now; None if it was only wrong.
+
+        What was there before stays as history, and no page that is there already brings it back.
+
+        Args:
+            memory_id: Public name of a fact or a trait.
+            text: What is right instead of a fact.
+            level: What is right of a trait: Low, Medium or High; None leaves it.
+            reason: Why the trait is so; None leaves it.
+            is_wrong: Whether it is only wrong, with nothing instead.
+
+        Raises:
+            ArgumentError: It cannot be carried out; nothing was changed.
+            StorageError: The store could not be written; nothing was changed.
+        """
+        correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
+        held = await correcting.correct(self._store.owned, correction, self._settings.secret_policy)
+        self._upkeep.knowledge_changed()
+        return held
 
     async def stats(self) -> Stats:
         """Return how much there is, what is hot, and how the background work fares.
@@ -257,8 +395,50 @@ class MemoryEngine:
         self._upkeep.redo()
         return waiting
 
+    async def analyse(self) -> None:
+        """File all pages that wait, and learn from all topics, however cool; return when that is done.
+
+        Raises:
+            ModelError: The LLM had no usable answer; what is left is done in the background.
+            StorageError: The store could not be written.
+        """
+        await self._upkeep.analyse()
+
+    async def plan_forgetting(self, selection: Selection) -> DryRun:
+        """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        check_query(selection.query)
+        check_results(selection.max_results)
+        if selection.query.strip():
+            await self._upkeep.until_loaded()
+        return await self._forgetting.plan(selection, self._upkeep.spaces.retrieving)
+
+    async def forget(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found; with a handle that was used already, tell how that stands.
+
+        Raises:
+            ArgumentError: The handle is wrong or too old; nothing was forgotten.
+            StorageError: The store failed.
+        """
+        receipt = await self._forgetting.confirm(handle)
+        self._upkeep.forgot()
+        return receipt
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        """Return the receipts of all that was forgotten, the oldest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.owned.forget_receipts()
+
     async def close(self) -> None:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
+        await self._responding.close()
         try:
             await self._upkeep.close()
         finally:
@@ -275,8 +455,3 @@ class MemoryEngine:
             return None
         today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
         return LlmStats(name=self._analyst.name, today=today, total=total)
-
-
-def _check_range(argument: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

@@ -3,6 +3,7 @@
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
 ├── ArgumentError          a caller's argument cannot be used; names the argument and the fix
+├── ImportFormatError      a file to be taken in cannot be read: cut off, hostile, of another format
 ├── StorageError           the store could not be read or written
 │   ├── DamagedStoreError      its content is not ours or broken; it was left untouched
 │   ├── NewerStoreError        it was written by a newer version; it was left untouched
@@ -33,6 +34,10 @@ class ArgumentError(MemoryOSError):
     def __init__(self, *, argument: str, problem: str) -> None:
         super().__init__(f"{argument}: {problem}")
         self.argument = argument
+
+
+class ImportFormatError(MemoryOSError):
+    """A file to be taken in cannot be read: it is cut off, hostile, too new or of no known format."""
 
 
 class StorageError(MemoryOSError):

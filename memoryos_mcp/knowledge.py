@@ -7,6 +7,9 @@ from enum import StrEnum
 from memoryos_mcp.profile import TraitChange
 from memoryos_mcp.segments import Vector
 
+# Who a fact or trait was learned from, if the user has corrected it; else it is the name of an analyst.
+LEARNED_BY_USER = "user"
+
 
 class About(StrEnum):
     """Whom a fact is about."""
@@ -74,6 +77,26 @@ class ConfirmFact:
 
 
 KnowledgeChange = AddFact | ConfirmFact
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedFact:
+    """What the user has said is wrong.
+
+    Attributes:
+        text: What was wrong.
+        slot: What it answered, if only one answer can hold at a time.
+        until_seq: The newest page when it was corrected; no page up to it can bring it back.
+        heir: Number of the fact that the user gave instead; None if they gave none.
+        right: That fact in words.
+    """
+
+    about: About
+    text: str
+    slot: str | None
+    until_seq: int
+    heir: int | None
+    right: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,8 +134,9 @@ def _print_call(number: int, raw: bytes, settings: Settings) -> None:
         return
     prompt_tokens, reply_tokens = _tokens(line)
     request = line.request
+    form = request.response_format.json_schema.name if request.response_format else "none"
     about = (
-        f"Call {number}, {_time(line, settings)}: {line.purpose}, form {request.response_format.json_schema.name}, "
+        f"Call {number}, {_time(line, settings)}: {line.purpose}, form {form}, "
         f"model {request.model}, {line.took_ms} ms, tokens {prompt_tokens or '?'} + {reply_tokens or '?'}"
     )
     console.print(_plain(about), soft_wrap=True)

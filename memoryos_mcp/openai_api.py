@@ -16,10 +16,11 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -50,6 +51,8 @@ _NO_SUCH_MODEL = re.compile(
 )
 # Not "billing": messages of mere rate limits link to that page.
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance is too low|arrearage")
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
@@ -182,10 +185,31 @@ class ApiClient:
             ModelError: There was no answer within the time limit, or a refusal; a `PassingError` if the same request
                 may be answered later.
         """
+        return await self._in_time(lambda client: self._body(client, send, refused))
+
+    async def listen(
+        self,
+        start: Callable[["openai.AsyncOpenAI"], AbstractAsyncContextManager[Any]],
+        hear: Callable[[bytes], None],
+        refused: Callable[[Refusal], ModelError],
+    ) -> None:
+        """Hand over the body of an answer with status 200 as it comes.
+
+        Args:
+            start: Sends the request, and yields the response without its body.
+            hear: Is handed each part of the body.
+            refused: Returns the error to raise for an answer with another status.
+
+        Raises:
+            ModelError: As `ask` does.
+        """
+        await self._in_time(lambda client: self._stream(client, start, hear, refused))
+
+    async def _in_time(self, work: Callable[["openai.AsyncOpenAI"], Awaitable[T]]) -> T:
         client = await self._opened()
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._body(client, send, refused)
+                return await work(client)
         except TimeoutError:
             message = (
                 f"{self._api.where} gave no whole reply within {self._timeout_s:g} s; "
@@ -215,22 +239,45 @@ class ApiClient:
         send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]],
         refused: Callable[[Refusal], ModelError],
     ) -> bytes:
-        """Return the body of an answer with status 200.
+        """Return the body of an answer with status 200."""
+        with self._in_our_words(refused):
+            raw = await send(client)
+        body: bytes = raw.content
+        return body
+
+    async def _stream(
+        self,
+        client: "openai.AsyncOpenAI",
+        start: Callable[["openai.AsyncOpenAI"], AbstractAsyncContextManager[Any]],
+        hear: Callable[[bytes], None],
+        refused: Callable[[Refusal], ModelError],
+    ) -> None:
+        import httpx2
+
+        with self._in_our_words(refused):
+            try:
+                async with start(client) as response:
+                    async for part in response.iter_bytes():
+                        hear(part)
+            except httpx2.HTTPError as error:  # which the library does not translate once the body has begun
+                raise self._unreachable(error) from None
+
+    @contextmanager
+    def _in_our_words(self, refused: Callable[[Refusal], ModelError]) -> Iterator[None]:
+        """Raise errors of ours for the library's.
 
         Nothing is raised from what the library raised: that holds the server's words, in its text or further down.
         """
         import openai
 
         try:
-            raw = await send(client)
+            yield
         except openai.APIStatusError as error:
             raise refused(_refusal(error)) from None
         except openai.APIConnectionError as error:
             raise self._unreachable(error) from None
         except (openai.OpenAIError, ValueError, RuntimeError) as error:
             raise ModelError(_closed(self._api) if self._is_closed else _unaskable(self._api, error)) from None
-        body: bytes = raw.content
-        return body
 
     def _unreachable(self, error: Exception) -> ModelError:
         api = self._api

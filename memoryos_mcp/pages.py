@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.orders import gives_orders, without_orders
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,15 @@ BYTES_PER_TOKEN = 4
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class Source(StrEnum):
+    """Where a page's text comes from. Only a conversation teaches anything about the user."""
+
+    CONVERSATION = "conversation"
+    TOOL = "tool"
+    WEB = "web"
+    DOCUMENT = "document"
 
 
 class Tier(StrEnum):
@@ -45,6 +55,8 @@ class Turn:
         occurred_at: When it was said, with its zone's offset.
         meta_data: JSON text of the caller's own notes, or None.
         idempotency_key: Two turns with an equal key are one page.
+        source: Where the text comes from.
+        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
     """
 
     user_input: str
@@ -52,6 +64,8 @@ class Turn:
     occurred_at: datetime
     meta_data: str | None = None
     idempotency_key: str | None = None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +78,8 @@ class Page:
         session: Number of the run of pages without a gap over ``session_gap_s``.
         chain: The chain it belongs to, once consolidated.
         segment: The segment it belongs to, once consolidated.
+        source: Where the text comes from.
+        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
     """
 
     seq: int
@@ -76,11 +92,25 @@ class Page:
     tier: Tier
     chain: int | None
     segment: int | None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
+
+    @property
+    def teaches(self) -> bool:
+        """Whether profile and knowledge may be learned from it: it was said, and holds no orders to its reader."""
+        return self.source is Source.CONVERSATION and not self.gives_orders
 
     @property
     def text(self) -> str:
         """Both sides, the user's first; what is embedded and quoted from."""
         return page_text(self.user_input, self.agent_response)
+
+    @property
+    def sides_without_orders(self) -> tuple[str, str]:
+        """The user's side and the assistant's, as summaries are made of them."""
+        if not self.gives_orders:
+            return self.user_input, self.agent_response
+        return without_orders(self.user_input), without_orders(self.agent_response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +165,7 @@ def make_turn(
     timestamp: str | datetime | None,
     meta_data: Mapping[str, Any] | None,
     idempotency_key: str | None,
+    source: str = Source.CONVERSATION,
     max_page_chars: int,
     zone: tzinfo | None,
     now: datetime,
@@ -147,6 +178,7 @@ def make_turn(
         timestamp: When it was said: ISO 8601 text, a datetime, or None for now. Without a zone it is in ``zone``.
         meta_data: The caller's own notes, kept with the page as JSON.
         idempotency_key: Name of this turn to a caller that may send it twice.
+        source: Where the text comes from, one of `Source`.
         max_page_chars: Upper limit of both sides together.
         zone: The user's zone; None means this machine's.
         now: The present, with a zone.
@@ -166,12 +198,17 @@ def make_turn(
             "split it into several pages"
         )
         raise ArgumentError(argument=longer, problem=problem)
+    known_source = _source(source)
     return Turn(
         user_input=user_input,
         agent_response=agent_response,
         occurred_at=parse_timestamp(timestamp, zone=zone, now=now),
-        meta_data=_meta_data_json(meta_data),
+        meta_data=meta_data_json(meta_data),
         idempotency_key=_idempotency_key(idempotency_key),
+        source=known_source,
+        gives_orders=any(
+            gives_orders(side, is_said=known_source is Source.CONVERSATION) for side in (user_input, agent_response)
+        ),
     )
 
 
@@ -211,7 +248,12 @@ def _read_time(text: str) -> datetime:
         raise ArgumentError(argument="timestamp", problem=problem) from error
 
 
-def _meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
+def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
+    """Return a caller's notes as they are stored.
+
+    Raises:
+        ArgumentError: They are no plain JSON, too long or nested too deep.
+    """
     if not meta_data:
         return None
     if _depth(meta_data) > META_DATA_MAX_DEPTH:
@@ -239,6 +281,14 @@ def _depth(value: object) -> int:
         ]
         level, depth = [item for items in inner for item in items], depth + bool(inner)
     return depth
+
+
+def _source(source: str) -> Source:
+    try:
+        return Source(source)
+    except ValueError as error:
+        problem = f"is unknown; give one of {', '.join(Source)}"
+        raise ArgumentError(argument="source", problem=problem) from error
 
 
 def _idempotency_key(key: str | None) -> str | None:

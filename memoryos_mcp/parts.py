@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.masks import without_credentials, without_secrets
@@ -19,11 +19,13 @@ from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmb
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
+from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat
 from memoryos_mcp.providers import Endpoint
+from memoryos_mcp.reading import Forgettings
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.vectors import VectorIndex
@@ -54,6 +56,10 @@ class Given:
     tracer: "Tracer | None" = None
 
 
+class UserAccount(Account, Forgettings, Protocol):
+    """What a user's LLM asks of their memory, beside what it is given to read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What engines share; `aclose` it after them.
@@ -62,9 +68,10 @@ class Parts:
         embedders: The configured model, and those whose vectors are still in use.
         make_index: Makes an empty index of vectors of a length.
         stand_in: Organises and learns without an LLM, or where it fails.
-        make_analyst: Makes a user's analyst, from where its calls are counted and the user's folder; without an LLM
-            it is the stand-in.
-        chat: The LLM that those ask; None without one.
+        make_chat: Makes a user's way to the LLM, from where its calls are counted and the user's folder; None without
+            an LLM.
+        make_analyst: Makes a user's analyst, which asks in that way; without an LLM it is the stand-in.
+        chat: The LLM that all of them ask; None without one.
         tally: What its calls came to.
         threads: Where stores do their blocking work.
         clock: Returns the present, with a zone.
@@ -74,7 +81,8 @@ class Parts:
     embedders: Embedders
     make_index: Callable[[int], VectorIndex]
     stand_in: Analyst
-    make_analyst: Callable[[Account, Path], Analyst]
+    make_chat: Callable[[UserAccount, Path], ChatModel | None]
+    make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
     tally: Tally
     threads: StoreThreads
@@ -103,19 +111,26 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         embedder = make_embedder(model, settings)
     GrowingIndex(1)  # imports its library here, in a thread, and not with the first user
     stand_in = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
-    chat = given.chat or _configured_chat(settings, endpoint)
+    chat = given.chat or configured_chat(settings, endpoint)
     tally = Tally()
 
     asked = None if chat is None else _traced(chat, given.tracer)
 
-    def make_analyst(account: Account, folder: Path) -> Analyst:
+    def make_chat(account: UserAccount, folder: Path) -> ChatModel | None:
+        if asked is None:
+            return None
+        logged = (
+            RecordingChat(asked, folder / LOG_NAME, clock=clock, forgettings=account) if settings.llm_log else asked
+        )
+        return CurrentChat(MeteredChat(logged, account, tally, settings.llm_daily_token_limit), account)
+
+    def make_analyst(users_chat: ChatModel | None) -> Analyst:
         if given.analyst is not None:
             return given.analyst
-        if asked is None:
+        if users_chat is None:
             return stand_in
-        logged = RecordingChat(asked, folder / LOG_NAME, clock=clock) if settings.llm_log else asked
         return LlmAnalyst(
-            MeteredChat(logged, account, tally, settings.llm_daily_token_limit),
+            users_chat,
             max_topics=settings.max_topics,
             max_prompt_tokens=settings.llm_max_prompt_tokens,
             dimensions=settings.profile_dimensions,
@@ -126,6 +141,7 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         embedders=Embedders(embedder, partial(make_embedder, settings=settings)),
         make_index=GrowingIndex,
         stand_in=stand_in,
+        make_chat=make_chat,
         make_analyst=make_analyst,
         chat=chat,
         tally=tally,
@@ -167,15 +183,13 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
     )
 
 
-def _traced(chat: ChatModel, tracer: "Tracer | None") -> ChatModel:
-    if tracer is None:
-        return chat
-    from memoryos_mcp.llm.tracing import TracedChat  # its library is an extra
+def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
+    """Return the LLM that settings name, or what replays one; None without one.
 
-    return TracedChat(chat, tracer)
-
-
-def _configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
+    Args:
+        settings: How it is asked.
+        endpoint: Where it is; None without one.
+    """
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:
@@ -183,3 +197,11 @@ def _configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel
     return OpenAIChat(
         endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=settings.llm_max_concurrent_calls
     )
+
+
+def _traced(chat: ChatModel, tracer: "Tracer | None") -> ChatModel:
+    if tracer is None:
+        return chat
+    from memoryos_mcp.llm.tracing import TracedChat  # its library is an extra
+
+    return TracedChat(chat, tracer)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.llm import Surroundings
 from memoryos_mcp.llm.analyst import PAGES_SHARE
@@ -30,6 +30,7 @@ from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.views import Stats
 
 # About what a call shows of the memory beside pages: up to five known segments; facts and traits.
 ORGANISE_CONTEXT_TOKENS = 700
@@ -347,5 +348,5 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
 
 def _tokens(request: ChatRequest) -> int:
     """Return about how many tokens a request takes."""
-    form = json.dumps(dict(request.form.schema), separators=(",", ":"))
+    form = json.dumps(dict(request.form.schema), separators=(",", ":")) if request.form else ""
     return estimate_tokens(form) + sum(estimate_tokens(message.content) for message in request.messages)

@@ -13,12 +13,13 @@ from pydantic import BaseModel, ConfigDict
 from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr, try_model
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.parts import configured_model, make_embedder
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.values import Space
 from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.views import Stats
 
 _KEPT = "what was done stays done, and the next server goes on with it"
 

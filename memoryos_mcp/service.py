@@ -281,7 +281,7 @@ class MemoryService:
                     await asyncio.wait(self._closings.values(), return_when=asyncio.FIRST_COMPLETED)
                 self._refuse_if_closed()
                 engine_module = importlib.import_module("memoryos_mcp.engine")
-                engine: MemoryEngine = await engine_module.MemoryEngine.open(user_id, self.settings, parts)
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, self.settings, parts)
                 return engine
         except BaseException:
             del self._users[user_id]  # the next who asks tries again

@@ -7,11 +7,14 @@ the model before can no longer be loaded, the new space answers as far as it has
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memoryos_mcp.consolidation.embedding import Embedding, Left
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
@@ -136,6 +139,15 @@ class Spaces:
         if self._target is None:
             return self.has_model
         return self._before is not None or await self._target.embedding.has_work()
+
+    async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return texts' vectors in the space that answers, one row each; None while there is none.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        embedder = self.retrieving.embedder
+        return None if embedder is None else await embedder.embed(texts)
 
     async def waiting(self) -> Waiting:
         """Return what the background has before it; all pages wait for a model that is not there.

@@ -16,6 +16,7 @@ from memoryos_mcp.consolidation.embedding import Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.errors import ModelError, StorageError
+from memoryos_mcp.forgetting import Forgetting
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
 from memoryos_mcp.parts import Parts
@@ -37,6 +38,9 @@ OPENING_PATIENCE_S = 0.25
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
+# How soon it is tried again to scrub what was forgotten while another process was reading.
+SCRUB_POLL_S = 10.0
+RETENTION_EVERY = timedelta(days=1)
 # Between two pieces of deleting, which others' writes wait for.
 TIDY_REST_S = 0.05
 
@@ -50,6 +54,7 @@ class Upkeep:
         store: The user's memory; whoever made it closes it.
         analyst: Organises and learns.
         weights: Of a segment's heat.
+        forgetting: Forgets what is too old, and scrubs what was forgotten.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Upkeep:
         store: SqliteStore,
         analyst: Analyst,
         weights: HeatWeights,
+        forgetting: Forgetting,
     ) -> None:
         self._parts = parts
         self._store = store
@@ -76,15 +82,6 @@ class Upkeep:
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=parts.clock,
         )
-        self._promotion = Promotion(
-            store,
-            analyst,
-            parts.stand_in,
-            heat_threshold=settings.mid_term_heat_threshold,
-            weights=weights,
-            capacity_segments=settings.mid_term_capacity,
-            clock=parts.clock,
-        )
         self.spaces = Spaces(
             store,
             parts.embedders,
@@ -94,6 +91,18 @@ class Upkeep:
             ),
             parts.clock,
         )
+        self._promotion = Promotion(
+            store,
+            analyst,
+            parts.stand_in,
+            heat_threshold=settings.mid_term_heat_threshold,
+            weights=weights,
+            capacity_segments=settings.mid_term_capacity,
+            clock=parts.clock,
+            embed=self.spaces.vectors_of,
+        )
+        self._forgetting = forgetting
+        self._expired_at: datetime | None = None
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_warm = asyncio.Event()
@@ -108,6 +117,7 @@ class Upkeep:
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
                 ("visits", self._count_visits, VISIT_POLL_S),
+                ("forgetting", self._forget, SCRUB_POLL_S),
                 ("verification", self._verify, DAILY_POLL_S),
             )
         }
@@ -145,9 +155,38 @@ class Upkeep:
         """Take note of segments that were retrieved; they are counted a little later."""
         self._visits.update(segments)
 
+    def knowledge_changed(self) -> None:
+        """Take note of a fact that has come from somebody else than the background."""
+        self._loops["embedding"].wake()
+
+    def forgot(self) -> None:
+        """Take note that something was forgotten: pages may have to be read again, segments to get their vectors."""
+        for name in ("embedding", "promotion", "forgetting"):
+            self._loops[name].wake()
+
     def redo(self) -> None:
         """Look now for what is to be done again."""
         self._loops["redo"].wake()
+
+    async def analyse(self) -> None:
+        """Organise all pages that wait, and read all topics, however cool.
+
+        Raises:
+            ModelError: The LLM had no usable answer.
+            StorageError: Another process does the background work now, or the store failed.
+        """
+        # What has no vector yet gets one soon; filed by words alone it would stay so.
+        while self._is_embedding_well() and (not self.spaces.is_settled or await self.spaces.has_work()):  # noqa: ASYNC110 - another loop's state
+            await asyncio.sleep(GATHER_S)
+        async with self._lease.hold() as lease:
+            if lease is None:
+                msg = "another process does the background work of this memory; it is analysed there"
+                raise StorageError(msg)
+            while await self._file(lease, is_hurried=True):
+                pass
+            while await self._promotion.step(lease, however_cool=True):
+                pass
+        self._loops["embedding"].wake()
 
     async def until_loaded(self) -> None:
         """Wait a moment for the vectors of a memory that was just opened, if the model is there: they come at once.
@@ -219,9 +258,10 @@ class Upkeep:
         self._loops["embedding"].wake()
         return False
 
-    async def _file(self, lease: Lease) -> bool:
+    async def _file(self, lease: Lease, *, is_hurried: bool = False) -> bool:
         async with self.spaces.filing:
-            return await self._organising.step(lease, needs_vectors=self._is_embedding_well())
+            needs_vectors = self._is_embedding_well()
+            return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
         """Have the LLM do again what was done without it while it was out of reach."""
@@ -278,6 +318,19 @@ class Upkeep:
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
+        return False
+
+    async def _forget(self) -> bool:
+        """Once a day forget what is older than is to be kept; scrub what was forgotten by whomever."""
+        now = self._parts.clock()
+        if self._expired_at is None or not timedelta() <= now - self._expired_at < RETENTION_EVERY:
+            async with self._lease.hold() as lease:
+                if lease is not None and await self._forgetting.expire(lease):
+                    self.forgot()
+                    return True
+                if lease is not None:
+                    self._expired_at = now
+        await self._forgetting.tidy()
         return False
 
     async def _verify(self) -> bool:

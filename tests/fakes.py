@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.knowledge import Fact, Lessons
+from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.pages import Page, Window, page_text
@@ -104,10 +104,16 @@ class ScriptedAnalyst:
     def portion(self, pages: Sequence[Page]) -> int:
         return self._real.portion(pages)
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
         self.learned.append([view.page.seq for view in pages])
         await self._pass()
-        return await self._real.learn(pages, traits, facts)
+        return await self._real.learn(pages, traits, facts, corrected)
 
     async def _pass(self) -> None:
         self._at_once += 1

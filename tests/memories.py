@@ -15,11 +15,12 @@ from memoryos_mcp.callers import Caller, Scope
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.pages import Window
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.results import RetrieveMemoryResult
 from memoryos_mcp.service import MemoryService
+from memoryos_mcp.views import Stats
 from tests.fakes import Clock
 
 USER = "ada"

@@ -11,8 +11,9 @@ from memoryos_mcp import background
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.pages import utc_now
-from memoryos_mcp.storage.sqlite import SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
 
 LIMIT_S = 10

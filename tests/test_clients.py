@@ -45,7 +45,16 @@ PROTOCOLS: dict[str, str | None] = {
 OTHER_PROTOCOLS = {("fastmcp", "sse"): HANDSHAKE}
 # Some clients show what the server says, some only the status that it says it with.
 REASON = re.compile(r"give a valid token as `Authorization: Bearer \.\.\.`|\b401\b")
-TOOLS = ["add_memory", "retrieve_memory", "get_user_profile", "get_memory_stats"]
+TOOLS = [
+    "add_memory",
+    "retrieve_memory",
+    "get_user_profile",
+    "get_memory_stats",
+    "get_memory",
+    "list_memories",
+    "correct_memory",
+    "forget_memory",
+]
 STATUS = "memoryos://status"
 SAID, ASKED = "I keep bees on the roof.", "Where do I keep them?"
 OTHERS_SAID = "I keep ants in the cellar."

@@ -13,13 +13,14 @@ import pytest
 
 from memoryos_mcp import background
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
-from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Surroundings
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.views import Stats
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30
@@ -406,7 +407,13 @@ async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> No
 
 async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Path) -> None:
     class Visiting(ScriptedAnalyst):
-        async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+        async def learn(
+            self,
+            pages: Sequence[PageView],
+            traits: Sequence[Trait],
+            facts: Sequence[Fact],
+            corrected: Sequence[CorrectedFact] = (),
+        ) -> Lessons:
             seqs = tuple(view.page.seq for view in pages)
             end = START + timedelta(days=3)
             stay = AddFact(About.USER, "The user stays in a pottery village", None, START, seqs, valid_until=end)

@@ -40,8 +40,8 @@ from tests.servers import BUSY_BACKGROUND, clean_environment, stored_pages
 LIMIT_S = 120
 USERS = 50
 WRITERS = 8
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats"]
-TOOLS = ["add_memory", *READ_TOOLS]
+READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
+TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
 STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=str)
 

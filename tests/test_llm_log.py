@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from memoryos_mcp.cli import settings_options
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.errors import ModelError, StorageError
-from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.llm_log import show_llm_log
 from memoryos_mcp.storage.paths import database_file
@@ -26,7 +26,7 @@ class EchoChat:
 
     name = "echo-1"
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         text = request.messages[-1].content
         if text == "fail":
             msg = "the endpoint refused: quota spent"

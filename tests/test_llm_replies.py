@@ -15,15 +15,16 @@ import pytest
 from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp import background, upkeep
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine, ProfileView, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
-from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Purpose, Usage
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.replies import json_object, text_of
 from memoryos_mcp.pages import Page, Tier
 from memoryos_mcp.service import MemoryService
+from memoryos_mcp.views import ProfileView, Stats
 from tests.fakes import Clock, WordEmbedder
 from tests.llm_server import Answer, Asked, Drip, LlmServer, Reply, api_error, completion, html, json_reply, llm_server
 from tests.servers import open_store
@@ -515,7 +516,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
     class Model:
         name = MODEL
 
-        async def complete(self, request: ChatRequest) -> ChatReply:
+        async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
             return ChatReply(json.dumps({"facts": [fact], "traits": []}), Usage(1, 1), is_cut=False)
 
         async def aclose(self) -> None:

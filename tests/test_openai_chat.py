@@ -59,11 +59,8 @@ SCHEMA: dict[str, Any] = {
     "required": ["topic"],
     "additionalProperties": False,
 }
-REQUEST = ChatRequest(
-    Purpose.ORGANISE,
-    (Message("system", "You put pages in order."), Message("user", DIALOGUE)),
-    ReplyForm("organised", SCHEMA),
-)
+FORM = ReplyForm("organised", SCHEMA)
+REQUEST = ChatRequest(Purpose.ORGANISE, (Message("system", "You put pages in order."), Message("user", DIALOGUE)), FORM)
 ALL = Dialect(FormRung.JSON_SCHEMA, "max_completion_tokens")
 BAREST = Dialect(FormRung.PROMPT, None, temperature=None)
 
@@ -194,7 +191,7 @@ async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_m
 
 
 async def test_a_form_with_a_sketch_is_told_by_it() -> None:
-    request = replace(REQUEST, form=replace(REQUEST.form, sketch='{"topic":"..."}'))
+    request = replace(REQUEST, form=replace(FORM, sketch='{"topic":"..."}'))
     async with talk(completion("{}"), dialect=replace(ALL, rung=FormRung.JSON_OBJECT)) as talked:
         await talked.chat.complete(request)
         (body,) = talked.server.bodies

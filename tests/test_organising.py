@@ -18,7 +18,7 @@ from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.pages import Page, Turn
@@ -55,8 +55,14 @@ class Llm(ScriptedAnalyst):
         self._check(batch)
         return organised
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
-        await super().learn(pages, traits, facts)
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
+        await super().learn(pages, traits, facts, corrected)
         if self.reading_failure is not None:
             raise self.reading_failure
         self._check(pages)
@@ -83,9 +89,15 @@ class CountingStandIn(ExtractiveAnalyst):
         self.organised.append([view.page.seq for view in batch])
         return await super().organise(batch, around)
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
         self.learned.append([view.page.seq for view in pages])
-        return await super().learn(pages, traits, facts)
+        return await super().learn(pages, traits, facts, corrected)
 
 
 def said(number: int) -> str:
@@ -777,8 +789,14 @@ class Apart(Llm):
 
 async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_path: Path) -> None:
     class Wavering(Apart):
-        async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
-            lessons = await super().learn(pages, traits, facts)
+        async def learn(
+            self,
+            pages: Sequence[PageView],
+            traits: Sequence[Trait],
+            facts: Sequence[Fact],
+            corrected: Sequence[CorrectedFact] = (),
+        ) -> Lessons:
+            lessons = await super().learn(pages, traits, facts, corrected)
             await asyncio.sleep(0)
             seq = pages[0].page.seq
             change = TraitChange("Openness", [*Level][seq % len(Level)], "because", (seq,))

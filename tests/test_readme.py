@@ -21,7 +21,8 @@ from memoryos_mcp.config.values import describe_values
 from memoryos_mcp.parts import configured_model
 from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.server.assembly import make_server
-from memoryos_mcp.server.tools import TOOLS, ToolDefinition
+from memoryos_mcp.server.definitions import ToolDefinition
+from memoryos_mcp.server.tools import TOOLS
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.stdio import local_caller
 
@@ -117,7 +118,7 @@ def test_required_arguments_and_defaults_are_those_of_the_tool(tool: ToolDefinit
     for name, field in tool.arguments.model_fields.items():
         if field.is_required():
             assert documented[name] == "required"
-        elif name in of_settings:
+        elif name in of_settings and field.default is None:
             assert documented[name] == str(Settings.model_fields[of_settings[name]].default)
         elif field.default in ("", None):
             assert documented[name] in {"none", "now"}

@@ -4,7 +4,6 @@ Its replies are well-formed, because their form is enforced, and poor: what a me
 """
 
 import asyncio
-import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,19 +12,14 @@ import pytest
 
 from benchmarks.datasets import load
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import Stats
 from memoryos_mcp.llm import catalogue
 from memoryos_mcp.service import MemoryService
+from memoryos_mcp.views import Stats
+from tests.llama import DATA, MODEL, running_llama
 from tests.servers import open_store
 
-xllamacpp = pytest.importorskip("xllamacpp")
-
-MODEL = os.environ.get("MEMORYOS_GGUF")
-DATA = os.environ.get("MEMORYOS_EVAL_DATA")
 PAGES = 30
 LIMIT_S = 900
-CONTEXT_TOKENS = 8192
-SEED = 1
 
 pytestmark = pytest.mark.skipif(
     not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue"
@@ -35,18 +29,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def model_address() -> Iterator[str]:
     """A llama.cpp server on a free port of this machine."""
-    parameters = xllamacpp.CommonParams()
-    parameters.model.path = MODEL
-    parameters.n_ctx = CONTEXT_TOKENS
-    parameters.n_parallel = 1
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
-    parameters.warmup = False
-    parameters.sampling.seed = SEED
-    parameters.cpuparams.n_threads = os.cpu_count() or 1
-    server = xllamacpp.Server(parameters)
-    yield f"{server.listening_address}/v1"
-    del server
+    with running_llama() as address:
+        yield address
 
 
 async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(

@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 from memoryos_mcp import background, commands
 from memoryos_mcp.cli import cli
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import Stats
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.views import Stats
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
 from tests.servers import clean_environment
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from memoryos_mcp.errors import ModelError, ReplyFormatError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat, request_body, request_key
 from tests.fakes import Clock
 
@@ -41,7 +41,7 @@ class EchoChat:
         self.is_cut = False
         self.is_closed = False
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         self.was_called.set()
         if self.gate is not None:
             await self.gate.wait()

@@ -17,10 +17,10 @@ from memoryos_mcp.cli import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import IDENTITY
 from memoryos_mcp.embedding.revision import PROBE
-from memoryos_mcp.engine import Stats
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.views import Stats
 from tests.llm_server import Answer, Answering, Asked, LlmServer, api_error, embeddings, free_port, llm_server
 from tests.servers import clean_environment
 

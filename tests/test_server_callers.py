@@ -23,8 +23,8 @@ from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, refusal_text
 LIMIT_S = 60
 POLL_S = 0.01
 EVERY_ERA = pytest.mark.parametrize("era", ERAS)
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats"]
-TOOLS = ["add_memory", *READ_TOOLS]
+READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
+TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
 STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 
 READER = Caller("ada", frozenset({Scope.READ}))

@@ -14,6 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import BaseModel
 
+from memoryos_mcp.server.forget_tool import ForgetMemoryResult
+from memoryos_mcp.server.memory_results import CorrectMemoryResult, GetMemoryResult, ListMemoriesResult
 from memoryos_mcp.server.results import (
     AddMemoryResult,
     GetMemoryStatsResult,
@@ -42,7 +44,12 @@ RESULTS: dict[str, type[BaseModel]] = {
     "retrieve_memory": RetrieveMemoryResult,
     "get_user_profile": GetUserProfileResult,
     "get_memory_stats": GetMemoryStatsResult,
+    "get_memory": GetMemoryResult,
+    "list_memories": ListMemoriesResult,
+    "correct_memory": CorrectMemoryResult,
+    "forget_memory": ForgetMemoryResult,
 }
+WRITE_TOOLS = {"add_memory", "correct_memory", "forget_memory"}
 # facts/reference.md, "Its tools over MCP": what prompts and clients written for the reference rely on.
 REFERENCE_ARGUMENTS = {
     "add_memory": {"user_input", "agent_response", "timestamp", "meta_data"},
@@ -133,8 +140,8 @@ async def test_tools_are_listed_with_titles_annotations_and_schemas(data: Path, 
         assert tool.title
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (name != "add_memory")
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.read_only_hint is (name not in WRITE_TOOLS)
+        assert tool.annotations.destructive_hint is (name == "forget_memory")
         assert tool.annotations.open_world_hint is False
         assert tool.input_schema["additionalProperties"] is False
         assert REFERENCE_ARGUMENTS.get(name, set()) <= tool.input_schema.get("properties", {}).keys()
@@ -314,6 +321,36 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("retrieve_memory", {"query": MARKER, "style_hint": 3}, "style_hint"),
     ("get_user_profile", {"include_knowledge": MARKER}, "include_knowledge"),
     ("get_memory_stats", {"verbose": True}, "verbose"),
+    ("get_memory", {}, "ids"),
+    ("get_memory", {"ids": []}, "ids"),
+    ("get_memory", {"ids": [MARKER]}, "ids"),
+    ("get_memory", {"ids": [f"trait:{MARKER * 100}"]}, "ids"),
+    ("get_memory", {"ids": ["k1"] * 51}, "ids"),
+    ("get_memory", {"ids": ["p_0123456789abcdef"]}, "ids"),
+    ("get_memory", {"ids": ["k" + "9" * 30]}, "ids"),
+    ("get_memory", {"ids": ["k1"], "max_tokens": 1}, "max_tokens"),
+    ("list_memories", {"tier": MARKER}, "tier"),
+    ("list_memories", {"state": MARKER}, "state"),
+    ("list_memories", {"tier": "pages", "state": "superseded"}, "state"),
+    ("list_memories", {"topic": MARKER * 100}, "topic"),
+    ("list_memories", {"after": MARKER}, "after"),
+    ("list_memories", {"after": "2026-02-01", "before": "2026-01-01"}, "before"),
+    ("list_memories", {"cursor": MARKER}, "cursor"),
+    ("list_memories", {"cursor": "é" * 5000}, "cursor"),
+    ("list_memories", {"cursor": "W10="}, "cursor"),
+    ("list_memories", {"limit": 0}, "limit"),
+    ("list_memories", {"limit": 101}, "limit"),
+    ("list_memories", {"limit": True}, "limit"),
+    ("correct_memory", {"id": MARKER, "text": MARKER}, "id"),
+    ("correct_memory", {"id": "s1", "wrong": True}, "id"),
+    ("correct_memory", {"id": "k1", "text": MARKER}, "id"),
+    ("correct_memory", {"id": "k1"}, "text"),
+    ("correct_memory", {"id": "k1", "text": MARKER, "wrong": True}, "text"),
+    ("correct_memory", {"id": "k1", "text": MARKER * 60}, "text"),
+    ("correct_memory", {"id": "k1", "level": "High"}, "level"),
+    ("correct_memory", {"id": "trait:Diet"}, "level"),
+    ("correct_memory", {"id": "trait:Diet", "level": "Extreme"}, "level"),
+    ("correct_memory", {"id": "trait:Diet", "level": "High"}, "id"),
     ("add_memory", {"user_inpt": MARKER, "agent_response": ""}, "user_inpt"),
     ("add_memory", {"user_input": MARKER, "agent_response": "", "user_id": "eve"}, "user_id"),
     ("add_memory", {"user_input": MARKER, "agent_response": "", f"{MARKER} he said": 1}, "arguments"),

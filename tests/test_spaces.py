@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.embedders import Embedders
-from memoryos_mcp.engine import MemoryEngine, Stats
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.pages import Window
 from memoryos_mcp.parts import Given, make_parts
+from memoryos_mcp.views import Stats
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
 
@@ -68,7 +69,7 @@ async def opened(
     given = Given(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
     parts = replace(make_parts(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
     async with asyncio.timeout(LIMIT_S):
-        engine = await MemoryEngine.open("ada", settings, parts)
+        engine = await MemoryEngine.begin("ada", settings, parts)
         try:
             yield engine
         finally:

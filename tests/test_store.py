@@ -22,9 +22,9 @@ from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import database, lexical, lexicon, spaces, sqlite
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore, StoreOptions
+from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, WordHit
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, StoreOptions, WordHit
 from tests.fakes import START, Clock
 
 SPACE = "test:3:1"
@@ -720,13 +720,13 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[apsw.Connection] = []
-    check = database._quick_check
+    check = database.quick_check
 
     def counted(connection: apsw.Connection) -> None:
         read.append(connection)
         check(connection)
 
-    monkeypatch.setattr(database, "_quick_check", counted)
+    monkeypatch.setattr(database, "quick_check", counted)
     checks = Checks()
     for _ in range(3):
         async with opened(tmp_path, checks=checks) as store:

@@ -34,6 +34,7 @@ BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/a
 
 _COUNT_MAX = 1_000_000_000
 _TOKENS_MAX = 1_000_000_000_000
+_DAYS_MAX = 36_500
 _YEAR_S = 365 * 86_400
 
 _Name = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(name_text)]
@@ -200,6 +201,19 @@ class Settings(HttpSettings):
         ge=1,
         le=10_000_000,
         description="Upper limit of one page, both sides, characters.",
+    )
+    secret_policy: Literal["redact", "reject", "off"] = Field(
+        default="redact",
+        description="What becomes of keys, passwords and card numbers in a page: left out before it is stored, "
+        "the page refused, or nothing.",
+    )
+    retention_days: int | None = Field(
+        default=None,
+        strict=True,
+        ge=1,
+        le=_DAYS_MAX,
+        description="Days after which a page and what rests on it alone are forgotten, by when it was said. "
+        "Null: kept for ever.",
     )
     max_open_users: int = Field(
         default=200,

@@ -9,7 +9,7 @@ from memoryos_mcp.storage.values import UsageEntry
 
 
 class StoredAccount:
-    """Implements ``metering.Account`` on a store; a day is one of the user's zone.
+    """Implements ``metering.Account`` and ``reading.Forgettings`` on a store; a day is one of the user's zone.
 
     Args:
         store: The user's memory.
@@ -30,6 +30,10 @@ class StoredAccount:
     async def spent_today(self) -> int:
         """Return the tokens of today's calls, of prompts and replies together."""
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
+
+    async def forgettings(self) -> int:
+        """Return how often something was forgotten."""
+        return await self._store.forgettings()
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
         """Add a call; without usage it brought no reply."""

@@ -69,12 +69,19 @@ class Organising:
         self._planning = asyncio.Lock()
         # Answers to batches that could not be filed yet, because one before them failed: they were paid for.
         self._answers: dict[tuple[int, ...], Organised] = {}
+        self._forgettings = 0
         self._steps_in_vain = 0
         self._redone_up_to = 0
 
-    async def due(self) -> list[list[Page]]:
-        """Return the batches that are due, in order, at most a few; empty if it is not yet time."""
+    async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
+        """Return the batches that are due, in order, at most a few; empty if it is not yet time.
+
+        Args:
+            is_hurried: Whether all that waits is due.
+        """
         batches = self._batches(await self._store.backlog(self._rule.pages * BATCHES_AT_ONCE))
+        if is_hurried:
+            return batches
         if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
             batches.pop()
         return batches
@@ -88,7 +95,7 @@ class Organising:
         is_due = len(batches) > 1 or len(batches[0]) >= self._rule.pages
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
-    async def step(self, lease: Lease, *, needs_vectors: bool) -> bool:
+    async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
         """Organise what is due: batches are read in parallel and filed in page order.
 
         A batch that the analyst has failed on too often, or that there is no budget for, is filed by the stand-in and
@@ -97,6 +104,7 @@ class Organising:
         Args:
             lease: The right to write.
             needs_vectors: Leave the backlog alone while its pages are not embedded yet.
+            is_hurried: Whether all that waits is due.
 
         Returns:
             Whether there may be more.
@@ -104,7 +112,11 @@ class Organising:
         Raises:
             ModelError: The analyst had no answer to a batch; it and those after it stay in the backlog.
         """
-        batches = [await page_views(self._store, batch) for batch in await self.due()]
+        if (forgettings := await self._store.forgettings()) != self._forgettings:
+            # An answer may quote the page before its batch.
+            self._forgettings = forgettings
+            self._answers.clear()
+        batches = [await page_views(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
         answers = await self._answers_to(batches, asks_one_first=self._steps_in_vain > 0)

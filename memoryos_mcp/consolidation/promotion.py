@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
@@ -46,6 +47,7 @@ class Promotion:
         weights: The constants of heat.
         capacity_segments: Segments kept in mid-term memory.
         clock: Returns the present.
+        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Promotion:
         weights: HeatWeights,
         capacity_segments: int,
         clock: Callable[[], datetime],
+        embed: Embed | None = None,
     ) -> None:
         self._store = store
         self._analyst = analyst
@@ -66,6 +69,7 @@ class Promotion:
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
+        self._embed = embed
         self._redone_up_to = 0
         # Several readings may end together, and each changes what the next is fitted to.
         self._committing = asyncio.Lock()
@@ -73,12 +77,20 @@ class Promotion:
     async def has_work(self) -> bool:
         """Whether a segment is hot, due or one too many."""
         segments = await self._store.segments()
-        return bool(self._hot(segments)) or len(segments) > self._capacity or bool(await self._store.due_segments())
+        return (
+            bool(self._hot(segments, self._threshold))
+            or len(segments) > self._capacity
+            or bool(await self._store.due_segments())
+        )
 
-    async def step(self, lease: Lease) -> bool:
+    async def step(self, lease: Lease, *, however_cool: bool = False) -> bool:
         """Promote every hot segment, several at once, and archive the coldest over the capacity.
 
         A segment is analysed before it is archived, so that nothing it teaches is lost.
+
+        Args:
+            lease: The right to write.
+            however_cool: Whether every segment counts as hot.
 
         Returns:
             Whether there may be more.
@@ -89,7 +101,8 @@ class Promotion:
         segments = await self._store.segments()
         surplus = self._surplus(segments)
         unread = [segment.segment for segment in surplus if segment.unanalysed_count]
-        hot = [segment.segment for segment in self._hot(segments)]
+        threshold = 0.0 if however_cool else self._threshold
+        hot = [segment.segment for segment in self._hot(segments, threshold)]
         due = await self._store.due_segments()
         to_read = dict.fromkeys([*hot, *unread, *due])
         slots = asyncio.Semaphore(SEGMENTS_AT_ONCE)
@@ -136,11 +149,11 @@ class Promotion:
         self._redone_up_to = 0
         return True
 
-    def _hot(self, segments: Sequence[Segment]) -> list[Segment]:
+    def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
         """Return the segments at or over the threshold with something new to read, hottest first."""
         now = self._clock()
         heats = [(segment.heat(now, self._weights), segment) for segment in segments if segment.unanalysed_count]
-        hot = [(heat, segment) for heat, segment in heats if heat >= self._threshold]
+        hot = [(heat, segment) for heat, segment in heats if heat >= threshold]
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
@@ -173,24 +186,30 @@ class Promotion:
     async def _read(self, lease: Lease, segment: int, pages: Sequence[Page], reader: Analyst) -> None:
         """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
 
+        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
+        they count as read.
+
         Raises:
             ModelError: The reader had no answer, or profile and knowledge never stood still.
         """
-        views = await page_views(self._store, pages)
+        views = await page_views(self._store, [page for page in pages if page.teaches])
         learned = await self._learned(views, reader)
         async with self._committing:
             for _ in range(COMMITS_TRIED):
                 traits = await self._store.traits()
+                corrected = await self._store.corrected_facts()
                 lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
                 if lessons is None:
                     learned = await self._learned(views, reader)  # no other reading ends meanwhile
                     continue
+                lessons = await without_corrected(lessons, corrected, self._embed)
                 learning = Learning(
                     segment=segment,
                     pages=[page.seq for page in pages],
                     lessons=lessons,
                     traits=traits,
                     learner=reader.name,
+                    corrections=len(corrected),
                     is_degraded=reader is not self._analyst,
                     replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
                 )
@@ -201,7 +220,10 @@ class Promotion:
 
     async def _learned(self, views: Sequence[PageView], reader: Analyst) -> _Learned:
         traits = await self._store.traits()
-        return _Learned(await reader.learn(views, traits, await self._facts()), traits)
+        if not views:
+            return _Learned(Lessons((), ()), traits)
+        corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
+        return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits)
 
     async def _facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

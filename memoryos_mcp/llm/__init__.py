@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from memoryos_mcp.knowledge import Fact, Lessons
+from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Digest, Segment, Vector
@@ -134,13 +134,21 @@ class Analyst(Protocol):
         """Return how many of the first pages it can read at once, at least one."""
         ...
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
         """Return what not yet analysed pages add to profile and knowledge.
 
         Args:
             pages: In order of arrival, at least one.
             traits: The profile as it stands.
             facts: What is known and holds now, about the user and the assistant.
+            corrected: What the user has said is wrong since these pages, the newest first. Whoever learns it all the
+                same is not heard.
 
         Raises:
             ModelError: No usable answer.

@@ -10,7 +10,7 @@ from anyio import CapacityLimiter
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, CorrectedFact, Fact, KnowledgeChange, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.catalogue import find
@@ -40,6 +40,7 @@ REASON_MAX_CHARS = 300
 # Known facts and traits that are shown with a question.
 FACTS_SHOWN = 25
 TRAITS_SHOWN = 25
+CORRECTED_SHOWN = 25
 # Share of the prompt that pages may take when a segment is read in portions; the rest is for what is known.
 PAGES_SHARE = 0.6
 # Share of a batch that has to be filed by the LLM's last reply; the rest is then filed by its words.
@@ -134,13 +135,20 @@ class LlmAnalyst:
                 return max(1, count)
         return len(pages)
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
         """Find what pages teach, in one call. See ``Analyst.learn``."""
         shown = _nearest_facts(facts, pages)
         request = learn_request(
             pages,
             most_telling_first(traits)[:TRAITS_SHOWN],
             shown,
+            corrected[:CORRECTED_SHOWN],
             dimensions=self._dimensions,
             max_prompt_tokens=self._max_prompt_tokens,
         )

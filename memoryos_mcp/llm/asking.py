@@ -22,7 +22,7 @@ async def ask(
 
     Args:
         chat: Who is asked.
-        request: What is asked.
+        request: What is asked, in a form.
         read: Turns the reply's JSON into a value or raises ReplyFormatError; the second argument tells that there will
             be no further round, so that what is usable should be used.
         limiter: Of the threads for reading: a broken reply may take seconds to mend.
@@ -52,8 +52,10 @@ async def ask(
         raise ReplyFormatError(msg) from None
 
 
-def _sketch(form: ReplyForm, found: dict[str, Any]) -> str:
+def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     """Return the sketch for a reply that was not of the form; else it would be copied, dots and all."""
+    if form is None:
+        return ""
     properties = form.schema["properties"]
     is_formed = isinstance(properties, dict) and found.keys() >= properties.keys()
     return "" if is_formed else form.sketch

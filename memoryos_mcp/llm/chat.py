@@ -1,14 +1,19 @@
 """Chat models: one request, one reply. The protocol that the network, the log, the replay and the meter share.
 
-They wrap one another: a meter around a log around the provider's endpoint. So each can be had without the others.
+They wrap one another: a meter around a log around the provider's endpoint. So each can be had without the others. A
+reply that is read while it is written is still one reply: whoever listens is handed its pieces, and those who count
+and log see it whole.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
+
+# Is handed the pieces of a reply as they come. Must not wait.
+Listener = Callable[[str], None]
 
 
 class Purpose(StrEnum):
@@ -17,6 +22,7 @@ class Purpose(StrEnum):
     ORGANISE = "organise"
     LEARN = "learn"
     CHECK = "check"
+    RESPOND = "respond"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +54,17 @@ class ChatRequest:
     """What is asked.
 
     Attributes:
-        messages: A system message first; its text is equal for all calls of a purpose, so that providers can cache it.
-        form: How the reply must be; the messages need not describe it.
+        messages: A system message first; it begins with what is equal for all calls of a purpose, so that providers
+            can cache it.
+        form: How the reply must be; the messages need not describe it. None for a reply in words.
+        reply_tokens: Tokens at most of the reply, thoughts included; None means as many as the endpoint is ever asked
+            for.
     """
 
     purpose: Purpose
     messages: tuple[Message, ...]
-    form: ReplyForm
+    form: ReplyForm | None = None
+    reply_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +97,12 @@ class ChatModel(Protocol):
         """Name of the model; kept beside what follows from its replies."""
         ...
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request.
+
+        Args:
+            request: What is asked.
+            listener: Is handed the reply's text piece by piece, all of it unless an error is raised.
 
         Raises:
             ModelError: There was none within the time limit, or the endpoint refused; the text says what to do, and

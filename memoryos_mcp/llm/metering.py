@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memoryos_mcp.errors import BudgetSpentError, StorageError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Purpose, Usage
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.pages import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class MeteredChat:
         """Name of the model."""
         return self._chat.name
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request, counted. See ``ChatModel.complete``.
 
         Raises:
@@ -96,7 +96,7 @@ class MeteredChat:
         self._asked_tokens += needed
         usage: Usage | None = None
         try:
-            reply = await self._chat.complete(request)
+            reply = await self._chat.complete(request, listener)
             usage = reply.usage
         finally:
             await self._book(request.purpose, usage)

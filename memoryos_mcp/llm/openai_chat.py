@@ -4,14 +4,18 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from memoryos_mcp.llm.chat import ChatReply, ChatRequest, ReplyForm, Usage
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, ReplyForm, Usage
 from memoryos_mcp.llm.refusals import DialectError, error_of
-from memoryos_mcp.openai_api import ApiClient, Attempts, PassingError, no_such_api
+from memoryos_mcp.llm.streams import Stream
+from memoryos_mcp.openai_api import ApiClient, Attempts, PassingError, Refusal, no_such_api
 from memoryos_mcp.pages import estimate_tokens
 from memoryos_mcp.providers import Dialect, Endpoint, FormRung
 
@@ -78,11 +82,11 @@ class OpenAIChat:
         """The form that replies are asked in, the strictest that the server is known to take."""
         return self._dialect.rung
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply to a request.
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
+        """Return the reply to a request. See ``ChatModel.complete``.
 
         What may pass is tried three times, after growing pauses or those that the server asks for. Silence for the
-        whole time limit is not: it has taken long enough.
+        whole time limit is not: it has taken long enough. Nor is a reply that broke off when some of it was heard.
 
         Raises:
             ModelError: There was no reply within the time limit, or the endpoint refused; the text says what to do,
@@ -91,16 +95,20 @@ class OpenAIChat:
         dialect = started_with = self._dialect
         tried = {dialect}
         attempts = Attempts(self._pause)
+        ear = None if listener is None else _Ear(listener)
         while True:
             try:
-                reply = await self._ask(request, dialect)
+                reply = await self._ask(request, dialect, ear)
             except DialectError as error:
-                untried = [plainer for plainer in error.plainer if plainer not in tried]
+                plainer = [_for(request, dialect, each) for each in error.plainer]
+                untried = [each for each in plainer if each not in tried]
                 if not untried:
                     raise
                 dialect = untried[0]
                 tried.add(dialect)
             except PassingError as error:
+                if ear is not None and ear.has_heard:
+                    raise
                 await attempts.wait_after(error)
             else:
                 if dialect != started_with:
@@ -116,38 +124,76 @@ class OpenAIChat:
         self._dialect = dialect
         _logger.info("%s is asked like this from now on: %s", self._endpoint.address, dialect)
 
-    async def _ask(self, request: ChatRequest, dialect: Dialect) -> ChatReply:
+    async def _ask(self, request: ChatRequest, dialect: Dialect, ear: "_Ear | None") -> ChatReply:
         endpoint = self._endpoint
         parameters = _parameters(request, endpoint, dialect)
+
+        def refused(said: Refusal) -> ModelError:
+            return error_of(said, endpoint, dialect)
+
         async with self._turns:
-            body = await self._client.ask(partial(_send, parameters), lambda said: error_of(said, endpoint, dialect))
-        return _reply(body, request, endpoint)
+            if ear is None:
+                return _reply(await self._client.ask(partial(_send, parameters), refused), request, endpoint)
+            stream = Stream(ear.hear)
+            await self._client.listen(partial(_open, parameters, dialect), stream.take, refused)
+            return _streamed_reply(stream, request, endpoint, ear)
+
+
+class _Ear:
+    """Hands a listener what comes, and remembers whether anything did."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self.has_heard = False
+
+    def hear(self, text: str) -> None:
+        self.has_heard = True
+        self._listener(text)
+
+
+def _for(request: ChatRequest, dialect: Dialect, plainer: Dialect) -> Dialect:
+    """Return a plainer dialect; a request without a form says nothing about how forms are to be asked for."""
+    return plainer if request.form is not None else replace(plainer, rung=dialect.rung)
 
 
 async def _send(parameters: Mapping[str, Any], client: "openai.AsyncOpenAI") -> Any:
     return await client.chat.completions.with_raw_response.create(**parameters)
 
 
+def _open(
+    parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
+) -> AbstractAsyncContextManager[Any]:
+    body = {**parameters["extra_body"], "stream": True}
+    # A server that refuses a cap knows the bare API only; tokens are estimated then.
+    if dialect.cap is not None:
+        body["stream_options"] = {"include_usage": True}
+    return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
+
+
 def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    if dialect.rung is not FormRung.JSON_SCHEMA:
-        # At the end of the system message, which is equal for all calls of a purpose and stays so.
-        messages[0]["content"] += _form_in_words(request.form)
     # What the library is handed as an extra, it does not look through part by part, which takes longer than to send it.
     body: dict[str, Any] = {"messages": messages}
-    if dialect.rung is FormRung.JSON_SCHEMA:
-        schema = _without_lengths(request.form.schema) if endpoint.refuses_lengths else request.form.schema
-        form = {"name": request.form.name, "strict": True, "schema": schema}
-        body["response_format"] = {"type": "json_schema", "json_schema": form}
-    elif dialect.rung is FormRung.JSON_OBJECT:
-        body["response_format"] = {"type": "json_object"}
+    if request.form is not None:
+        if dialect.rung is not FormRung.JSON_SCHEMA:
+            # At the end of the system message, which is equal for all calls of a purpose and stays so.
+            messages[0]["content"] += _form_in_words(request.form)
+        if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
+            body["response_format"] = response_format
     if dialect.cap is not None:
-        body[dialect.cap] = endpoint.output_tokens
+        body[dialect.cap] = min(endpoint.output_tokens, request.reply_tokens or endpoint.output_tokens)
     if dialect.temperature is not None:
         body["temperature"] = dialect.temperature
     if dialect.forbids_thinking:
         body["enable_thinking"] = False
     return {"model": endpoint.model, "messages": [], "extra_body": body}
+
+
+def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any] | None:
+    if dialect.rung is FormRung.JSON_SCHEMA:
+        schema = _without_lengths(form.schema) if endpoint.refuses_lengths else form.schema
+        return {"type": "json_schema", "json_schema": {"name": form.name, "strict": True, "schema": schema}}
+    return {"type": "json_object"} if dialect.rung is FormRung.JSON_OBJECT else None
 
 
 def _without_lengths(schema: Any) -> Any:
@@ -176,6 +222,18 @@ def _reply(body: bytes, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     choice = completion.choices[0]
     text = choice.message.content or ""
     return ChatReply(text, _usage(completion.usage, request, text), is_cut=choice.finish_reason == "length")
+
+
+def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, ear: _Ear) -> ChatReply:
+    if stream.is_event_stream:
+        if not stream.is_whole:
+            message = f"{endpoint.api.where} broke its reply off before the end; ask again"
+            raise PassingError(message)
+        return ChatReply(stream.text, _usage(stream.usage, request, stream.text), is_cut=stream.is_cut)
+    # Some servers answer in one piece whatever they are asked for.
+    reply = _reply(stream.body, request, endpoint)
+    ear.hear(reply.text)
+    return reply
 
 
 def _usage(counted: Any, request: ChatRequest, text: str) -> Usage:

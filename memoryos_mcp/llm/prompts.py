@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.llm import PageView, Surroundings, catalogue
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.prose import shorten, without_recalled
-from memoryos_mcp.pages import Page, estimate_tokens
+from memoryos_mcp.pages import Page, Source, estimate_tokens
 from memoryos_mcp.profile import Level, Trait
 
 REASON_SHOWN_MAX_CHARS = 160
@@ -50,6 +50,7 @@ You sort pages of a dialogue into topics for a long-term memory.
 {_COMMON}
 pages: for each page number, continues: whether it carries on what the page just before it was about; topic: the \
 number of its one topic.
+A page with a source was fetched from there, not said: sum up what it is about, never as the user's own.
 topics: as few as fit; segment: the known segment it belongs to, else ""; keywords: 3 to 8 lower-case words and names; \
 summary: one to three sentences with the names, facts and dates that matter. For a known segment summary and keywords \
 cover what was known and what is new.
@@ -67,6 +68,10 @@ traits: dimensions of the user's profile that the pages show clearly: dimension,
 If there is nothing, the lists are empty.
 Dimensions:
 """
+
+# Stands last, and only where there is something wrong, so that the beginning stays the same.
+WRONG_INSTRUCTIONS = """
+wrong_fact: the user has said that this is not so; report it in no words, whatever the pages say."""
 
 
 def organise_request(
@@ -103,6 +108,7 @@ def learn_request(
     pages: Sequence[PageView],
     traits: Sequence[Trait],
     facts: Sequence[Fact],
+    corrected: Sequence[CorrectedFact] = (),
     *,
     dimensions: Sequence[str],
     max_prompt_tokens: int,
@@ -113,6 +119,7 @@ def learn_request(
         pages: Pages in order of arrival.
         traits: The profile to be shown.
         facts: The facts to be shown.
+        corrected: What the user has said is wrong, to be shown.
         dimensions: The user's own dimensions.
         max_prompt_tokens: Longer pages are shown in part.
     """
@@ -129,7 +136,10 @@ def learn_request(
         }
         for number, fact in enumerate(facts, 1)
     ]
+    context += [{"wrong_fact": fact.text, "about": fact.about.value} for fact in corrected]
     instructions = LEARN_INSTRUCTIONS + catalogue.as_text(dimensions)
+    if corrected:
+        instructions += WRONG_INSTRUCTIONS
     known = list(map(_line, context))
     lines = _page_lines(pages, _room(max_prompt_tokens, instructions, known))
     facts_told = max(FACTS_ASKED_MIN, sum(map(estimate_tokens, lines)) // TOKENS_PER_FACT_ASKED)
@@ -185,11 +195,14 @@ def _page_limit(tokens: Sequence[int], room: int) -> int | None:
 
 def _page(page: Page, max_tokens: int | None) -> dict[str, JsonValue]:
     at = page.occurred_at
-    sides = {"user": without_recalled(page.user_input), "assistant": without_recalled(page.agent_response)}
+    sides = {
+        who: without_recalled(said) for who, said in zip(("user", "assistant"), page.sides_without_orders, strict=True)
+    }
     shown = {who: said.strip() for who, said in sides.items() if said.strip()}
     if max_tokens is not None:
         shown = _cut(shown, max_tokens)
-    return {"time": f"{at:%Y-%m-%d %H:%M} {_WEEKDAYS[at.weekday()]}", **shown}
+    source = {} if page.source is Source.CONVERSATION else {"source": page.source.value}
+    return {"time": f"{at:%Y-%m-%d %H:%M} {_WEEKDAYS[at.weekday()]}", **source, **shown}
 
 
 def _cut(sides: Mapping[str, str], max_tokens: int) -> dict[str, str]:

@@ -23,9 +23,10 @@ import anyio
 import anyio.to_thread
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Usage
+from memoryos_mcp.errors import ModelError, StorageError
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Usage
 from memoryos_mcp.pages import estimate_tokens, utc_now
+from memoryos_mcp.reading import Forgettings, Reading
 
 LOG_NAME = "llm-log.jsonl"
 BATCH_URL = "/v1/chat/completions"
@@ -127,7 +128,7 @@ class LoggedRequest(_Line):
 
     model: str
     messages: list[LoggedMessage]
-    response_format: LoggedResponseFormat
+    response_format: LoggedResponseFormat | None = None
 
 
 class LogLine(BatchLine):
@@ -147,8 +148,8 @@ def request_key(request: ChatRequest) -> str:
     asked = {
         "purpose": request.purpose,
         "messages": [[message.role, message.content] for message in request.messages],
-        "form": request.form.name,
-        "schema": dict(request.form.schema),
+        "form": request.form and request.form.name,
+        "schema": request.form and dict(request.form.schema),
     }
     canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:KEY_CHARS]
@@ -156,31 +157,41 @@ def request_key(request: ChatRequest) -> str:
 
 def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValue]:
     """Return a request as the body that the chat completions API takes."""
-    return {
+    body: dict[str, JsonValue] = {
         "model": model_name,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)},
-        },
     }
+    if request.form is not None:
+        schema: JsonValue = {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
 
 
 class RecordingChat:
     """A chat model that keeps a log of another's calls, the failed and the cancelled ones too. Close it after use.
 
-    A log that cannot be written is warned of once, and fails no call.
+    A log that cannot be written is warned of once, and fails no call. A call whose request may quote what was forgotten
+    meanwhile is not logged.
 
     Args:
         chat: The model that answers.
         path: The log; its folder exists. Several processes may append to it.
         clock: Tells when a call began.
+        forgettings: Tells of what was forgotten; None if nothing ever is.
     """
 
-    def __init__(self, chat: ChatModel, path: Path, *, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        chat: ChatModel,
+        path: Path,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        forgettings: Forgettings | None = None,
+    ) -> None:
         self._chat = chat
         self._path = path
         self._clock = clock
+        self._forgettings = forgettings
         self._writing: set[asyncio.Future[None]] = set()
         self._has_warned = False
 
@@ -189,19 +200,20 @@ class RecordingChat:
         """Name of the model that answers."""
         return self._chat.name
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the other's reply, after it was logged.
 
         Raises:
             ModelError: The other's, as it is.
         """
         at, began = self._clock(), time.perf_counter()
+        reading = await Reading.begun(self._forgettings)
         try:
-            reply = await self._chat.complete(request)
+            reply = await self._chat.complete(request, listener)
         except (Exception, asyncio.CancelledError) as error:
-            await self._log(request, at, began, error)
+            await self._log(request, at, began, error, reading)
             raise
-        await self._log(request, at, began, reply)
+        await self._log(request, at, began, reply, reading)
         return reply
 
     async def aclose(self) -> None:
@@ -210,7 +222,11 @@ class RecordingChat:
         if self._writing:
             await asyncio.wait(self._writing)
 
-    async def _log(self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException) -> None:
+    async def _log(
+        self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException, reading: Reading
+    ) -> None:
+        if not await _is_current(reading):
+            return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
         writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
@@ -218,6 +234,10 @@ class RecordingChat:
         writing.add_done_callback(self._writing.discard)
         # Shielded: what was sent is logged, even if nobody waits for the reply any more.
         await asyncio.shield(writing)
+        if (
+            not await reading.is_current()
+        ):  # forgotten in this moment: whether before the line or after it, nobody knows
+            await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
     def _append(self, request: ChatRequest, at: datetime, took_ms: int, outcome: ChatReply | BaseException) -> None:
         line: dict[str, JsonValue] = {
@@ -235,6 +255,15 @@ class RecordingChat:
             if not self._has_warned:
                 self._has_warned = True
                 logger.warning("%s cannot be written (%s); calls to the LLM go on unlogged", self._path, _reason(error))
+
+
+def remove_log(path: Path) -> None:
+    """Remove a log; there may be none.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    path.unlink(missing_ok=True)
 
 
 class ReplayChat:
@@ -265,13 +294,16 @@ class ReplayChat:
         """What stands for the model's name; a file does not bind itself to one."""
         return "replay"
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply that the file holds.
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
+        """Return the reply that the file holds; who listens hears it in one piece.
 
         Raises:
             ModelError: It holds none yet, or cannot be read; says where the request was written.
         """
-        return await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
+        reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
+        if listener is not None:
+            listener(reply.text)
+        return reply
 
     async def aclose(self) -> None:
         """Do nothing: no file is held open."""
@@ -335,6 +367,14 @@ class ReplayChat:
         # By what we wrote, not by its size now: lines of another process are seen as a difference.
         self._missing_bytes += _append_line(self._missing_path, line)
         self._missing.add(key)
+
+
+async def _is_current(reading: Reading) -> bool:
+    """Whether a call may be logged: not if nobody knows."""
+    try:
+        return await reading.is_current()
+    except StorageError:
+        return False
 
 
 def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:

@@ -26,6 +26,10 @@ RIGHT_SHARE = 0.5
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 # Some servers keep the opening mark to themselves.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+_OPENINGS = ("<think>", "<thinking>", "<reasoning>")
+_CLOSING = "</think>"
+_OPENING = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHTS_FIRST = re.compile(rf"\A(?:\s*{_THINKING.pattern})+", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 # Small models get caught: the same words three times and more in a row, for a while. Word ends make the match linear
 # in its length.
@@ -71,6 +75,39 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
         if found is not None:
             return found
     return _mended(_from_first_brace(fenced[1] if fenced else text))
+
+
+class Speech:
+    """What a model says aloud, out of the pieces of a reply in words: what it thinks before that is left out.
+
+    Only a thought at the beginning is one; later on the model may be speaking about such marks.
+    """
+
+    def __init__(self) -> None:
+        self._head = ""
+        self._has_begun = False
+
+    def hear(self, piece: str) -> str:
+        """Return what is said aloud with a piece; empty while the model thinks, or may be about to."""
+        if self._has_begun:
+            return piece
+        is_thinking = _OPENING.match(self._head) is not None
+        self._head += piece
+        if is_thinking and ">" not in piece:
+            return ""
+        said = _THOUGHTS_FIRST.sub("", self._head, count=1).lstrip()
+        if not said or any(mark.startswith(said.lower()) for mark in _OPENINGS):
+            return ""
+        self._head, self._has_begun = "", True
+        return said
+
+
+def said_aloud(text: str) -> str:
+    """Return a whole reply in words without what the model thought before it."""
+    said = _THOUGHTS_FIRST.sub("", text, count=1)
+    # Some servers keep the opening mark to themselves.
+    _, mark, after = said.partition(_CLOSING) if _OPENINGS[0] not in said else ("", "", "")
+    return (after if mark else said).strip()
 
 
 def items(value: object) -> list[Any]:

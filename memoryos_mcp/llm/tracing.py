@@ -2,7 +2,7 @@
 
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 
 class TracedChat:
@@ -22,7 +22,7 @@ class TracedChat:
         """Name of the model."""
         return self._chat.name
 
-    async def complete(self, request: ChatRequest) -> ChatReply:
+    async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
         Raises:
@@ -41,7 +41,7 @@ class TracedChat:
             set_status_on_exception=False,
         ) as span:
             try:
-                reply = await self._chat.complete(request)
+                reply = await self._chat.complete(request, listener)
             except BaseException as error:
                 span.set_attribute("error.type", type(error).__name__)
                 span.set_status(StatusCode.ERROR)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
@@ -52,6 +52,9 @@ NEIGHBOURS_OF = 30
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
+# From this cosine on a page counts as about a query that it shares no word with. With models whose cosines are higher
+# more does; a person looks through it.
+ABOUT_COSINE = 0.45
 # About what a window holds of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
@@ -155,6 +158,25 @@ class Retrieving:
             recipe=candidates.recipe.name,
             tokens=budget.spent,
         )
+
+    async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
+        """Return the pages that are about a query, best first: they hold a word of it, or are near it in meaning.
+
+        Args:
+            query: Words or a question.
+            among: Pages that come into question.
+            limit: How many at most.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        _, found = await self.candidates(query)
+        is_about = found.signals.get("words", np.zeros(len(found.outlines.seqs))) > 0
+        if (cosines := found.signals.get("best_window")) is not None:
+            is_about |= (cosines >= ABOUT_COSINE) & (found.best_parts >= 0)
+        is_eligible = is_about & np.isin(found.outlines.seqs, [*among])
+        best = ranking.rank(found.recipe, found.outlines.seqs, found.signals, found.windows, is_eligible, limit)
+        return [ranked.seq for ranked in best]
 
     @property
     def recipe(self) -> str:

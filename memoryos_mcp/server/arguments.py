@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
@@ -20,8 +20,13 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _none_is_empty(value: object) -> object:
+def none_is_empty(value: object) -> object:
+    """Return an empty text for null."""
     return "" if value is None else value
+
+
+def _none_is_conversation(value: object) -> object:
+    return value or "conversation"
 
 
 def _read_object(value: object) -> object:
@@ -37,7 +42,9 @@ def _read_object(value: object) -> object:
 
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
 # A text that may be left out; null and "" mean the same.
-OptionalText = Annotated[str, BeforeValidator(_none_is_empty)]
+OptionalText = Annotated[str, BeforeValidator(none_is_empty)]
+
+SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)]
 
 
 class Arguments(BaseModel):
@@ -60,6 +67,13 @@ class AddMemoryArguments(Arguments):
     )
     idempotency_key: OptionalText = Field(
         default="", description="A name for this turn if it may be sent twice; turns with an equal name are kept once."
+    )
+    source: Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)] = (
+        Field(
+            default="conversation",
+            description="Where the text comes from, if not from the conversation itself. Fetched text is kept and "
+            "found like any other, but teaches nothing about the user.",
+        )
     )
 
 

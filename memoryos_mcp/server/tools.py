@@ -1,30 +1,22 @@
 """The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
 
 import json
-import math
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
-
-import mcp_types as types
-from pydantic import BaseModel
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
-from memoryos_mcp.callers import Caller
+from memoryos_mcp.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.profile import profile_text
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.arguments import (
-    USER_ID,
-    USER_ID_SCHEMA,
     AddMemoryArguments,
-    Arguments,
     GetUserProfileArguments,
     NoArguments,
     RetrieveMemoryArguments,
-    check,
-    take_user_id,
 )
+from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.server.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
+from memoryos_mcp.server.memory_tools import MEMORY_TOOLS
 from memoryos_mcp.server.results import (
     AddedDetails,
     AddMemoryResult,
@@ -47,7 +39,7 @@ from memoryos_mcp.server.results import (
 from memoryos_mcp.service import MemoryService
 
 if TYPE_CHECKING:
-    from memoryos_mcp import engine
+    from memoryos_mcp import views
     from memoryos_mcp.knowledge import Fact
     from memoryos_mcp.retrieval.asked import Asked
     from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
@@ -55,69 +47,6 @@ if TYPE_CHECKING:
 
 HOTTEST_SHOWN = 10
 SCORE_DIGITS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tool returns: a model for programs and a text for readers."""
-
-    result: BaseModel
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
-    """A tool as it is listed and called.
-
-    Attributes:
-        reads_only: Whether it leaves the memory as it was.
-        call: Takes the service, the user and the checked arguments.
-    """
-
-    name: str
-    title: str
-    description: str
-    arguments: type[Arguments]
-    result: type[BaseModel]
-    reads_only: bool
-    call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
-
-    async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
-        """Return the protocol's result of a call.
-
-        Raises:
-            MemoryOSError: The call failed; the text says what to do.
-        """
-        user_id = caller.user_id
-        if caller.may_act_as:
-            named, given = take_user_id(given)
-            user_id = user_id if named is None else named
-        arguments = check(self.arguments, given, beside=[USER_ID] if caller.may_act_as else [])
-        answer = await self.call(service, user_id, arguments)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=answer.text)],
-            structured_content=answer.result.model_dump(mode="json"),
-        )
-
-    def listing(self, *, may_act_as: bool) -> types.Tool:
-        """Return the tool as a client sees it who may name another user, or may not."""
-        schema = self.arguments.model_json_schema()
-        if may_act_as:
-            schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
-        return types.Tool(
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            input_schema=schema,
-            output_schema=self.result.model_json_schema(mode="serialization"),
-            annotations=types.ToolAnnotations(
-                title=self.title,
-                read_only_hint=self.reads_only,
-                destructive_hint=False,
-                idempotent_hint=self.reads_only,
-                open_world_hint=False,
-            ),
-        )
 
 
 async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryArguments) -> Answer:
@@ -129,6 +58,7 @@ async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryA
             timestamp=arguments.timestamp,
             meta_data=arguments.meta_data,
             idempotency_key=arguments.idempotency_key,
+            source=arguments.source,
         )
     result = AddMemoryResult(
         status="success",
@@ -143,8 +73,9 @@ async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryA
         stored=True,
         is_new=receipt.is_new,
         pending=receipt.pending,
+        redacted=list(receipt.redacted),
     )
-    return Answer(result, f"{result.message} page_id {result.page_id}")
+    return Answer(result, texts.receipt_text(result))
 
 
 async def retrieve_memory(service: MemoryService, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
@@ -156,7 +87,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
     user_facts, assistant_facts = _recalled(recall.user_facts), _recalled(recall.assistant_facts)
     result = RetrieveMemoryResult(
         query=arguments.query,
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         relationship_with_user=arguments.relationship_with_user,
         style_hint=arguments.style_hint,
         user_profile=profile_text(recall.traits),
@@ -174,7 +105,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
                 summary=segment.summary,
                 keywords=list(segment.keywords),
                 page_count=segment.page_count,
-                heat=_shown_heat(heat),
+                heat=shown_heat(heat),
             )
             for segment, heat in recall.segments
         ],
@@ -193,17 +124,18 @@ async def get_user_profile(service: MemoryService, user_id: str, arguments: GetU
     user_facts = view.user_facts if arguments.include_knowledge else []
     assistant_facts = view.assistant_facts if arguments.include_assistant_knowledge else []
     result = GetUserProfileResult(
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         user_id=user_id,
         assistant_id=service.settings.assistant_id,
         user_profile=profile_text(view.traits),
         traits=[
             TraitEntry(
+                id=trait_id(trait.dimension),
                 dimension=trait.dimension,
                 level=trait.level.value,
                 reason=trait.reason,
                 evidence=list(trait.evidence),
-                updated_at=_text_time(trait.updated_at),
+                updated_at=text_time(trait.updated_at),
             )
             for trait in view.traits
         ],
@@ -222,14 +154,14 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     counts, settings = stats.counts, service.settings
     move = stats.move
     result = GetMemoryStatsResult(
-        timestamp=_text_time(service.now()),
+        timestamp=text_time(service.now()),
         user_id=user_id,
         version=__version__,
         total_pages=counts.pages,
         short_term_pages=counts.short_term,
         short_term_capacity=settings.short_term_capacity,
         backlog_pages=counts.backlog,
-        oldest_backlog_at=_text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        oldest_backlog_at=text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
         backlog_attempts=counts.attempts,
         degraded_pages=counts.degraded,
         mid_term_pages=counts.mid_term,
@@ -241,7 +173,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
         hottest_segments=[
             SegmentStats(
                 segment_id=_segment_id(segment.segment),
-                heat=_shown_heat(heat),
+                heat=shown_heat(heat),
                 n_visit=segment.n_visit,
                 l_interaction=segment.l_interaction,
                 page_count=segment.page_count,
@@ -263,13 +195,20 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
             name: LoopStats(
                 failed_attempts=health.failed_attempts,
                 last_error=health.last_error,
-                last_error_at=_text_time(health.last_error_at) if health.last_error_at else None,
+                last_error_at=text_time(health.last_error_at) if health.last_error_at else None,
             )
             for name, health in stats.health.items()
         },
         llm=_llm_stats(stats.llm, settings.llm_daily_token_limit) if stats.llm else None,
     )
     return Answer(result, texts.stats_text(result))
+
+
+async def forget_memory(service: MemoryService, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
+    """Show what would be forgotten, or forget it."""
+    async with service.user(user_id) as engine:
+        result = await forget(engine, arguments)
+    return Answer(result, forget_text(result))
 
 
 TOOLS: Sequence[ToolDefinition] = (
@@ -313,29 +252,35 @@ TOOLS: Sequence[ToolDefinition] = (
         reads_only=True,
         call=get_memory_stats,
     ),
+    *MEMORY_TOOLS,
+    ToolDefinition(
+        name="forget_memory",
+        title="Forget for good",
+        description="Forget pages and all that rests on them, facts or traits: by ids, query, time, or everything. "
+        "The first call only shows what would go and returns a handle; ask the user, then call with that as confirm. "
+        "It cannot be undone.",
+        arguments=ForgetMemoryArguments,
+        result=ForgetMemoryResult,
+        reads_only=False,
+        call=forget_memory,
+        destroys=True,
+    ),
 )
 
 
-def _text_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")
-
-
-def _shown_heat(heat: float) -> float:
-    """Return heat rounded down: what is just under the threshold must not look as if it had reached it."""
-    return math.floor(heat * 1000) / 1000
-
-
 def _segment_id(number: int) -> str:
-    return f"s{number}"
+    return numbered_id(Kind.SEGMENT, number)
 
 
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
         user_input=recalled.quote.user_input,
         agent_response=recalled.quote.agent_response,
-        timestamp=_text_time(recalled.page.occurred_at),
+        timestamp=text_time(recalled.page.occurred_at),
         page_id=recalled.page.page_id,
         excerpt=recalled.quote.is_excerpt,
+        source=recalled.page.source.value,
+        gives_orders=recalled.page.gives_orders,
     )
 
 
@@ -354,9 +299,11 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
     return RetrievedPage(
         user_input=recalled.quote.user_input,
         agent_response=recalled.quote.agent_response,
-        timestamp=_text_time(page.occurred_at),
+        timestamp=text_time(page.occurred_at),
         page_id=page.page_id,
         excerpt=recalled.quote.is_excerpt,
+        source=recalled.page.source.value,
+        gives_orders=recalled.page.gives_orders,
         meta_info=recalled.chain_summary or "",
         meta_data=json.loads(recalled.meta_data) if recalled.meta_data else None,
         tier=page.tier.value,
@@ -369,14 +316,14 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 def _knowledge(fact: "Fact") -> KnowledgeEntry:
     return KnowledgeEntry(
         knowledge=fact.text,
-        timestamp=_text_time(fact.valid_from),
-        knowledge_id=f"k{fact.fact}",
+        timestamp=text_time(fact.valid_from),
+        knowledge_id=numbered_id(Kind.FACT, fact.fact),
         evidence=list(fact.evidence),
-        valid_until=_text_time(fact.valid_until) if fact.valid_until else None,
+        valid_until=text_time(fact.valid_until) if fact.valid_until else None,
     )
 
 
-def _llm_stats(stats: "engine.LlmStats", daily_token_limit: int | None) -> LlmStats:
+def _llm_stats(stats: "views.LlmStats", daily_token_limit: int | None) -> LlmStats:
     return LlmStats(
         model=stats.name,
         usage_today=_usage(stats.today),

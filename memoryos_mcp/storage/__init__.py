@@ -8,10 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.storage.forget_plans import ForgetReceipt
+from memoryos_mcp.storage.owned import OwnedStore
 from memoryos_mcp.storage.values import (
     Changes,
     Counts,
@@ -41,6 +43,11 @@ class Store(Protocol):
     Every method raises `StorageError` if the disk fails; a method that takes a lease raises `LeaseLostError` once the
     lease is another's.
     """
+
+    @property
+    def owned(self) -> OwnedStore:
+        """What a person does with this memory, as seen from the same space."""
+        ...
 
     async def in_space(self, identity: str, model: str) -> "Store":
         """Return this store as seen from a space, which is made if need be and is the last used from now on.
@@ -131,7 +138,14 @@ class Store(Protocol):
         ...
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
-        """Return facts that hold no more, at most ``limit``, the newest of them, oldest first."""
+        """Return facts that held and hold no more, at most ``limit``, the newest of them, oldest first.
+
+        What the user said is wrong is not among them: it never held.
+        """
+        ...
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        """Return what the user has said is wrong, of all assistants, the newest correction first."""
         ...
 
     async def counts(self) -> Counts:
@@ -285,6 +299,21 @@ class Store(Protocol):
 
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         """Take segments out of the scored mid-term memory; their pages stay."""
+        ...
+
+    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
+        """Forget the oldest pages that were said before a moment, at most ``limit``; None if there are none.
+
+        Args:
+            lease: The right to do so.
+            moment: Pages that were said then or later stay.
+            limit: How many pages at most.
+            receipt: The name of the receipt.
+        """
+        ...
+
+    async def forgettings(self) -> int:
+        """Return how often something was forgotten: what was read before may be gone once it is more."""
         ...
 
     async def close(self) -> None:

@@ -32,6 +32,9 @@ READERS = 4
 # connection makes empties it: more would be spent five times for each open user.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
+# How long scrubbing waits for other processes, whose writes wait for it as long; it is tried again later.
+SCRUB_BUSY_TIMEOUT_MS = 1_000
+VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 # A check that is not older than this is not done again.
 CHECK_HOLDS_S = 3_600.0
@@ -127,20 +130,34 @@ class Database:
         given_up = threading.Event()
         await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
 
+    async def scrub(self) -> bool:
+        """Write the file anew and empty its journal, so that not a byte of what was deleted is left in either.
+
+        Returns:
+            False if another process reads or writes just now; nothing has changed then that matters.
+        """
+        async with self._write_lock:
+            if self._writer is None:
+                raise _closed()
+            return await self._alone(self._scrub)
+
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
         async with self._write_lock:
-            if self._writer is None:
-                return
-            taken = 0
-            try:
-                while taken < READERS:
-                    await self._reading.acquire()
-                    taken += 1
-                await self._threads.run(self._close)
-            finally:
-                for _ in range(taken):
-                    self._reading.release()
+            if self._writer is not None:
+                await self._alone(self._close)
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        """Run work in a thread while none of our connections reads; the caller sees to it that none writes."""
+        taken = 0
+        try:
+            while taken < READERS:
+                await self._reading.acquire()
+                taken += 1
+            return await self._threads.run(work)
+        finally:
+            for _ in range(taken):
+                self._reading.release()
 
     def _open(self, user_id: str) -> None:
         if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < SQLITE_AT_LEAST:
@@ -149,7 +166,7 @@ class Database:
             raise StorageError(msg)
         with self._translated():
             _make_private(self._path)
-            _look_at_header(self._path)
+            look_at_header(self._path)
             try:
                 self._writer = self._connect()
                 self._prepare(self._writer, user_id)
@@ -167,17 +184,34 @@ class Database:
             connection = self._connect()
             try:
                 _go_easy(connection, given_up)
-                _quick_check(connection)
+                quick_check(connection)
             except apsw.InterruptError:
                 return
             except apsw.CorruptError:
                 connection.close()
                 connection = self._connect()
                 connection.execute("BEGIN IMMEDIATE")
-                _quick_check(connection)
+                quick_check(connection)
             finally:
                 connection.close()
         self._checks.note(self._path)
+
+    def _scrub(self) -> bool:
+        # With secure_delete SQLite overwrites what it deletes, but not the copies that moving rows from page to page
+        # has left in the unused part of pages. Only a file that is written anew has none.
+        with self._translated():
+            connection = self._connect()
+            try:
+                connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
+                if self._path.stat().st_size > VACUUMED_IN_RAM_BYTES:
+                    connection.pragma("temp_store", "file")
+                connection.execute("VACUUM")
+                is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+            except (apsw.BusyError, apsw.LockedError):
+                return False
+            finally:
+                connection.close()
+            return not is_busy
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path))
@@ -194,11 +228,11 @@ class Database:
     def _prepare(self, connection: apsw.Connection, user_id: str) -> None:
         connection.execute("BEGIN")
         try:
-            found = _look_at_content(connection, self._path)
+            found = look_at_content(connection, self._path)
         finally:
             connection.execute("ROLLBACK")
         if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self._path):
-            _quick_check(connection)
+            quick_check(connection)
             self._checks.note(self._path)
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
@@ -249,17 +283,24 @@ class Database:
         if self._damage is not None:
             raise self._damage
         try:
-            yield
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            self._damage = _damaged(self._path, "SQLite finds it malformed")
-            raise self._damage from error
+            with translated(self._path):
+                yield
         except DamagedStoreError as error:
             self._damage = error
             raise
-        except apsw.Error as error:
-            raise StorageError(_advice(error, self._path)) from error
-        except OSError as error:
-            raise StorageError(_system_advice(error, self._path)) from error
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors about a file into ours."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise _damaged(path, "SQLite finds it malformed") from error
+    except apsw.Error as error:
+        raise StorageError(_advice(error, path)) from error
+    except OSError as error:
+        raise StorageError(_system_advice(error, path)) from error
 
 
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
@@ -279,7 +320,7 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _look_at_header(path: Path) -> None:
+def look_at_header(path: Path) -> None:
     """Refuse a file that its first bytes give away, without opening it as a database."""
     if not path.exists():
         return
@@ -298,7 +339,7 @@ def _look_at_header(path: Path) -> None:
         raise _newer(path, found)
 
 
-def _look_at_content(connection: apsw.Connection, path: Path) -> int:
+def look_at_content(connection: apsw.Connection, path: Path) -> int:
     """Return the file's version, or refuse a database that another program or a newer version made."""
     found = schema.version(connection)
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
@@ -329,7 +370,7 @@ def _use_wal(connection: apsw.Connection) -> None:
             return
 
 
-def _quick_check(connection: apsw.Connection) -> None:
+def quick_check(connection: apsw.Connection) -> None:
     """Read the whole file for damage.
 
     Raises:

@@ -32,6 +32,22 @@ def index_names(connection: apsw.Connection, user_input: str, agent_response: st
     )
 
 
+def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
+    """Undo what `index_names` counted for a page, inside the caller's transaction; what is left of a name stays."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
+        "called_by_agent = called_by_agent - ?3 WHERE name = ?1",
+        [(name, name in by_user, name in by_agent) for name in sorted(by_user | by_agent)],
+    )
+
+
+def has_word(connection: apsw.Connection, word: str) -> bool:
+    """Whether any page holds a word, in whichever form."""
+    sql = "SELECT EXISTS (SELECT 1 FROM page_words WHERE page_words MATCH ?)"
+    return bool(connection.execute(sql, (phrase(word),)).get)
+
+
 class WordCounts:
     """In how many pages words occur. Remembers common ones, whose counting takes long, and counts on from there.
 
@@ -40,7 +56,14 @@ class WordCounts:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, int]] = {}
+        self._forgettings = 0
         self._lock = threading.Lock()
+
+    def keep_if(self, forgettings: int) -> None:
+        """Begin anew if something was forgotten since; what was counted before may hold it."""
+        with self._lock:
+            if forgettings != self._forgettings:
+                self._known, self._forgettings = {}, forgettings
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return in how many pages a word occurs, at most.
@@ -70,6 +93,7 @@ class WordCounts:
 def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
     """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
     newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
     for name in names[:WORDS_AT_MOST]:
         row = connection.execute("SELECT pages, called_by_user, called_by_agent FROM names WHERE name = ?", (name,))

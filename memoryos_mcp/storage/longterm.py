@@ -2,16 +2,15 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import apsw
 
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange, Lessons
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange
 from memoryos_mcp.profile import Level, Trait, TraitChange
-from memoryos_mcp.storage.rows import from_us, offset_s, to_us
+from memoryos_mcp.storage.refusals import is_refused_fact, is_refused_trait
+from memoryos_mcp.storage.rows import all_rows, folded, from_us, numbers, offset_s, to_us
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.storage.vector_rows import note_change
-from memoryos_mcp.terms import words
 
 # Takes the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
@@ -36,15 +35,16 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
     ]
 
 
-def is_current(
-    connection: apsw.Connection, lessons: Lessons, known: Sequence[Trait], owner: Callable[[About], str], now_us: int
-) -> bool:
+def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
     """Whether what the lessons were computed from still stands.
 
-    Their traits are unchanged, the facts they name are in force, and no fact that they did not know of answers what
-    one of theirs answers.
+    Their traits are unchanged, the facts they name are in force, no fact that they did not know of answers what one
+    of theirs answers, and the user has corrected nothing since.
     """
-    seen = {trait.dimension: to_us(trait.updated_at) for trait in known}
+    lessons = learning.lessons
+    if connection.execute("SELECT count(*) FROM facts WHERE ended_by IS NOT NULL").get != learning.corrections:
+        return False
+    seen = {trait.dimension: to_us(trait.updated_at) for trait in learning.traits}
     for change in lessons.traits:
         sql = "SELECT updated_us FROM traits WHERE dimension = ?"
         if connection.execute(sql, (change.dimension,)).get != seen.get(change.dimension):
@@ -72,11 +72,16 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the named traits and keep what they replace as history; to another's, who stands in adds evidence only."""
+    """Set the named traits and keep what they replace as history; what the person has refused stays away.
+
+    To another's, who stands in adds evidence only, and so does everybody to what the user said.
+    """
     for change in learning.lessons.traits:
+        if is_refused_trait(connection, change.dimension, change.evidence):
+            continue
         sql = "SELECT learned_by FROM traits WHERE dimension = ?"
         owner = connection.execute(sql, (change.dimension,)).get
-        if learning.is_degraded and owner not in {None, learning.learner}:
+        if owner == "user" or (learning.is_degraded and owner not in {None, learning.learner}):
             connection.execute("UPDATE traits SET updated_us = ? WHERE dimension = ?", (now_us, change.dimension))
         else:
             _set_trait(connection, change, learning.learner, now_us)
@@ -89,7 +94,7 @@ def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> 
 
 
 def _set_trait(connection: apsw.Connection, change: TraitChange, learner: str, now_us: int) -> None:
-    _to_history(connection, change.dimension, now_us)
+    to_history(connection, change.dimension, now_us)
     connection.execute(
         "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
@@ -106,15 +111,20 @@ def change_knowledge(
 ) -> None:
     """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
 
-    A fact that is confirmed stays whose it was, except where the learner replaces that one.
+    A fact that is confirmed stays whose it was, except where the learner replaces that one. What the person has refused
+    stays away.
     """
     for change in learning.lessons.knowledge:
         if isinstance(change, ConfirmFact):
-            fact = change.fact
+            fact, is_confirming = change.fact, True
+        elif is_refused_fact(connection, change.about, owner(change.about), change.text, change.evidence):
+            continue
         else:
-            fact = _add_fact(connection, change, learning.learner, owner, now_us)
+            fact, is_confirming = _add_fact(connection, change, learning.learner, owner, now_us)
         connection.executemany(
-            "INSERT INTO fact_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", [(fact, seq) for seq in change.evidence]
+            "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET is_confirming = min(is_confirming, excluded.is_confirming)",
+            [(fact, seq, is_confirming) for seq in change.evidence],
         )
         connection.execute(
             "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
@@ -124,10 +134,32 @@ def change_knowledge(
         note_change(connection, "fact", fact)
 
 
+def add_found_facts(
+    connection: apsw.Connection,
+    facts: Sequence[AddFact],
+    learner: str,
+    owner: Callable[[About], str],
+    capacity: int,
+    now_us: int,
+) -> int:
+    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not."""
+    new = 0
+    for fact in facts:
+        sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
+        if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
+            # It was last heard of when it was learned, not when it was taken in.
+            number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
+            note_change(connection, "fact", number)
+            new += 1
+    archive_facts(connection, capacity, now_us)
+    return new
+
+
 def _add_fact(
     connection: apsw.Connection, change: AddFact, learner: str, owner: Callable[[About], str], now_us: int
-) -> int:
-    folded = " ".join(words(change.text)) or change.text.casefold()
+) -> tuple[int, bool]:
+    """Return the fact's number, and whether it was there already."""
+    words = folded(change.text)
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
     connection.executemany(
@@ -135,7 +167,8 @@ def _add_fact(
         [(valid_from_us, old) for old in change.supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
-    fact = connection.execute(sql, (now_us, change.about, assistant_id, folded)).get
+    fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
+    was_there = fact is not None
     if fact is None:
         connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
@@ -148,7 +181,7 @@ def _add_fact(
                 None if change.valid_until is None else to_us(change.valid_until),
                 offset_s(change.valid_from),
                 now_us,
-                folded,
+                words,
                 change.text,
                 learner,
             ),
@@ -157,21 +190,23 @@ def _add_fact(
     for old in change.supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
-    return int(fact)
+    return int(fact), was_there
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> None:
-    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner."""
+    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last."""
     connection.execute(
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
-        "(PARTITION BY about, assistant_id ORDER BY confirmed_us DESC, fact DESC) AS place FROM facts "
-        f"WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?)",
+        "(PARTITION BY about, assistant_id ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
+        f"AS place FROM facts WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?)",
         (now_us, capacity),
     )
 
 
 def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: str, now_us: int) -> None:
     """Remove what a learner taught from pages that others have read since, all of them; what it superseded holds again.
+
+    What the user has corrected is neither removed nor does it hold again.
 
     Args:
         connection: Inside the caller's transaction.
@@ -186,29 +221,26 @@ def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: s
         "AND coalesce(pages.learned_by, ?1) = ?1)"
     )
     where = rests_on_nothing_else.format(key="dimension", evidence="trait_evidence", table="traits")
-    traits = [row[0] for row in _rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
+    traits = [row[0] for row in all_rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
     for dimension in traits:
-        _to_history(connection, dimension, now_us)
+        to_history(connection, dimension, now_us)
         connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
         connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
         note_change(connection, "profile", 0)
-    where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts")
-    facts = [row[0] for row in _rows(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)]  # noqa: S608
+    where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts") + " AND ended_by IS NULL"
+    facts = numbers(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)  # noqa: S608
     for fact in facts:
-        _drop_fact(connection, fact, facts)
+        drop_fact(connection, fact, facts)
 
 
-def _rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    return connection.execute(sql, parameters).fetchall()
-
-
-def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+def drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
+    """Delete a fact; what it superseded holds again, unless that is dropped too or the person has ended it."""
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
     if heir is not None:  # another took its place, and so the place of what it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
-        "WHERE superseded_by = ? AND fact NOT IN (SELECT value FROM json_each(?))",
+        "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
         (fact, json.dumps(list(dropped))),
     )
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
@@ -217,8 +249,10 @@ def _drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -
     note_change(connection, "fact", fact)
 
 
-def _to_history(connection: apsw.Connection, dimension: str, now_us: int) -> None:
+def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
+    """Keep what a trait says now as history, with who ended it if that was the user."""
     connection.execute(
-        "INSERT INTO trait_history SELECT dimension, level, reason, updated_us, ? FROM traits WHERE dimension = ?",
-        (now_us, dimension),
+        "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) "
+        "SELECT dimension, level, reason, updated_us, ?, ? FROM traits WHERE dimension = ?",
+        (now_us, ended_by, dimension),
     )

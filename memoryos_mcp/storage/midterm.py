@@ -81,7 +81,7 @@ def _clear_up(connection: apsw.Connection, left: _Left) -> None:
             "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
         )
     for segment in left.segments:
-        _recount(connection, segment)
+        recount(connection, segment)
         connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (segment,))
         drop_segment_vectors(connection, segment)
         note_change(connection, "segment", segment)
@@ -123,11 +123,12 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
     if plan.vector is not None:
         drop_segment_vectors(connection, segment)
         set_segment_vectors(connection, space, {segment: plan.vector})
-    _recount(connection, segment)
+    recount(connection, segment)
     note_change(connection, "segment", segment)
 
 
-def _recount(connection: apsw.Connection, segment: int) -> None:
+def recount(connection: apsw.Connection, segment: int) -> None:
+    """Count a segment's pages anew."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
@@ -158,7 +159,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     for segment in sorted({learning.segment, *(row[0] for row in filed_under)}):
-        _recount(connection, segment)
+        recount(connection, segment)
         connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
     connection.execute(

@@ -27,9 +27,10 @@ def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_
     page_id = new_page_id()
     connection.execute(
         "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "user_input, agent_response) VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
+        "source, gives_orders, user_input, agent_response) "
+        "VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
         ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
-        ":meta_data, :user_input, :agent_response)",
+        ":meta_data, :source, :gives_orders, :user_input, :agent_response)",
         {
             "page_id": page_id,
             "occurred_us": occurred_us,
@@ -38,6 +39,8 @@ def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_
             "added_us": added_us,
             "key": turn.idempotency_key,
             "meta_data": turn.meta_data,
+            "source": turn.source,
+            "gives_orders": turn.gives_orders,
             "user_input": turn.user_input,
             "agent_response": turn.agent_response,
         },

@@ -4,17 +4,20 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import apsw
 import numpy as np
 
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, Tier
+from memoryos_mcp.pages import Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.terms import words
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 PAGE_COLUMNS = (
-    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, agent_response"
+    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, gives_orders, "
+    "user_input, agent_response"
 )
 
 
@@ -36,18 +39,20 @@ def offset_s(moment: datetime) -> int:
 
 def to_page(row: tuple[Any, ...]) -> Page:
     """Return the page of a row of `PAGE_COLUMNS`."""
-    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, user_input, response = row
+    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, orders, *sides = row
     return Page(
         seq=seq,
         page_id=page_id,
-        user_input=user_input,
-        agent_response=response,
+        user_input=sides[0],
+        agent_response=sides[1],
         occurred_at=from_us(occurred_us, utc_offset_s),
         meta_data=meta_data,
         session=session,
         tier=Tier(tier),
         chain=chain,
         segment=segment,
+        source=Source(source),
+        gives_orders=bool(orders),
     )
 
 
@@ -98,6 +103,11 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
     )
 
 
+def folded(text: str) -> str:
+    """Return a fact's words alone; two facts with the same are one."""
+    return " ".join(words(text)) or text.casefold()
+
+
 def to_blob(vector: Vector) -> bytes:
     """Return a vector as half-precision bytes: half the file, and cosines move by under 0.001."""
     return vector.astype(np.float16).tobytes()
@@ -106,3 +116,13 @@ def to_blob(vector: Vector) -> bytes:
 def to_vector(blob: bytes | None) -> Vector | None:
     """Return the vector of `to_blob`'s bytes, float32."""
     return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
+
+
+def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Return all rows of a query."""
+    return connection.execute(sql, parameters).fetchall()
+
+
+def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
+    """Return the numbers in the one column of a query."""
+    return [row[0] for row in connection.execute(sql, parameters)]

@@ -243,6 +243,47 @@ ALTER TABLE segments DROP COLUMN space;
 ALTER TABLE segments DROP COLUMN vector;
 """
 
+# The memory belongs to the person: where a page comes from, what they corrected, what they had forgotten.
+_OWNED = """
+ALTER TABLE pages ADD COLUMN source TEXT NOT NULL DEFAULT 'conversation'
+    CHECK (source IN ('conversation', 'tool', 'web', 'document'));
+ALTER TABLE pages ADD COLUMN gives_orders INTEGER NOT NULL DEFAULT 0;
+
+-- A fact rests on the pages that state it; those that only confirm it do not keep it.
+ALTER TABLE fact_evidence ADD COLUMN is_confirming INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE facts ADD COLUMN ended_by TEXT CHECK (ended_by = 'user'); -- a correction; NULL: a newer fact, or time
+ALTER TABLE facts ADD COLUMN ended_seq INTEGER; -- the newest page when the user corrected it
+ALTER TABLE trait_history ADD COLUMN ended_by TEXT CHECK (ended_by = 'user');
+
+-- Digests of what is not to be learned again from pages up to ``until_seq``.
+CREATE TABLE refused (
+    digest BLOB PRIMARY KEY,
+    until_seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What a dry run found, by the handle that confirms it: numbers of rows, no text.
+CREATE TABLE forget_plans (
+    handle TEXT PRIMARY KEY,
+    expires_us INTEGER NOT NULL,
+    plan TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE forget_receipts (
+    receipt TEXT PRIMARY KEY,
+    at_us INTEGER NOT NULL,
+    counts TEXT NOT NULL,
+    is_scrubbed INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- What the groups of a file became that is being taken in, so that a second attempt goes on where the first one ended.
+CREATE TABLE imports (
+    file TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('chain', 'segment', 'session')),
+    number INTEGER NOT NULL,
+    row INTEGER NOT NULL,
+    PRIMARY KEY (file, kind, number)
+) STRICT, WITHOUT ROWID;
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -256,7 +297,14 @@ def _add_ranking(connection: apsw.Connection) -> None:
             )
 
 
-MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (_FIRST, _LLM, _add_ranking, _PLACES, _SIDE_BY_SIDE)
+MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
+    _FIRST,
+    _LLM,
+    _add_ranking,
+    _PLACES,
+    _SIDE_BY_SIDE,
+    _OWNED,
+)
 CURRENT_VERSION = len(MIGRATIONS)
 
 

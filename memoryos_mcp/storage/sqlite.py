@@ -5,7 +5,6 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -14,14 +13,29 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
-from memoryos_mcp.storage import leases, lexical, lexicon, longterm, midterm, page_rows, spaces, usage, vector_rows
+from memoryos_mcp.storage import (
+    correcting,
+    forget_plans,
+    forgetting,
+    leases,
+    lexical,
+    lexicon,
+    longterm,
+    midterm,
+    page_rows,
+    spaces,
+    usage,
+    vector_rows,
+)
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
+from memoryos_mcp.storage.forget_plans import ForgetPlan, ForgetReceipt
 from memoryos_mcp.storage.longterm import IN_FORCE
+from memoryos_mcp.storage.owned_sqlite import SqliteOwned
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.rows import (
     FACT_COLUMNS,
@@ -47,6 +61,7 @@ from memoryos_mcp.storage.values import (
     PageVectors,
     Receipt,
     Space,
+    StoreOptions,
     TokenRows,
     UsageEntry,
     Waiting,
@@ -66,23 +81,6 @@ OUTLINES_SQL = (
 )
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """What a store needs to know of the settings.
-
-    Attributes:
-        assistant_id: Whose facts the assistant's facts are.
-        short_term_capacity: Pages kept in short-term.
-        session_gap_s: A longer silence starts a new session.
-        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
-    """
-
-    assistant_id: str
-    short_term_capacity: int
-    session_gap_s: float
-    knowledge_capacity: int
 
 
 class SqliteStore:
@@ -132,6 +130,10 @@ class SqliteStore:
             await database.close()
             raise
         return store
+
+    @property
+    def owned(self) -> SqliteOwned:
+        return SqliteOwned(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> None:
         """Read the whole file once; a damaged one is refused from then on."""
@@ -282,16 +284,23 @@ class SqliteStore:
             f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact"
         )
         now_us = to_us(self._clock())
-        return [to_fact(row) for row in await self._database.rows(sql, self._space, about, self._owner(about), now_us)]
+        return [
+            to_fact(row)
+            for row in await self._database.rows(sql, self._space, about, self._options.owner(about), now_us)
+        ]
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} ORDER BY fact DESC LIMIT ?5"
+            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} AND ended_by IS NULL "
+            "ORDER BY fact DESC LIMIT ?5"
         )
         now_us = to_us(self._clock())
-        rows = await self._database.rows(sql, self._space, about, self._owner(about), now_us, limit)
+        rows = await self._database.rows(sql, self._space, about, self._options.owner(about), now_us, limit)
         return [to_fact(row) for row in rows[::-1]]
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        return await self._database.read(correcting.corrected_facts)
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (
@@ -397,11 +406,11 @@ class SqliteStore:
 
     async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
         def change(connection: apsw.Connection) -> bool:
-            now_us, lessons = to_us(self._clock()), learning.lessons
-            if not longterm.is_current(connection, lessons, learning.traits, self._owner, now_us):
+            now_us = to_us(self._clock())
+            if not longterm.is_current(connection, learning, self._options.owner, now_us):
                 return False
             longterm.set_traits(connection, learning, now_us)
-            longterm.change_knowledge(connection, learning, self._owner, now_us)
+            longterm.change_knowledge(connection, learning, self._options.owner, now_us)
             midterm.mark_analysed(connection, learning)
             if learning.replaces is not None:
                 longterm.drop_replaced(connection, learning.pages, learning.replaces, now_us)
@@ -431,11 +440,18 @@ class SqliteStore:
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
 
-    # Helpers -------------------------------------------------------------------------------------------------------
+    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
+        def change(connection: apsw.Connection) -> ForgetReceipt | None:
+            old = forget_plans.pages_between(connection, None, to_us(moment))[:limit]
+            plan = ForgetPlan(runs=forget_plans.runs(old))
+            return forgetting.forget(connection, plan, receipt, to_us(self._clock())) if old else None
 
-    def _owner(self, about: About) -> str:
-        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
-        return self._options.assistant_id if about is About.ASSISTANT else ""
+        return await self._derive(lease, change)
+
+    async def forgettings(self) -> int:
+        return await self._database.read(forget_plans.forgettings)
+
+    # Helpers -------------------------------------------------------------------------------------------------------
 
     async def _derive(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
         now_us = to_us(self._clock())

@@ -1,15 +1,16 @@
 """The values that cross the `Store` protocol: what a store returns, and what it is given to write."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import Lessons
+from memoryos_mcp.knowledge import About, Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.segments import Digest, Vector
 
 
@@ -22,12 +23,14 @@ class Receipt:
         occurred_at: When it was said, with its zone's offset.
         is_new: False if a page with the same idempotency key was there already.
         pending: Pages that wait for consolidation.
+        redacted: Kinds of the secrets that were left out of it.
     """
 
     page_id: str
     occurred_at: datetime
     is_new: bool
     pending: int
+    redacted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +290,7 @@ class Learning:
         lessons: What they teach.
         traits: The profile that the lessons were computed from.
         learner: Who read them.
+        corrections: How many facts the user had corrected, of all assistants, when the lessons were computed.
         is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
         replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
             keeps all.
@@ -297,6 +301,7 @@ class Learning:
     lessons: Lessons
     traits: Sequence[Trait]
     learner: str
+    corrections: int = 0
     is_degraded: bool = False
     replaces: str | None = None
 
@@ -332,3 +337,56 @@ class UsageEntry:
     failed_calls: int
     prompt_tokens: int
     completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageBatch:
+    """Pages of a file, with the groups that they are in.
+
+    Attributes:
+        file: The file's SHA-256, by which a second attempt is known.
+        pages: In the file's order.
+        chains: Those of the pages, by number.
+        segments: Those of the pages, by number.
+    """
+
+    file: str
+    pages: Sequence[PageRecord]
+    chains: Mapping[int, ChainRecord]
+    segments: Mapping[int, SegmentRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class LongTerm:
+    """What a file says beside its pages.
+
+    Attributes:
+        file: The file's SHA-256.
+        records: In the file's order.
+        other_names: By what name the memory has pages that were there already under another, by their name in the file.
+    """
+
+    file: str
+    records: Sequence[LongTermRecord]
+    other_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """What a store needs to know of the settings.
+
+    Attributes:
+        assistant_id: Whose facts the assistant's facts are.
+        short_term_capacity: Pages kept in short-term.
+        session_gap_s: A longer silence starts a new session.
+        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
+    """
+
+    assistant_id: str
+    short_term_capacity: int
+    session_gap_s: float
+    knowledge_capacity: int
+
+    def owner(self, about: About) -> str:
+        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
+        return self.assistant_id if about is About.ASSISTANT else ""

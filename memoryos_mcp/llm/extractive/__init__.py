@@ -11,7 +11,7 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from memoryos_mcp.knowledge import Fact, Lessons
+from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.statements import learn_knowledge
@@ -99,7 +99,13 @@ class ExtractiveAnalyst:
         """Return the number of the pages: all can be read at once."""
         return len(pages)
 
-    async def learn(self, pages: Sequence[PageView], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes, whatever is wrong
+    ) -> Lessons:
         """Return what the user said of themselves, verbatim, and how often they spoke of what; never fails."""
         return await to_thread.run_sync(learn, [view.page for view in pages], traits, facts, limiter=self._limiter)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryos_mcp.llm.prose import plain, sentences, shorten
-from memoryos_mcp.pages import Page
+from memoryos_mcp.pages import Page, page_text
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.terms import FOREIGN_STOP_WORDS, content_words, is_unspaced, stem
 
@@ -135,7 +135,7 @@ def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
     counts: dict[str, float] = defaultdict(float)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     bonus: dict[str, float] = defaultdict(float)
-    for text, weight in ((page.user_input, USER_WEIGHT), (page.agent_response, 1.0)):
+    for text, weight in zip(page.sides_without_orders, (USER_WEIGHT, 1.0), strict=True):
         said = sentences(text[:side_max_chars], with_lists=True)
         whole = "\n".join(said)
         called = {name.lower() for name in _CALLED.findall(whole) if name[0].isupper()}
@@ -173,7 +173,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
     keywords = tuple(dict.fromkeys(_shown(forms[root]) for root in weights))
     quotes = [shorten(quote, QUOTE_MAX_CHARS) for quote in _representative(said, weights)]
     if not quotes:
-        quotes = [shorten(plain(page.text), QUOTE_MAX_CHARS) for page in pages[:1]]
+        quotes = [shorten(plain(page_text(*page.sides_without_orders)), QUOTE_MAX_CHARS) for page in pages[:1]]
     quoted = " ".join(f'"{quote}"' for quote in quotes)
     label = ", ".join(keywords[:SUMMARY_KEYWORDS])
     return Digest(keywords=keywords, summary=f"{label}: {quoted}" if label else quoted)

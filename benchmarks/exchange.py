@@ -1,0 +1,67 @@
+"""How long a memory takes to be exported, imported and exported again, and with how much RAM.
+
+Run it as ``python -m benchmarks.exchange``; it fails if the two exports differ.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from benchmarks.synthetic import write_memory
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+
+POLL_S = 0.05
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=20_000)
+    pages: int = parser.parse_args().pages
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        asyncio.run(_write(folder / "first", pages))
+        for command, file, data in (
+            ("export", "first.jsonl", "first"),
+            ("import", "first.jsonl", "second"),
+            ("export", "second.jsonl", "second"),
+        ):
+            seconds, megabytes = _measured(command, folder / file, folder / data)
+            sys.stdout.write(f"{command} of {pages:,} pages: {seconds:.1f} s, {megabytes:.0f} MB\n")
+        is_same = (folder / "first.jsonl").read_bytes() == (folder / "second.jsonl").read_bytes()
+    sys.stdout.write(f"the two files are {'the same' if is_same else 'DIFFERENT'}\n")
+    sys.exit(0 if is_same else 1)
+
+
+async def _write(folder: Path, pages: int) -> None:
+    embedder = BundledEmbedder()
+    try:
+        await write_memory(folder, pages, embedder, lambda _: None)
+    finally:
+        await embedder.aclose()
+
+
+def _measured(command: str, file: Path, data: Path) -> tuple[float, float]:
+    """Return how long a command takes, seconds, and how much RAM at most, MB."""
+    began = time.perf_counter()
+    arguments = [sys.executable, "-m", "memoryos_mcp", command, str(file), "--data-storage-path", str(data)]
+    process = psutil.Popen(arguments)
+    most = 0
+    while process.poll() is None:
+        try:
+            most = max(most, process.memory_info().rss)
+        except psutil.NoSuchProcess:
+            break
+        time.sleep(POLL_S)
+    if process.wait() != 0:
+        sys.exit(f"{command} failed")
+    return time.perf_counter() - began, most / 1e6
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""How many secrets are caught, how often something is taken for one, and what looking for them costs.
+
+Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up in the form of each provider, none is real. False
+alarms are counted over the conversations of each FILE, LoCoMo's published JSON or the neutral format, and over things
+that look like secrets; each alarm is shown, cut short. Orders to the reader are counted over the same conversations.
+"""
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.datasets import Conversation, load
+from benchmarks.secret_keys import near_misses, secrets_of
+from memoryos_mcp.orders import gives_orders
+from memoryos_mcp.redaction import redact
+
+ROUNDS = 500
+NEAR_MISS_ROUNDS = 2_000
+TIMINGS = 5
+ALARMS_AT_MOST = 1.0  # in 10,000 turns
+SHOWN_CHARS = 60
+
+_SENTENCES = (
+    "Here it is: {}",
+    "I set the variable to {} and it still fails.",
+    '{{"value": "{}", "active": true}}',
+    "```\nexport VALUE={}\n```",
+    "密钥是{}，谢谢",
+    "({}), please keep it to yourself!",
+)
+
+
+def catch_rates(rounds: int) -> dict[str, float]:
+    """Return for each kind of generated secret which share of it no text holds after it was redacted."""
+    chance = random.Random(7)  # noqa: S311 - made-up data
+    caught: Counter[str] = Counter()
+    made: Counter[str] = Counter()
+    for number in track(range(rounds), "secrets", console=Console(stderr=True)):
+        sentence = _SENTENCES[number % len(_SENTENCES)]
+        for kind, secret in secrets_of(chance):
+            made[kind] += 1
+            caught[kind] += _is_caught(sentence.format(secret), secret)
+    return {kind: caught[kind] / made[kind] for kind in made}
+
+
+def _is_caught(text: str, secret: str) -> bool:
+    """Whether the redacted text holds no telling part of the secret: its last word, or the password of an address."""
+    clean = redact(text)
+    address = re.search(r":(\w+)@", secret)
+    core = address[1] if address else secret.split()[-1]
+    return bool(clean.kinds) and core not in clean.text
+
+
+def near_miss_alarms(rounds: int) -> dict[str, float]:
+    """Return for each thing that is no secret which share of it is taken for one."""
+    chance = random.Random(11)  # noqa: S311 - made-up data
+    alarms: Counter[str] = Counter()
+    for number in range(rounds):
+        sentence = _SENTENCES[number % len(_SENTENCES)]
+        for what, text in near_misses(chance):
+            alarms[what] += bool(redact(sentence.format(text)).kinds)
+    return {what: alarms[what] / rounds for what, _ in near_misses(chance)}
+
+
+def turns_of(conversations: Sequence[Conversation]) -> list[str]:
+    """Return both sides of every page that say something."""
+    sides = [side for one in conversations for page in one.pages for side in (page.user_input, page.agent_response)]
+    return [side for side in sides if side]
+
+
+def seconds(work: Callable[[str], object], texts: Sequence[str]) -> float:
+    """Return how long the work takes on all texts, the best of a few."""
+    best = float("inf")
+    for _ in range(TIMINGS):
+        began = time.perf_counter()
+        for text in texts:
+            work(text)
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def _print_rates(console: Console, rates: dict[str, float]) -> None:
+    table = Table(title=f"Caught, of {ROUNDS} of each form in six surroundings")
+    for _ in range(3):
+        table.add_column("secret")
+        table.add_column("caught", justify="right")
+    cells = iter(f"{kind}\0{rate:.1%}" for kind, rate in sorted(rates.items()))
+    while row := list(islice(cells, 3)):
+        table.add_row(*(part for cell in row for part in cell.split("\0")))
+    console.print(table)
+    console.print(f"{len(rates)} forms, caught on average {sum(rates.values()) / len(rates):.2%}")
+
+
+def _print_alarms(console: Console, name: str, turns: Sequence[str]) -> None:
+    alarms = [(turn, found) for turn in turns if (found := redact(turn)).kinds]
+    rate = 10_000 * len(alarms) / len(turns)
+    verdict = "reached" if rate < ALARMS_AT_MOST else "[bold red]not reached[/bold red]"
+    console.print(f"{name}: {len(alarms)} alarms in {len(turns):,} turns, {rate:.2f} in 10,000 ({verdict})")
+    for turn, found in alarms:
+        at = found.text.index("[redacted")
+        console.print(f"  {found.kinds[0]}: {turn[max(0, at - SHOWN_CHARS) : at + SHOWN_CHARS]!r}", markup=False)
+    said, fetched = (sum(gives_orders(turn, is_said=is_said) for turn in turns) for is_said in (True, False))
+    console.print(f"  taken for orders: {said} as conversation, {fetched} if they had been fetched")
+    floor, ours = seconds(_scan, turns), seconds(redact, turns)
+    per_turn = ours / len(turns) * 1e6
+    chars = sum(map(len, turns))
+    console.print(
+        f"  cost: {per_turn:.0f} us a turn of {chars // len(turns):,} characters, {ours / chars * 1e9:.0f} ns a "
+        f"character; one scan of the same text by a regular expression {floor / chars * 1e9:.0f} ns, "
+        f"{ours / floor:.1f} x"
+    )
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]{20,}+")
+
+
+def _scan(text: str) -> object:
+    return _BARE.search(text)
+
+
+@click.command()
+@click.option(
+    "--data",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Conversations; may be given twice.",
+)
+def main(files: Sequence[Path]) -> None:
+    """Measure what is caught, what is taken for a secret, and what it costs."""
+    console = Console(width=150)
+    _print_rates(console, catch_rates(ROUNDS))
+    table = Table(title=f"Taken for secrets, of {NEAR_MISS_ROUNDS:,} of each")
+    table.add_column("no secret")
+    table.add_column("alarms", justify="right")
+    for what, rate in near_miss_alarms(NEAR_MISS_ROUNDS).items():
+        table.add_row(what, f"{rate:.2%}")
+    console.print(table)
+    for file in files:
+        _print_alarms(console, file.stem, turns_of(load(file).conversations))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Exchange: a memory is taken along as one file, and memories of other systems are taken in."""

@@ -1,0 +1,247 @@
+"""JSON of any size, one entry at a time: the parts of a document are cut out by their brackets, then parsed one by one.
+
+A whole parse of gigabytes would need many times their size in memory, and one bad spot would lose everything. Cut out
+first, an entry that is too long is passed over without being kept, and one that is damaged inside costs nothing but
+itself. (The known streaming parsers stop for good at half of a surrogate pair, which exports do contain.)
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+from memoryos_mcp.errors import ImportFormatError
+
+CHUNK_BYTES = 1 << 18
+ENTRY_MAX_BYTES = 64 << 20
+MAX_DEPTH = 200
+OUTLINE_BYTES = 1 << 18
+
+TOO_LONG = "longer than 64 MB"
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+NO_JSON = "no valid JSON"
+_CUT_OFF = "it is cut off"
+
+_BLANK = re.compile(rb"[ \t\r\n]*+")
+_MARK = re.compile(rb'[\[\]{}"]')
+_REST_OF_TEXT = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_SCALAR = re.compile(rb"[^,\]} \t\r\n]*+")
+_OUTLINE_MARK = re.compile(rb'"((?:[^"\\]|\\.)*+)"[ \t\r\n]*+(:)?|[\[\]{}"]', re.DOTALL)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Bytes(Protocol):
+    """What entries are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most ``size``; none at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a document.
+
+    Attributes:
+        section: Key of the top object that the entry stands under; empty if the document is a list.
+        number: Its place in the section, from 1.
+        value: What it holds; None if it has a problem.
+        problem: Why it could not be read, without a quote.
+    """
+
+    section: str
+    number: int
+    value: Any
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the beginning of a document tells of its form.
+
+    Attributes:
+        top: Keys of the top object; none if the document is a list.
+        inner: Keys of the objects in a list that is the document, or that stands under a key of the top object.
+    """
+
+    top: frozenset[str]
+    inner: frozenset[str]
+
+
+def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
+    """Yield the entries of a list, or those of each list and object under the keys of an object.
+
+    Args:
+        stream: The document, UTF-8.
+        name: What errors call it.
+        max_bytes: Entries over this size are passed over.
+
+    Raises:
+        ImportFormatError: The document is empty, cut off, or damaged between its entries.
+    """
+    window = _Window(stream, name)
+    opener = window.peek()
+    if opener not in (b"[", b"{"):
+        message = f"{name} holds no JSON list or object."
+        raise ImportFormatError(message)
+    for number, key in enumerate(window.members(), 1):
+        if opener == b"[":
+            yield Entry("", number, *_parsed(*window.cut(max_bytes)))
+        elif window.peek() in (b"[", b"{"):
+            for inner, _ in enumerate(window.members(), 1):
+                yield Entry(key, inner, *_parsed(*window.cut(max_bytes)))
+        else:
+            yield Entry(key, 1, *_parsed(*window.cut(max_bytes)))
+    if window.peek():
+        window.fail("there is more after its end")
+
+
+def outline(stream: Bytes) -> Outline:
+    """Return what the beginning of a document tells of its form; nothing of what is no JSON."""
+    head = stream.read(OUTLINE_BYTES)
+    top, inner, open_marks = set(), set(), ""
+    for match in _OUTLINE_MARK.finditer(head):
+        mark = match[0][:1].decode()
+        if match[2] and open_marks == "{":
+            top.add(match[1].decode(errors="replace"))
+        elif match[2] and open_marks in ("[{", "{[{"):
+            inner.add(match[1].decode(errors="replace"))
+        elif mark in "[{":
+            open_marks += mark
+        elif mark in "]}":
+            open_marks = open_marks[:-1]
+    return Outline(frozenset(top), frozenset(inner))
+
+
+def parse(text: bytes) -> tuple[Any, str | None]:
+    """Return what a short JSON text holds, and None or the problem with it."""
+    try:
+        return json.loads(text.decode("utf-8")), None
+    except (ValueError, RecursionError):
+        return None, NO_JSON
+
+
+def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
+    return (None, problem) if text is None else parse(text)
+
+
+class _Window:
+    """A moving view of a document, as long as what is being cut out of it."""
+
+    def __init__(self, stream: Bytes, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._bytes = b""
+        self._at = 0
+        self._passed = 0
+        self._more()
+        if self._bytes.startswith(_BYTE_ORDER_MARK):
+            self._at = len(_BYTE_ORDER_MARK)
+
+    def peek(self) -> bytes:
+        """Return the next byte that is no blank, without taking it; nothing at the end."""
+        while True:
+            blank = _BLANK.match(self._bytes, self._at)
+            self._at = blank.end() if blank else self._at
+            if self._at < len(self._bytes):
+                return self._bytes[self._at : self._at + 1]
+            if not self._more():
+                return b""
+
+    def members(self) -> Iterator[str]:
+        """Yield the key of each member of the list or object that begins here; each is to be cut before the next."""
+        is_object = self._take(b"[{") == b"{"
+        closer = b"}" if is_object else b"]"
+        number = 0
+        while self.peek() != closer:
+            if number:
+                self._take(b",")
+            number += 1
+            yield self._key() if is_object else ""
+        self._take(closer)
+
+    def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
+        """Return the bytes of the value that begins here, or None and the problem; it is passed over either way."""
+        first = self.peek()
+        if not first or first in b",:]}":
+            self.fail("a value is missing" if first else _CUT_OFF)
+        pieces, size, deepest = [], 0, 0
+        for piece, depth in self._pieces(first):
+            size, deepest = size + len(piece), max(deepest, depth)
+            if size <= max_bytes and deepest <= MAX_DEPTH:
+                pieces.append(piece)
+            else:
+                pieces.clear()
+        if deepest > MAX_DEPTH:
+            return None, TOO_DEEP
+        return (b"".join(pieces), None) if size <= max_bytes else (None, TOO_LONG)
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise an error that says where the document is damaged."""
+        message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}. Get it again"
+        raise ImportFormatError(message)
+
+    def _key(self) -> str:
+        if (first := self.peek()) != b'"':
+            self.fail("a key is missing" if first else _CUT_OFF)
+        text, problem = self.cut(CHUNK_BYTES)
+        key, problem = _parsed(text, problem)
+        if problem:
+            self.fail(f"a key is {problem}")
+        self._take(b":")
+        return str(key)
+
+    def _take(self, expected: bytes) -> bytes:
+        found = self.peek()
+        if not found:
+            self.fail(_CUT_OFF)
+        if found not in expected:
+            self.fail(f"{' or '.join(map(chr, expected))} is missing")
+        self._at += 1
+        return found
+
+    def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
+        """Yield a value's bytes bit by bit, each with how deep it is nested at most so far."""
+        if first in b'[{"':
+            yield from self._bracketed()
+            return
+        while True:
+            scalar = _SCALAR.match(self._bytes, self._at)
+            start, self._at = self._at, scalar.end() if scalar else self._at
+            yield self._bytes[start : self._at], 0
+            if self._at < len(self._bytes) or not self._more():
+                return
+
+    def _bracketed(self) -> Iterator[tuple[bytes, int]]:
+        start, depth, deepest, is_in_text = self._at, 0, 0, False
+        while True:
+            if is_in_text:
+                rest = _REST_OF_TEXT.match(self._bytes, self._at)
+                self._at = rest.end() if rest else self._at
+                is_in_text = self._bytes[self._at : self._at + 1] != b'"'
+                self._at += not is_in_text
+                needs_more = is_in_text
+            elif mark := _MARK.search(self._bytes, self._at):
+                self._at, is_in_text = mark.end(), mark[0] == b'"'
+                depth += (mark[0] in b"[{") - (mark[0] in b"]}")
+                deepest = max(deepest, depth)
+                needs_more = False
+            else:
+                self._at, needs_more = len(self._bytes), True
+            if not depth and not is_in_text and not needs_more:
+                break
+            if needs_more:
+                # What is left is a backslash whose other half is in the next bytes.
+                yield self._bytes[start : self._at], deepest
+                if not self._more():
+                    self.fail(_CUT_OFF)
+                start = 0
+        yield self._bytes[start : self._at], deepest
+
+    def _more(self) -> bool:
+        """Read on; what was passed is let go."""
+        chunk = self._stream.read(CHUNK_BYTES)
+        self._passed += self._at
+        self._bytes, self._at = self._bytes[self._at :] + chunk, 0
+        return bool(chunk)

@@ -1,0 +1,306 @@
+"""The commands ``memoryos-mcp export`` and ``memoryos-mcp import``: a memory is taken along, others are taken in."""
+
+import asyncio
+import gzip
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ParamSpec
+
+import anyio
+import click
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict
+
+from memoryos_mcp.commands import is_there, opened_store, progress_on_stderr
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
+from memoryos_mcp.exchange import own
+from memoryos_mcp.exchange.found import Reader
+from memoryos_mcp.exchange.readers import READERS, recognise
+from memoryos_mcp.exchange.taking_in import TakingIn
+from memoryos_mcp.exchange.tally import Tally
+from memoryos_mcp.pages import Turn, utc_now
+from memoryos_mcp.records import PageRecord, Record
+from memoryos_mcp.redaction import redact_turn
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.terminal import prepare_stdout
+
+STDOUT = "-"
+_BYTES_PER_MB = 1_000_000
+P = ParamSpec("P")
+_STAYS = "{page:,} pages were taken in before that, and stay; the same command goes on from there"
+_KINDS = {
+    "page": "pages",
+    "chain": "chains",
+    "segment": "topics",
+    "fact": "facts",
+    "trait": "traits",
+    "past_trait": "former traits",
+    "note": "notes",
+    "refused": "corrections",
+}
+
+
+class SkippedThings(BaseModel):
+    """Things that were left out for one reason.
+
+    Attributes:
+        places: Where the first of them stand.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    reason: str
+    count: int
+    places: list[str]
+
+
+class ImportReport(BaseModel):
+    """What became of a file.
+
+    Attributes:
+        format: What it was read as.
+        found: By kind, what can be taken in.
+        new: By kind, what of it was not there before; a dry run tells it of pages only.
+        skipped: What was left out.
+        pages_waiting: Pages in the memory that are to be organised.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: str
+    is_dry_run: bool
+    found: dict[str, int]
+    new: dict[str, int]
+    skipped: list[SkippedThings]
+    pages_waiting: int
+
+
+async def export_memory(settings: Settings, target: str) -> None:
+    """Write the configured user's memory to a file, with progress on stderr.
+
+    Args:
+        settings: Say whose memory it is.
+        target: The file, which is replaced once the new one is whole; packed if its name ends in ``.gz``; ``-`` is
+            stdout.
+
+    Raises:
+        ArgumentError: There is no folder for the file, or it is one itself.
+        StorageError: The memory cannot be read, or the file not be written.
+    """
+    if not await is_there(settings):
+        raise click.Abort
+    async with opened_store(settings) as store:
+        pages = (await store.counts()).pages
+        with progress_on_stderr() as show, _target(target) as put:
+            tell = _stoppable(lambda done: show("exporting", done, pages))
+            contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
+    click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
+
+
+async def import_memory(
+    settings: Settings,
+    path: Path,
+    *,
+    name: str | None,
+    is_dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take a file into the configured user's memory, with progress on stderr, and print what became of it.
+
+    Args:
+        settings: Say whose memory it is.
+        path: The file or folder.
+        name: Its format; None has it recognised.
+        is_dry_run: Only read and count.
+        as_json: Print one JSON object.
+
+    Raises:
+        ArgumentError: There is no such format.
+        ImportFormatError: The file cannot be used; nothing was stored.
+        StorageError: The disk failed; what was stored before stays.
+    """
+    prepare_stdout()
+    reader = await to_thread.run_sync(_chosen, path, name)
+    size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
+    with progress_on_stderr("MB") as show:
+        tell = _stoppable(lambda told, done: show(told, done // _BYTES_PER_MB, size))
+
+        def prepare(turn: Turn) -> Turn:
+            return redact_turn(turn, settings.secret_policy).turn
+
+        async def run(store: Store | None) -> Tally:
+            taking = TakingIn(store, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
+            try:
+                if reader is None:
+                    await taking.own()
+                else:
+                    await taking.found(
+                        reader, max_page_chars=settings.max_page_chars, zone=settings.zone, now=utc_now()
+                    )
+            except (StorageError, asyncio.CancelledError):
+                if taking.tally.new and not is_dry_run:
+                    click.echo(f"memoryos-mcp: {_STAYS.format(page=taking.tally.new['page'])}", err=True)
+                raise
+            return taking.tally
+
+        waiting = 0
+        if is_dry_run and not await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
+            tally = await run(None)
+        else:
+            async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
+                tally = await run(store)
+                waiting = (await store.counts()).backlog
+    _show(_report(reader, tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
+
+
+def _chosen(path: Path, name: str | None) -> Reader | None:
+    """Return the reader of a file, None for our own format.
+
+    Raises:
+        ArgumentError: There is no such format.
+        ImportFormatError: The file is not there, empty, or of no known format.
+    """
+    names = [own.NAME, *(reader.NAME for reader in READERS)]
+    if name is not None and name not in names:
+        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}")
+    if not path.exists():
+        msg = f"{path} is not there"
+        raise ImportFormatError(msg)
+    if path.is_file() and path.stat().st_size == 0:
+        msg = f"{path} is empty"
+        raise ImportFormatError(msg)
+    if name is not None:
+        return next((reader for reader in READERS if name == reader.NAME), None)
+    if own.recognises(path):
+        return None
+    reader = recognise(path)
+    if reader is None:
+        msg = f"{path} is of no format that is known here ({', '.join(names)}). Say which one it is with --format"
+        raise ImportFormatError(msg)
+    return reader
+
+
+def _size(path: Path) -> int:
+    """Return how many bytes a file has, or the files of a folder."""
+    if path.is_dir():
+        return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    return path.stat().st_size
+
+
+def _told(records: Iterator[Record], tell: Callable[[int], None]) -> Iterator[Record]:
+    """Yield records, and tell how many pages have passed."""
+    passed = 0
+    for record in records:
+        passed += isinstance(record, PageRecord)
+        tell(passed)
+        yield record
+
+
+def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
+    """Return a function for a thread's progress that ends the thread's work once the task that waits is cancelled."""
+    task = asyncio.current_task()
+
+    def stopping(*args: P.args, **kwargs: P.kwargs) -> None:
+        if task is not None and task.cancelling():
+            msg = "stopped"
+            raise StorageError(msg)
+        tell(*args, **kwargs)
+
+    return stopping
+
+
+@contextmanager
+def _target(target: str) -> Iterator[Callable[[bytes], object]]:
+    """Yield what takes bytes for a file, which is in its place only once it is whole, or for stdout.
+
+    Raises:
+        ArgumentError: There is no folder for it, or it is one itself.
+        StorageError: It cannot be written.
+    """
+    path = Path(target)
+    if path.is_dir():
+        raise ArgumentError(argument=target, problem="is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if target == STDOUT:
+            yield _guarded(sys.stdout.buffer.write, target)
+            sys.stdout.buffer.flush()
+            return
+        with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+            if path.suffix == ".gz":
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                    yield _guarded(packed.write, target)
+            else:
+                yield _guarded(file.write, target)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        if target != STDOUT:
+            unfinished.unlink(missing_ok=True)
+
+
+def _guarded(write: Callable[[bytes], object], target: str) -> Callable[[bytes], object]:
+    """Return ``write`` with its errors told as those of the target: it is called where the store's are expected."""
+
+    def put(line: bytes) -> None:
+        try:
+            write(line)
+        except OSError as error:
+            raise _unwritable(target, error) from error
+
+    return put
+
+
+def _unwritable(target: str, error: OSError) -> StorageError:
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    name = "stdout" if target == STDOUT else target
+    return StorageError(f"{name} cannot be written: {reason}. Free space or name another file, and export again")
+
+
+def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
+    return ImportReport(
+        format=own.NAME if reader is None else reader.NAME,
+        is_dry_run=is_dry_run,
+        found=dict(tally.found),
+        new={kind: tally.new[kind] for kind in tally.found if kind == "page" or not is_dry_run},
+        skipped=[
+            SkippedThings(reason=reason, count=count, places=tally.places[reason])
+            for reason, count in tally.skipped.most_common()
+        ],
+        pages_waiting=waiting,
+    )
+
+
+def _show(report: ImportReport, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(report.model_dump(mode="json")))
+        return
+    click.echo(f"Format: {report.format}")
+    for kind, found in report.found.items():
+        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
+        click.echo(f"{_KINDS[kind].capitalize()}: {found:,} found{told}")
+    for skipped in report.skipped:
+        more = "; ..." if skipped.count > len(skipped.places) else ""
+        click.echo(f"Left out: {skipped.count:,} x {skipped.reason} ({'; '.join(skipped.places)}{more})")
+    if report.is_dry_run:
+        click.echo("Nothing was changed: this was a dry run.")
+    elif report.pages_waiting:
+        click.echo(
+            f"{report.pages_waiting:,} pages wait to be organised; a running server does that in the background."
+        )
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in counts.items()) or "an empty memory"

@@ -1,0 +1,286 @@
+"""Forgetting: what is to go is found and shown first, goes in one transaction, and is then scrubbed from the files.
+
+The transaction is what counts: after it nobody is shown what was forgotten, in any process. Topics that are left are
+then given words of what is left, and the bytes are overwritten; a process that ends before that leaves it to the next.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+
+import anyio.to_thread
+import apsw
+
+from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.ids import Kind, MemoryId, not_there, read_ids
+from memoryos_mcp.llm import Analyst, PageView, Topic
+from memoryos_mcp.llm.recording import remove_log
+from memoryos_mcp.pages import parse_timestamp, storable
+from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage import forget_plans as rows
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.rows import to_us
+from memoryos_mcp.storage.values import Lease
+
+logger = logging.getLogger(__name__)
+
+CONFIRM_WITHIN = timedelta(minutes=15)
+IDS_AT_MOST = 1_000
+RETAINED_AT_ONCE = 500
+# Pages that are read for the words of a chain or segment, as many as where pages are filed.
+DIGEST_PAGES = 60
+_HANDLE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a person wants to have forgotten: by ids, by a query, by a time, or everything.
+
+    Attributes:
+        ids: Of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
+        query: Pages that words or meaning find; at most ``max_results``.
+        after: Pages that were said then or later, ISO 8601; with a query only of those that it finds.
+        before: Pages that were said earlier than this.
+        everything: All there is.
+    """
+
+    ids: Sequence[str] = ()
+    query: str = ""
+    max_results: int = 10
+    after: str | datetime | None = None
+    before: str | datetime | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What would be forgotten; nothing was changed.
+
+    Attributes:
+        handle: Confirms it.
+        expires_at: Until when.
+        samples: How some of it begins.
+    """
+
+    handle: str
+    expires_at: datetime
+    counts: ForgetCounts
+    samples: Sequence[Sample]
+
+
+class Forgetting:
+    """Forgets what one user wants to have forgotten.
+
+    Args:
+        store: The user's memory.
+        stand_in: Gives what is left of a topic its words.
+        log: Where calls of the LLM are logged; it quotes whatever was sent.
+        retention: Pages that were said so long ago are forgotten; None keeps all.
+        zone: Of times without one.
+        clock: Returns the present.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        stand_in: Analyst,
+        log: Path,
+        *,
+        retention: timedelta | None,
+        zone: tzinfo | None,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._owned = store.owned
+        self._stand_in = stand_in
+        self._log = log
+        self._retention = retention
+        self._zone = zone
+        self._clock = clock
+
+    async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
+        """Find what is to be forgotten and keep that, without changing anything else.
+
+        Args:
+            selection: Says what.
+            retrieving: Finds pages by a query.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        _check(selection)
+        if selection.everything:
+            plan = await self._owned.find_to_forget(rows.everything)
+        elif selection.ids:
+            plan = await self._owned.find_to_forget(lambda connection: _named(connection, selection.ids))
+        else:
+            plan = await self._found(selection, retrieving)
+        handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
+        expires_at = self._clock() + CONFIRM_WITHIN
+        counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
+        return DryRun(handle=handle, expires_at=expires_at, counts=counts, samples=samples)
+
+    async def confirm(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found, and scrub the files if nobody reads them now.
+
+        Raises:
+            ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
+            StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
+        """
+        receipt = await self._owned.forget(handle)
+        if receipt is None:
+            minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
+            problem = (
+                f"is no handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another dry run "
+                "and give its handle, unchanged"
+            )
+            raise ArgumentError(argument="confirm", problem=problem)
+        logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
+        await self.tidy()
+        return next(known for known in await self._owned.forget_receipts() if known.receipt == handle)
+
+    async def expire(self, lease: Lease) -> bool:
+        """Forget some of the pages that are older than is to be kept; return whether there may be more.
+
+        Raises:
+            LeaseLostError: Another process does it.
+        """
+        if self._retention is None:
+            return False
+        moment = self._clock() - self._retention
+        receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
+        forgotten = await self._store.forget_before(lease, moment, RETAINED_AT_ONCE, receipt)
+        if forgotten is not None:
+            logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
+        return forgotten is not None
+
+    async def tidy(self) -> bool:
+        """Do what is left to do after something was forgotten; return whether all is done.
+
+        Raises:
+            StorageError: The store failed.
+        """
+        receipts = await self._owned.unscrubbed()
+        if not receipts:
+            return True
+        await self._give_words()
+        try:
+            await anyio.to_thread.run_sync(remove_log, self._log)
+        except OSError as error:
+            logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
+            return False
+        if not await self._owned.scrub():
+            logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
+            return False
+        await self._owned.mark_scrubbed(receipts)
+        return True
+
+    async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
+        """Return the pages that a query finds, a time holds, or both."""
+        now = self._clock()
+        after, before = (
+            _moment(name, value, self._zone, now)
+            for name, value in (("after", selection.after), ("before", selection.before))
+        )
+        if after is not None and before is not None and before <= after:
+            raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
+        seqs = await self._owned.find_to_forget(
+            lambda connection: rows.pages_between(
+                connection, None if after is None else to_us(after), None if before is None else to_us(before)
+            )
+        )
+        if selection.query.strip():
+            await retrieving.mirror.refresh()
+            found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
+            seqs = sorted(found)
+        return ForgetPlan(runs=rows.runs(seqs))
+
+    async def _give_words(self) -> None:
+        """Have the stand-in give words to what has lost them, from the pages that are left."""
+        is_done = False
+        while not is_done:
+            found = await self._owned.wordless()
+            if not found.chains and not found.segments:
+                return
+            digests = await self._digests(found)
+            is_done = await self._owned.give_words(found, digests, self._stand_in.name)
+
+    async def _digests(self, found: Wordless) -> list[Digest]:
+        digests = []
+        for pages in [
+            *[await self._store.chain_pages(number, DIGEST_PAGES) for number in found.chains],
+            *[
+                await self._store.segment_pages(number, only_unanalysed=False, limit=DIGEST_PAGES)
+                for number in found.segments
+            ],
+        ]:
+            views = await page_views(self._store, pages)
+            seqs = tuple(page.seq for page in pages)
+
+            async def of_pages(views: Sequence[PageView] = views) -> Sequence[PageView]:
+                return views
+
+            digests.append(await self._stand_in.joined_digest(None, [Topic(Digest((), ""), seqs)], of_pages))
+        return digests
+
+
+def _check(selection: Selection) -> None:
+    has_pages = bool(selection.query.strip()) or selection.after is not None or selection.before is not None
+    ways = [bool(selection.ids), has_pages, selection.everything]
+    if sum(ways) == 0:
+        problem = "nothing says what is to be forgotten; give ids, a query, after or before, or everything"
+        raise ArgumentError(argument="ids", problem=problem)
+    if sum(ways) > 1:
+        problem = "is given beside another choice; give ids alone, everything alone, or a query with after and before"
+        raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
+
+
+def _moment(argument: str, value: str | datetime | None, zone: tzinfo | None, now: datetime) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return parse_timestamp(value, zone=zone, now=now)
+    except ArgumentError as error:
+        raise ArgumentError(argument=argument, problem=str(error).partition(": ")[2]) from error
+
+
+def _named(connection: apsw.Connection, ids: Sequence[str]) -> ForgetPlan:
+    """Return the plan of named things, all or none of them.
+
+    Raises:
+        ArgumentError: An id names nothing.
+    """
+    seqs: set[int] = set()
+    facts: set[int] = set()
+    traits: set[str] = set()
+    missing: list[MemoryId] = []
+    for named in read_ids(ids, at_most=IDS_AT_MOST):
+        if named.kind is Kind.FACT and rows.has_fact(connection, named.number):
+            facts.add(named.number)
+        elif named.kind is Kind.TRAIT and (dimension := rows.trait_named(connection, named.name)):
+            traits.add(dimension)
+        elif found := _pages(connection, named):
+            seqs.update(found)
+        else:
+            missing.append(named)
+    if missing:
+        raise not_there(missing)
+    return ForgetPlan(rows.runs(sorted(seqs)), tuple(sorted(facts)), tuple(sorted(traits)), refuses=True)
+
+
+def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
+    match named.kind:
+        case Kind.SEGMENT | Kind.CHAIN:
+            return rows.pages_of(connection, named.kind, named.number)
+        case Kind.PAGE:
+            return rows.pages_named(connection, named.name)
+        case _:
+            return []

@@ -1,0 +1,109 @@
+"""Ids: the public names of what is remembered, by which it is shown, corrected and forgotten."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memoryos_mcp.errors import ArgumentError
+
+IDS_AT_MOST = 50
+
+_PAGE = re.compile(r"p_[0-9a-f]{1,64}")
+# As many digits as SQLite's integers surely hold.
+_NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
+_TRAIT = "trait:"
+_TRAIT_MAX_CHARS = 200
+_FORMS = "p_... for a page, s1 for a segment, c1 for a chain, k1 for a fact, trait:NAME for a trait"
+
+
+class Kind(StrEnum):
+    """What an id names."""
+
+    PAGE = "page"
+    SEGMENT = "segment"
+    CHAIN = "chain"
+    FACT = "fact"
+    TRAIT = "trait"
+
+
+_KIND_OF_LETTER = {"s": Kind.SEGMENT, "c": Kind.CHAIN, "k": Kind.FACT}
+_LETTER_OF_KIND = {kind: letter for letter, kind in _KIND_OF_LETTER.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryId:
+    """One id, read.
+
+    Attributes:
+        name: A page's public name or a trait's dimension as it was written; empty for what is numbered.
+        number: Of a segment, chain or fact; 0 for the others.
+    """
+
+    kind: Kind
+    name: str = ""
+    number: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is Kind.PAGE:
+            return self.name
+        return trait_id(self.name) if self.kind is Kind.TRAIT else numbered_id(self.kind, self.number)
+
+
+def numbered_id(kind: Kind, number: int) -> str:
+    """Return the id of a segment, chain or fact."""
+    return f"{_LETTER_OF_KIND[kind]}{number}"
+
+
+def trait_id(dimension: str) -> str:
+    """Return the id of a trait."""
+    return f"{_TRAIT}{dimension}"
+
+
+def fold_dimension(name: str) -> str:
+    """Return a dimension's name without what does not matter in it: case, and how it is spaced."""
+    return " ".join(name.casefold().split())
+
+
+def read_id(text: str, argument: str = "id") -> MemoryId:
+    """Return an id, read.
+
+    Raises:
+        ArgumentError: It has no id's form.
+    """
+    text = text.strip()
+    if _PAGE.fullmatch(text):
+        return MemoryId(Kind.PAGE, name=text)
+    numbered = _NUMBERED.fullmatch(text)
+    if numbered:
+        return MemoryId(_KIND_OF_LETTER[numbered[1]], number=int(numbered[2]))
+    if text.startswith(_TRAIT) and text[len(_TRAIT) :].strip() and len(text) <= _TRAIT_MAX_CHARS:
+        return MemoryId(Kind.TRAIT, name=" ".join(text[len(_TRAIT) :].split()))
+    raise ArgumentError(argument=argument, problem=f"is no id; ids look like this: {_FORMS}")
+
+
+def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
+    """Return ids, read, each once.
+
+    Args:
+        texts: The ids.
+        argument: What an error calls them.
+        at_most: How many there may be.
+
+    Raises:
+        ArgumentError: There are none or too many, or one has no id's form.
+    """
+    if not texts:
+        raise ArgumentError(argument=argument, problem="is empty; give at least one id")
+    if len(texts) > at_most:
+        problem = f"has {len(texts):,} ids; give at most {at_most:,} at once"
+        raise ArgumentError(argument=argument, problem=problem)
+    if len(texts) == 1:
+        return [read_id(texts[0], argument)]
+    return list(dict.fromkeys(read_id(text, f"{argument}[{place}]") for place, text in enumerate(texts)))
+
+
+def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
+    """Return the error that tells which ids name nothing."""
+    names = ", ".join(map(str, missing))
+    return ArgumentError(argument=argument, problem=f"not there: {names}; list_memories and retrieve_memory tell ids")

@@ -1,0 +1,142 @@
+"""The tool that forgets: a dry run first, then with its handle the deed."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.server.arguments import Arguments, Count, OptionalText
+
+if TYPE_CHECKING:
+    from memoryos_mcp.engine import MemoryEngine
+    from memoryos_mcp.storage.forget_plans import ForgetCounts
+
+RESULTS = 10
+
+
+def _none_is_no_list(value: object) -> object:
+    return [] if value is None else value
+
+
+class ForgetMemoryArguments(Arguments):
+    """What to forget, or the handle that confirms it."""
+
+    ids: Annotated[list[str], BeforeValidator(_none_is_no_list)] = Field(
+        default=[],
+        description="Of pages (p_...), topics (s1, with their pages), chains (c1, with their pages), facts (k1) and "
+        "traits (trait:NAME).",
+    )
+    query: OptionalText = Field(default="", description="Forget the pages that are about this.")
+    max_results: Count = Field(default=None, description="Pages at most that query finds, 1 to 100. Default: 10.")
+    after: OptionalText = Field(default="", description="Forget pages said then or later, ISO 8601; limits query too.")
+    before: OptionalText = Field(default="", description="Forget pages said before this, ISO 8601; limits query too.")
+    everything: bool = Field(default=False, description="Forget all there is.")
+    confirm: OptionalText = Field(
+        default="", description="The handle of the dry run, alone, once the user has seen it and agrees."
+    )
+
+
+class ForgetSample(BaseModel):
+    """How something begins that is to be forgotten."""
+
+    id: str
+    timestamp: str
+    text: str
+
+
+class ForgetMemoryResult(BaseModel):
+    """What would be forgotten, or what was."""
+
+    status: Literal["dry_run", "forgotten"]
+    message: str
+    pages: int
+    facts: int
+    traits: int
+    changed_traits: int = Field(description="Traits that stay, but lose the reason that may quote what is forgotten.")
+    affected_segments: int = Field(description="Topics that go, or are summed up anew from the pages that are left.")
+    samples: list[ForgetSample] = Field(description="Of a dry run; empty else.")
+    confirm: str | None = Field(description="Of a dry run: the handle to call again with; null else.")
+    expires_at: str | None = Field(description="Until when the handle holds; null without one.")
+    receipt: str | None = Field(description="Proof that it was forgotten, without a word of it; null in a dry run.")
+    scrubbed: bool = Field(description="Whether the bytes are gone from the files too; if not, that is tried again.")
+
+
+async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
+    """Make a dry run, or carry one out.
+
+    Raises:
+        ArgumentError: The arguments cannot be used; nothing was forgotten.
+    """
+    from memoryos_mcp.forgetting import Selection  # its libraries are not for the server's start
+
+    if not arguments.confirm:
+        dry_run = await engine.plan_forgetting(
+            Selection(
+                ids=arguments.ids,
+                query=arguments.query,
+                max_results=RESULTS if arguments.max_results is None else arguments.max_results,
+                after=arguments.after or None,
+                before=arguments.before or None,
+                everything=arguments.everything,
+            )
+        )
+        message = "Nothing is forgotten yet. Show the user what would go, and call again with confirm alone."
+        return ForgetMemoryResult(
+            status="dry_run",
+            message=message if dry_run.counts else "There is nothing to forget.",
+            **_counts(dry_run.counts),
+            samples=[
+                ForgetSample(id=one.id, timestamp=one.at.isoformat(timespec="seconds"), text=one.text)
+                for one in dry_run.samples
+            ],
+            confirm=dry_run.handle,
+            expires_at=dry_run.expires_at.isoformat(timespec="seconds"),
+            receipt=None,
+            scrubbed=False,
+        )
+    if len(arguments.model_fields_set) > 1:
+        problem = "is given beside what to forget; give the handle alone: what the dry run found is forgotten"
+        raise ArgumentError(argument="confirm", problem=problem)
+    receipt = await engine.forget(arguments.confirm)
+    later = "" if receipt.is_scrubbed else " Another process reads the files; the bytes are overwritten a little later."
+    return ForgetMemoryResult(
+        status="forgotten",
+        message=f"Forgotten.{later}",
+        **_counts(receipt.counts),
+        samples=[],
+        confirm=None,
+        expires_at=None,
+        receipt=receipt.receipt,
+        scrubbed=receipt.is_scrubbed,
+    )
+
+
+def forget_text(result: ForgetMemoryResult) -> str:
+    """Return a result as a few lines of text."""
+    verb = "would go" if result.status == "dry_run" else "are gone"
+    lines = [
+        f"{result.pages} pages, {result.facts} facts and {result.traits} traits {verb}; "
+        f"{result.affected_segments} topics change. {result.message}"
+    ]
+    if result.samples:
+        samples = [
+            f"[{one.timestamp[:16].replace('T', ' ')}, {disarmed(one.id)}]\n{disarmed(one.text)}"
+            for one in result.samples
+        ]
+        lines += ["How it begins:", OPEN, *samples, CLOSE]
+    if result.confirm is not None and (result.pages or result.facts or result.traits):
+        lines.append(f"confirm: {result.confirm}")
+    if result.receipt is not None:
+        lines.append(f"receipt: {result.receipt}, scrubbed: {str(result.scrubbed).lower()}")
+    return "\n".join(lines)
+
+
+def _counts(counts: "ForgetCounts") -> dict[str, int]:
+    return {
+        "pages": counts.pages,
+        "facts": counts.facts,
+        "traits": counts.traits,
+        "changed_traits": counts.changed_traits,
+        "affected_segments": counts.segments,
+    }

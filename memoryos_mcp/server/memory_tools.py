@@ -1,0 +1,239 @@
+"""The tools by which a memory is seen and corrected. ``tools`` lists them with the others."""
+
+import json
+from typing import TYPE_CHECKING
+
+from memoryos_mcp.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
+from memoryos_mcp.server.memory_results import (
+    ChainPage,
+    CorrectMemoryResult,
+    FactBeside,
+    GetMemoryResult,
+    ListedMemory,
+    ListMemoriesResult,
+    ShownChain,
+    ShownFact,
+    ShownMemory,
+    ShownPage,
+    ShownSegment,
+    ShownTrait,
+    TraitBefore,
+)
+from memoryos_mcp.server.memory_texts import listed_text, shown_text
+from memoryos_mcp.service import MemoryService
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memoryos_mcp.looking import Shown
+    from memoryos_mcp.storage.looked import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
+
+
+async def get_memory(service: MemoryService, user_id: str, arguments: GetMemoryArguments) -> Answer:
+    """Show memories by their ids."""
+    async with service.user(user_id) as engine:
+        shown = await engine.look(arguments.ids, max_tokens=arguments.max_tokens)
+    result = GetMemoryResult(memories=[_shown(each) for each in shown])
+    return Answer(result, shown_text(result))
+
+
+async def list_memories(service: MemoryService, user_id: str, arguments: ListMemoriesArguments) -> Answer:
+    """List memories."""
+    async with service.user(user_id) as engine:
+        stretch = await engine.listed(
+            tier=arguments.tier,
+            topic=arguments.topic,
+            state=arguments.state,
+            after=arguments.after,
+            before=arguments.before,
+            cursor=arguments.cursor,
+            limit=arguments.limit,
+        )
+    result = ListMemoriesResult(
+        memories=[
+            ListedMemory.model_validate(
+                {
+                    "id": entry.id,
+                    "kind": entry.kind.value,
+                    "beginning": entry.beginning,
+                    "timestamp": text_time(entry.at),
+                    "state": entry.state.value,
+                    "segment_id": _id(Kind.SEGMENT, entry.segment),
+                }
+            )
+            for entry in stretch.entries
+        ],
+        next_cursor=stretch.cursor,
+    )
+    return Answer(result, listed_text(result))
+
+
+async def correct_memory(service: MemoryService, user_id: str, arguments: CorrectMemoryArguments) -> Answer:
+    """Correct a fact or trait."""
+    async with service.user(user_id) as engine:
+        held = await engine.correct(
+            arguments.id,
+            text=arguments.text,
+            level=arguments.level,
+            reason=arguments.reason,
+            is_wrong=arguments.wrong,
+        )
+    result = CorrectMemoryResult(corrected=arguments.id.strip(), holds_now=held)
+    now = f"{held} holds now" if held else "nothing holds instead"
+    return Answer(result, f"Corrected: {now}. What was before stays as history and is not learned again.")
+
+
+MEMORY_TOOLS = (
+    ToolDefinition(
+        name="get_memory",
+        title="Show memories whole",
+        description="Show memories by id: a page whole with its neighbours, a topic, a fact or a trait with its "
+        "evidence and history.",
+        arguments=GetMemoryArguments,
+        result=GetMemoryResult,
+        reads_only=True,
+        call=get_memory,
+    ),
+    ToolDefinition(
+        name="list_memories",
+        title="List memories",
+        description="List what is remembered, newest first, a stretch at a time. To look something up, "
+        "retrieve_memory is better.",
+        arguments=ListMemoriesArguments,
+        result=ListMemoriesResult,
+        reads_only=True,
+        call=list_memories,
+    ),
+    ToolDefinition(
+        name="correct_memory",
+        title="Correct a memory",
+        description="Correct a fact or trait when the user says that it is wrong. It stays as history, and is not "
+        "learned again from what was said before.",
+        arguments=CorrectMemoryArguments,
+        result=CorrectMemoryResult,
+        reads_only=False,
+        call=correct_memory,
+    ),
+)
+
+
+def _shown(shown: "Shown") -> ShownMemory:
+    look = shown.look
+    if look.kind is Kind.PAGE:
+        return _page(look, is_excerpt=shown.is_excerpt)
+    if look.kind is Kind.SEGMENT:
+        segment = look.segment
+        return ShownSegment(
+            kind="segment",
+            id=numbered_id(Kind.SEGMENT, segment.segment),
+            summary=segment.summary,
+            keywords=list(segment.keywords),
+            state=look.state.value,
+            heat=shown_heat(shown.heat),
+            n_visit=segment.n_visit,
+            l_interaction=segment.l_interaction,
+            page_count=segment.page_count,
+            newest_pages=list(look.page_ids),
+        )
+    if look.kind is Kind.CHAIN:
+        return _chain(look)
+    return _fact(look) if look.kind is Kind.FACT else _trait(look)
+
+
+def _page(look: "PageLook", *, is_excerpt: bool) -> ShownPage:
+    page = look.page
+    return ShownPage(
+        kind="page",
+        id=page.page_id,
+        user_input=page.user_input,
+        agent_response=page.agent_response,
+        excerpt=is_excerpt,
+        timestamp=text_time(page.occurred_at),
+        meta_data=json.loads(page.meta_data) if page.meta_data else None,
+        tier=page.tier.value,
+        source=page.source.value,
+        gives_orders=page.gives_orders,
+        segment_id=_id(Kind.SEGMENT, page.segment),
+        chain_id=_id(Kind.CHAIN, page.chain),
+        chain_summary=look.chain_summary,
+        previous_page=_neighbour(look.before),
+        next_page=_neighbour(look.after),
+    )
+
+
+def _neighbour(page: "Neighbour | None") -> ChainPage | None:
+    if page is None:
+        return None
+    return ChainPage(page_id=page.page_id, timestamp=text_time(page.occurred_at), beginning=page.beginning)
+
+
+def _chain(look: "ChainLook") -> ShownChain:
+    return ShownChain(
+        kind="chain",
+        id=numbered_id(Kind.CHAIN, look.chain),
+        summary=look.summary,
+        page_count=look.page_count,
+        newest_pages=list(look.page_ids),
+    )
+
+
+def _fact(look: "FactLook") -> ShownFact:
+    fact = look.fact
+    return ShownFact(
+        kind="fact",
+        id=numbered_id(Kind.FACT, fact.fact),
+        about=fact.about.value,
+        text=fact.text,
+        valid_from=text_time(fact.valid_from),
+        valid_until=_optional_time(fact.valid_until),
+        state=look.state.value,
+        learned_by=look.learned_by,
+        ended_by="corrected by the user" if look.is_corrected else None,
+        evidence=list(fact.evidence),
+        supersedes=[_beside(each) for each in look.superseded],
+        superseded_by=None if look.superseded_by is None else _beside(look.superseded_by),
+    )
+
+
+def _beside(fact: "Answered") -> FactBeside:
+    return FactBeside(
+        id=numbered_id(Kind.FACT, fact.fact),
+        text=fact.text,
+        valid_from=text_time(fact.valid_from),
+        valid_until=_optional_time(fact.valid_until),
+        ended_by="corrected by the user" if fact.is_corrected else None,
+    )
+
+
+def _trait(look: "TraitLook") -> ShownTrait:
+    trait = look.trait
+    return ShownTrait(
+        kind="trait",
+        id=trait_id(look.dimension),
+        dimension=look.dimension,
+        level=None if trait is None else trait.level.value,
+        reason=None if trait is None else trait.reason,
+        updated_at=None if trait is None else text_time(trait.updated_at),
+        learned_by=look.learned_by,
+        evidence=[] if trait is None else list(trait.evidence),
+        history=[
+            TraitBefore(
+                level=past.level.value,
+                reason=past.reason,
+                held_from=text_time(past.held_from),
+                held_until=text_time(past.held_until),
+                ended_by="corrected by the user" if past.is_corrected else None,
+            )
+            for past in look.history
+        ],
+    )
+
+
+def _optional_time(moment: "datetime | None") -> str | None:
+    return None if moment is None else text_time(moment)
+
+
+def _id(kind: Kind, number: int | None) -> str | None:
+    return None if number is None else numbered_id(kind, number)

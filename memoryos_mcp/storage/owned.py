@@ -1,0 +1,128 @@
+"""What a person does with their memory: see it, correct it, forget of it, take it along. The protocol of that.
+
+It is apart from `Store`, the daily work of adding, answering and deriving, which few of these methods have to do with.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+import apsw
+
+from memoryos_mcp.ids import MemoryId
+from memoryos_mcp.knowledge import AddFact
+from memoryos_mcp.profile import Level
+from memoryos_mcp.records import Record
+from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
+from memoryos_mcp.storage.values import LongTerm, PageBatch
+
+T = TypeVar("T")
+
+
+class OwnedStore(Protocol):
+    """One user's memory on disk, as the person owns it. Safe to share as its store is.
+
+    Every method raises `StorageError` if the disk fails.
+    """
+
+    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+        """Return memories with what belongs to each, in the order of their ids; None for what is not there."""
+        ...
+
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+        """Return the next memories of a list from a place, at most ``limit``; None begins."""
+        ...
+
+    async def correct_fact(self, fact: int, text: str | None) -> int | None:
+        """Have a fact end as wrong by the user's word, and return the number of the one that they gave instead.
+
+        Args:
+            fact: Its number.
+            text: What is right; None if it is only wrong.
+
+        Raises:
+            ArgumentError: It is not there or holds no more, or the text says the same.
+        """
+        ...
+
+    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
+        """Set a trait by the user's word, for good, and return its dimension as it is kept; None leaves a part.
+
+        Raises:
+            ArgumentError: It is not there, or it is so already.
+        """
+        ...
+
+    async def drop_trait(self, dimension: str) -> str:
+        """Take a trait out of the profile by the user's word, and return its dimension as it is kept.
+
+        Raises:
+            ArgumentError: It is not there.
+        """
+        ...
+
+    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+        """Return what ``take`` makes, in a thread, of everything that cannot be derived again, in one state."""
+        ...
+
+    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        """Return how many of some pages are there, by their public name or their idempotency key."""
+        ...
+
+    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+        """Add the pages of a file that are not there, with their groups, in one transaction.
+
+        Returns:
+            The names of those that are there already, by their names in the file.
+        """
+        ...
+
+    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind."""
+        ...
+
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
+        """Add facts that come without pages, each once; return how many are new."""
+        ...
+
+    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
+        """Return what a search of `forget_plans` finds."""
+        ...
+
+    async def plan_forgetting(
+        self, plan: ForgetPlan, handle: str, expires_at: datetime
+    ) -> tuple[ForgetCounts, list[Sample]]:
+        """Keep a plan under a handle for a while, and return what it would come to; nothing is forgotten."""
+        ...
+
+    async def forget(self, handle: str) -> ForgetReceipt | None:
+        """Carry out a kept plan, once, in one transaction, and return the receipt; None if there is no such plan."""
+        ...
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        """Return all receipts, the oldest first."""
+        ...
+
+    async def unscrubbed(self) -> list[str]:
+        """Return the receipts of what may still lie in the files."""
+        ...
+
+    async def wordless(self) -> Wordless:
+        """Return the chains and segments whose words went with a page."""
+        ...
+
+    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+        """Give what is wordless its words, chains first; False if something else was forgotten since it was found."""
+        ...
+
+    async def scrub(self) -> bool:
+        """Overwrite in the files what was deleted; False if another process is reading, so that it could not be."""
+        ...
+
+    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
+        """Take note that what was forgotten is gone from the files."""
+        ...

@@ -1,0 +1,157 @@
+"""What a person does with their memory, on SQLite."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import apsw
+
+from memoryos_mcp.ids import MemoryId
+from memoryos_mcp.knowledge import AddFact
+from memoryos_mcp.profile import Level
+from memoryos_mcp.records import Record
+from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage import (
+    copying_in,
+    copying_out,
+    correcting,
+    forget_plans,
+    forgetting,
+    lexical,
+    listing,
+    longterm,
+    looking,
+    page_rows,
+)
+from memoryos_mcp.storage.database import Database
+from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
+from memoryos_mcp.storage.rows import offset_s, to_us
+from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
+
+T = TypeVar("T")
+
+
+class SqliteOwned:
+    """One user's memory in one SQLite file, as the person owns it. Implements `OwnedStore`; `SqliteStore` hands it out.
+
+    Args:
+        database: The file.
+        options: What it needs to know of the settings.
+        clock: Returns the present, with a zone.
+        space: The space that is looked from.
+    """
+
+    def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._space = space
+
+    # Looking and correcting ----------------------------------------------------------------------------------------
+
+    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+        now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
+
+        def query(connection: apsw.Connection) -> list[Look | None]:
+            return [
+                looking.look(connection, each, space=self._space, assistant_id=assistant_id, now_us=now_us)
+                for each in ids
+            ]
+
+        return await self._database.read(query)
+
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+        now_us, owner = to_us(self._clock()), self._options.assistant_id
+        return await self._database.read(
+            lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
+        )
+
+    async def correct_fact(self, fact: int, text: str | None) -> int | None:
+        now = self._clock()
+        assistant_id, now_us, offset = self._options.assistant_id, to_us(now), offset_s(now)
+        return await self._database.write(
+            lambda connection: correcting.correct_fact(connection, assistant_id, fact, text, now_us, offset)
+        )
+
+    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
+        now_us = to_us(self._clock())
+        return await self._database.write(
+            lambda connection: correcting.correct_trait(connection, dimension, level, reason, now_us)
+        )
+
+    async def drop_trait(self, dimension: str) -> str:
+        now_us = to_us(self._clock())
+        return await self._database.write(lambda connection: correcting.drop_trait(connection, dimension, now_us))
+
+    # Taking along --------------------------------------------------------------------------------------------------
+
+    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+        return await self._database.read(lambda connection: take(copying_out.records(connection)))
+
+    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        return await self._database.read(
+            lambda connection: sum(copying_in.known_page(connection, *name) is not None for name in names)
+        )
+
+    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+        return await self._database.write(lambda connection: copying_in.add_pages(connection, batch))
+
+    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+        def change(connection: apsw.Connection) -> Counter[str]:
+            new = copying_in.add_long_term(connection, long_term)
+            page_rows.overflow(connection, self._options.short_term_capacity)
+            return new
+
+        return await self._database.write(change)
+
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
+        capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
+        return await self._database.write(
+            lambda connection: longterm.add_found_facts(
+                connection, facts, learner, self._options.owner, capacity, now_us
+            )
+        )
+
+    # Forgetting ----------------------------------------------------------------------------------------------------
+
+    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
+        return await self._database.read(find)
+
+    async def plan_forgetting(
+        self, plan: ForgetPlan, handle: str, expires_at: datetime
+    ) -> tuple[ForgetCounts, list[Sample]]:
+        def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
+            counts = forgetting.rehearse(connection, plan)
+            forget_plans.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
+            return counts, forget_plans.samples(connection, plan)
+
+        return await self._database.write(change)
+
+    async def forget(self, handle: str) -> ForgetReceipt | None:
+        now_us = to_us(self._clock())
+        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        return await self._database.read(forget_plans.receipts)
+
+    async def unscrubbed(self) -> list[str]:
+        return await self._database.read(forget_plans.unscrubbed)
+
+    async def wordless(self) -> Wordless:
+        return await self._database.read(forgetting.wordless)
+
+    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+        return await self._database.write(
+            lambda connection: forgetting.give_words(connection, found, digests, summariser)
+        )
+
+    async def scrub(self) -> bool:
+        while await self._database.write(lexical.merge_some):
+            pass
+        return await self._database.scrub()
+
+    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
+        await self._database.write(lambda connection: forget_plans.mark_scrubbed(connection, receipts))

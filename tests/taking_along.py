@@ -1,0 +1,177 @@
+"""A memory that has some of everything, and the command line that takes it along."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.pages import Source, Turn, utc_now
+from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan, StoreOptions
+from tests.servers import USER, clean_environment, open_store
+
+COMMAND_LIMIT_S = 120
+PAGES_PER_FILING = 1_000
+START = datetime(2023, 5, 8, 13, 56, 0, 123_456, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+
+# The command, which says at its end how much RAM it had at most; the system's own count would include its parent's.
+_TELLING_ITS_PEAK = """
+import atexit, sys
+from memoryos_mcp.cli import main
+atexit.register(lambda: sys.stderr.write(open("/proc/self/status", encoding="utf-8").read()))
+main()
+"""
+_PEAK_KB = re.compile(rb"VmHWM:\s+(\d+) kB")
+
+# What a long life leaves in a memory, beside the pages.
+_LIFE = """
+UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, is_due = segment = 1;
+UPDATE pages SET is_analysed = 1, learned_by = 'extractive', is_degraded = 1 WHERE seq % 3 = 0 AND tier = 'mid_term';
+INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s,
+    superseded_by, ended_by, ended_seq, confirmed_us, is_archived, folded, text, learned_by) VALUES
+    ('user', '', 'home', 1000001, 2000002, 3000003, 3600, NULL, 'user', 3, 5, 0, 'live porto', 'Lives in Porto', 'a'),
+    ('user', '', 'home', 2000002, NULL, NULL, -12600, NULL, NULL, NULL, 6, 0, 'lives oslo', 'Lives in Oslo', 'user'),
+    ('assistant', 'helper', NULL, 7, NULL, NULL, 0, NULL, NULL, NULL, 8, 1, 'is kind', 'Is kind', 'extractive');
+UPDATE facts SET superseded_by = 2 WHERE fact = 1;
+INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (1, 1, 0), (1, 3, 1), (2, 2, 0);
+INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES
+    ('Curiosity', 'High', 'asks "why"', 99, 'extractive');
+INSERT INTO trait_evidence VALUES ('Curiosity', 1), ('Curiosity', 2);
+INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) VALUES
+    ('Curiosity', 'Low', 'asked nothing', 1, 99, NULL), ('Order', 'Low', 'lost the keys', 5, 6, 'user');
+INSERT INTO refused VALUES (x'0badcafe', 2), (x'00ff', 0);
+INSERT INTO meta VALUES ('refused_salt', 'c0ffee');
+"""
+
+
+def turn(number: int) -> Turn:
+    """Return a turn with something odd about it."""
+    return Turn(
+        user_input=f'I said "{number}"\u2028 in Köln, 東京 \U0001f600' if number % 7 else "",
+        agent_response=f"Noted {number}.\nAnd on another line." if number % 5 or not number % 7 else "",
+        occurred_at=START + timedelta(minutes=number * 9, microseconds=number),
+        meta_data=json.dumps({"n": number, "x": [1e22, -0.0, None, "é"]}, ensure_ascii=False) if number % 4 else None,
+        idempotency_key=f"key:{number}" if number % 3 else None,
+        source=list(Source)[number % 4],
+        gives_orders=number % 11 == 0,
+    )
+
+
+async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
+    """Make a memory of so many pages that has some of everything."""
+    threads = StoreThreads(1)
+    options = StoreOptions("default_assistant_profile", 7, 1800, 100)
+    store = await SqliteStore.open(data, user, options, threads=threads, clock=utc_now)
+    for first in range(0, pages, PAGES_PER_FILING):
+        await store.add_pages([turn(number) for number in range(first, min(pages, first + PAGES_PER_FILING))])
+        lease = await store.take_lease(60)
+        assert lease is not None
+        # The newest stay in the backlog, and groups begin out of order.
+        seqs = [page.seq for page in await store.backlog(PAGES_PER_FILING)][:-2]
+        topics = [
+            SegmentPlan(
+                None, tuple(seqs[place::3]), Digest((f"t{place}", "Köln"), f"Topic {place}"), None, "extractive"
+            )
+            for place in (2, 0, 1)
+        ]
+        starts = reversed(range(0, len(seqs), 4))
+        chains = [ChainPlan(None, tuple(seqs[at : at + 4]), f"Chain {at}") for at in starts]
+        assert await store.commit_filing(lease, Filing(chains=chains, segments=topics, organiser="extractive"))
+        await store.release_lease(lease)
+    await store.close()
+    threads.close()
+    connection = open_store(data, user)
+    connection.execute("BEGIN")
+    connection.execute(_LIFE)
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def run(
+    data: Path, *arguments: object, code: int = 0, limit: str = "", python: Sequence[str] = ("-m", "memoryos_mcp")
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command on a data folder in a process of its own; another exit code than the expected one fails.
+
+    Args:
+        data: The data folder.
+        arguments: Of the command.
+        code: The exit code that is expected.
+        limit: A shell command that limits what the process may do.
+        python: What the interpreter runs.
+    """
+    command = [sys.executable, *python, *map(str, arguments), "--data-storage-path", str(data)]
+    if limit:
+        command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=COMMAND_LIMIT_S,
+        env=clean_environment(),
+        check=False,
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return done
+
+
+def peak_mb(data: Path, *arguments: object, limit: str = "") -> float:
+    """Run the command and return the most RAM that its process ever had."""
+    return int(_PEAK_KB.findall(run(data, *arguments, limit=limit, python=("-c", _TELLING_ITS_PEAK)).stderr)[-1]) / 1000
+
+
+def exported(data: Path, *arguments: object) -> bytes:
+    """Return what the command exports."""
+    return run(data, "export", *arguments).stdout
+
+
+def imported(data: Path, path: Path, *arguments: object) -> dict[str, object]:
+    """Import a file and return the report."""
+    report: dict[str, object] = json.loads(run(data, "import", path, "--json", *arguments).stdout)
+    return report
+
+
+def count(data: Path, table: str = "pages", user: str = USER) -> int:
+    """Return how many rows a table has."""
+    connection = open_store(data, user)
+    try:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 - the tests' own names
+    finally:
+        connection.close()
+
+
+def changed(lines: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
+    """Return an export with other lines and the digest and counts of these."""
+    kept = change(lines.splitlines(keepends=True)[:-1])
+    kinds = Counter(json.loads(line).get("kind") for line in kept[1:])
+    end = {"kind": "end", "counts": kinds, "sha256": hashlib.sha256(b"".join(kept)).hexdigest()}
+    return b"".join(kept) + json.dumps(end).encode() + b"\n"
+
+
+def check_whole(data: Path, user: str = USER) -> None:
+    """Check that the file is sound and that what is derived fits the pages."""
+    connection: apsw.Connection = open_store(data, user)
+    try:
+        assert connection.execute("PRAGMA integrity_check").get == "ok"
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        pages = connection.execute("SELECT count(*) FROM pages").get
+        assert connection.execute("SELECT count(*) FROM page_words").get == pages
+        wrong = (
+            "SELECT count(*) FROM segments AS s "
+            "WHERE page_count <> (SELECT count(*) FROM pages WHERE pages.segment = s.segment)"
+        )
+        assert connection.execute(wrong).get == 0
+        for table in ("segment", "chain"):
+            empty = f"SELECT count(*) FROM {table}s WHERE {table} NOT IN (SELECT {table} FROM pages WHERE {table} > 0)"  # noqa: S608
+            assert connection.execute(empty).get == 0
+    finally:
+        connection.close()

@@ -1,0 +1,411 @@
+"""What the user says is wrong stays history: no reading of what was said before brings it back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from memoryos_mcp.consolidation.corrections import Embed, without_corrected
+from memoryos_mcp.consolidation.organising import BatchRule, Organising
+from memoryos_mcp.consolidation.promotion import Promotion
+from memoryos_mcp.correcting import Correction, correct
+from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.errors import ArgumentError, ModelError
+from memoryos_mcp.heat import HeatWeights
+from memoryos_mcp.ids import Kind, MemoryId
+from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.llm import Analyst, PageView
+from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.llm.prompts import learn_request
+from memoryos_mcp.pages import Turn
+from memoryos_mcp.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage.looked import FactLook, State, TraitLook
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Learning, Lease
+from tests.fakes import START, Clock, ScriptedAnalyst
+from tests.test_store import lease_of, opened
+from tests.test_store_redo import STAND_IN, fact, facts, file, filled, learn, topic
+
+LIMIT_S = 60
+PARIS = "I live in Paris."
+LONDON = "The user lives in London"
+DIET = "Diet"
+PEANUTS = "I am allergic to peanuts."
+
+
+async def look_at_fact(store: SqliteStore, number: int) -> FactLook:
+    (look,) = await store.owned.look([MemoryId(Kind.FACT, number=number)])
+    assert isinstance(look, FactLook)
+    return look
+
+
+async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitLook:
+    (look,) = await store.owned.look([MemoryId(Kind.TRAIT, name=dimension)])
+    assert isinstance(look, TraitLook)
+    return look
+
+
+def trait(level: Level, reason: str, *pages: int) -> TraitChange:
+    return TraitChange(DIET, level, reason, pages)
+
+
+# In the store ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], fact(PARIS, 1, slot="lives in"))
+        assert await store.owned.correct_fact(1, LONDON) == 2
+        wrong, right = await look_at_fact(store, 1), await look_at_fact(store, 2)
+        assert await facts(store) == [LONDON]
+        assert await store.past_facts(About.USER, 9) == []
+    assert (wrong.state, wrong.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
+    assert wrong.superseded_by is not None
+    assert wrong.superseded_by.fact == 2
+    assert (right.state, right.learned_by, right.fact.slot, right.fact.evidence) == (
+        State.CURRENT,
+        "user",
+        "lives in",
+        (),
+    )
+    assert [(before.fact, before.is_corrected) for before in right.superseded] == [(1, True)]
+
+
+@pytest.mark.parametrize("again", [PARIS, "i live in PARIS", "I live, in Paris!"])
+async def test_the_same_words_are_not_learned_again_from_pages_that_were_there(tmp_path: Path, again: str) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], fact(PARIS, 1))
+        assert await store.owned.correct_fact(1, None) is None
+        lessons = Lessons((), (fact(again, 1, 2), fact("The user keeps ants", 2)))
+        assert await commit(store, lease, lessons)
+        assert await facts(store) == ["The user keeps ants"]
+
+
+async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequence[int] = (1, 2)) -> bool:
+    learning = Learning(
+        segment=1,
+        pages=pages,
+        lessons=lessons,
+        traits=await store.traits(),
+        learner="llm",
+        corrections=len(await store.corrected_facts()),
+        replaces=STAND_IN,
+    )
+    return await store.commit_learning(lease, learning)
+
+
+async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], fact(PARIS, 1))
+        await store.owned.correct_fact(1, LONDON)
+        await store.add_pages([Turn("I moved back: I live in Paris.", "", START + timedelta(days=9))])
+        await file(store, lease, topic(2, segment=1))
+        assert await commit(store, lease, Lessons((), (fact(PARIS, 2, supersedes=(2,)),)), [2])
+        assert await facts(store) == [PARIS]
+
+
+async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], fact(PARIS, 1))
+        lessons = Lessons((), (fact("The user's home is Paris", 2),))
+        late = Learning(segment=1, pages=[2], lessons=lessons, traits=[], learner="llm")
+        await store.owned.correct_fact(1, LONDON)
+        assert not await store.commit_learning(lease, late)
+        assert await facts(store) == [LONDON]
+
+
+async def test_a_redo_neither_removes_nor_revives_what_was_corrected(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], fact("I live in Rome.", 1, slot="lives in"))
+        await learn(store, lease, [2], fact(PARIS, 2, slot="lives in", supersedes=(1,)))
+        await store.owned.correct_fact(2, LONDON)
+        assert await commit(store, lease, Lessons((), ()))
+        assert await facts(store) == [LONDON]
+        wrong = await look_at_fact(store, 2)
+        assert (wrong.state, wrong.is_corrected) == (State.SUPERSEDED, True)
+        assert wrong.fact.evidence
+
+
+async def test_facts_of_the_user_are_archived_last(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, short_term_capacity=0, knowledge_capacity=2, clock=clock) as store:
+        lease = await filled(store, 4)
+        await file(store, lease, topic(1, 2, 3, 4))
+        await learn(store, lease, [1], fact(PARIS, 1))
+        await store.owned.correct_fact(1, LONDON)
+        for page, said in enumerate(("ants", "bees", "cats"), 2):
+            clock.move(minutes=5)
+            lease = await lease_of(store)
+            assert await commit(store, lease, Lessons((), (fact(f"The user keeps {said}", page),)), [page])
+        assert await facts(store) == [LONDON, "The user keeps cats"]
+
+
+async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], fact(PARIS, 1), trait(Level.LOW, "Eats all.", 1))
+        for number, text, problem in [(7, LONDON, "not there: k7"), (1, "I live in PARIS", "says the same")]:
+            with pytest.raises(ArgumentError, match=problem):
+                await store.owned.correct_fact(number, text)
+        await store.owned.correct_fact(1, LONDON)
+        with pytest.raises(ArgumentError, match="k1 holds no more; correct k2"):
+            await store.owned.correct_fact(1, "The user lives in Oslo")
+        with pytest.raises(ArgumentError, match="not there: trait:Humour"):
+            await store.owned.correct_trait("Humour", Level.HIGH, None)
+        assert await facts(store) == [LONDON]
+        (known,) = await store.traits()
+        assert (known.level, known.reason) == (Level.LOW, "Eats all.")
+
+
+async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1, 2], fact(PARIS, 1), fact(LONDON, 2))
+        assert await store.owned.correct_fact(1, LONDON.upper()) == 2
+        assert await commit(store, lease, Lessons((), ()))  # the redo drops what the stand-in alone had learned
+        assert await facts(store) == [LONDON]
+        assert (await look_at_fact(store, 2)).learned_by == "user"
+
+
+async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
+        assert await store.owned.correct_trait("  dIET ", Level.HIGH, "Is a vegan.") == DIET
+        assert await commit(store, lease, Lessons((trait(Level.LOW, "Ate a steak.", 2),), ()))
+        look = await look_at_trait(store, "diet")
+    assert look.trait is not None
+    assert (look.trait.level, look.trait.reason, look.learned_by) == (Level.HIGH, "Is a vegan.", "user")
+    assert len(look.trait.evidence) == 2
+    assert [(past.level, past.is_corrected) for past in look.history] == [(Level.LOW, True)]
+
+
+async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
+        await store.owned.drop_trait(DIET)
+        assert await commit(store, lease, Lessons((trait(Level.LOW, "Eats all.", 1, 2),), ()))
+        assert await store.traits() == []
+        assert (await look_at_trait(store)).trait is None
+        await store.add_pages([Turn("I eat everything now.", "", START)])
+        await file(store, lease, topic(3, segment=1))
+        assert await commit(store, lease, Lessons((trait(Level.LOW, "Eats all.", 3),), ()), [3])
+        assert [known.dimension for known in await store.traits()] == [DIET]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"id": "k1"}, "text: "),
+        ({"id": "k1", "text": "x", "is_wrong": True}, "text: "),
+        ({"id": "k1", "text": " \n "}, "text: "),
+        ({"id": "k1", "level": "High"}, "level: "),
+        ({"id": "trait:Diet", "text": "x"}, "text: "),
+        ({"id": "trait:Diet", "level": "High", "is_wrong": True}, "level: "),
+        ({"id": "trait:Diet", "level": "Huge"}, "level: "),
+        ({"id": "p_00"}, "id: names a page"),
+        ({"id": "c1", "is_wrong": True}, "id: names a chain"),
+        ({"id": "'; DROP TABLE facts"}, "id: is no id"),
+    ],
+)
+async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
+    async with opened(tmp_path) as store:
+        with pytest.raises(ArgumentError, match=f"^{problem}"):
+            await correct(store.owned, Correction(**given), "redact")
+
+
+async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
+    key = "ghp_" + "0123456789abcdefABCDEF" + "0123456789abcd"
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
+        correction = Correction("trait:Diet", reason=f"Says {key}")
+        with pytest.raises(ArgumentError, match=r"^reason: holds a secret \(github token\)") as caught:
+            await correct(store.owned, correction, "reject")
+        assert key not in str(caught.value)
+        await correct(store.owned, correction, "redact")
+        assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
+
+
+# In other words -------------------------------------------------------------------------------------------------------
+
+CORRECTED = [
+    CorrectedFact(About.USER, PARIS, "lives in", 5, 2, LONDON),
+    CorrectedFact(About.USER, PEANUTS, None, 5, None, None),
+]
+RESTATED = [
+    "The user is based in Paris, France",
+    "The user's place of residence is Paris",
+    "The user has a peanut allergy",
+    "Peanuts make the user ill",
+]
+OTHERS = ["The user lives in London", "The user likes French films", "The user is allergic to shellfish"]
+
+
+async def kept(text: str, embed: Embed | None, *evidence: int, **more: Any) -> bool:
+    change = AddFact(About.USER, text, more.pop("slot", None), START, evidence, **more)
+    lessons = await without_corrected(Lessons((), (change,)), CORRECTED, embed)
+    return lessons.knowledge == (change,)
+
+
+@asynccontextmanager
+async def bundled() -> AsyncIterator[Embed]:
+    embedder = BundledEmbedder()
+    try:
+        yield embedder.embed
+    finally:
+        await embedder.aclose()
+
+
+async def test_what_was_corrected_is_not_learned_in_other_words_and_other_facts_are() -> None:
+    async with bundled() as embed:
+        assert [text for text in RESTATED if await kept(text, embed, 3, 5)] == []
+        assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
+        assert [text for text in RESTATED if await kept(text, embed, 3, 6)] == RESTATED
+
+
+async def test_without_a_model_that_works_the_words_tell() -> None:
+    async def failing(_: Sequence[str]) -> NDArray[np.float32]:
+        msg = "down"
+        raise ModelError(msg)
+
+    for embed in (None, failing):
+        assert not await kept("Paris is where the user lives", embed, 5)
+        assert not await kept("The user is allergic to peanuts and hazel", embed, 5)
+        assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
+
+
+async def test_old_pages_do_not_give_another_answer_to_what_the_user_has_answered() -> None:
+    assert not await kept("I live in Rome.", None, 5, slot="lives in")
+    assert not await kept("The user has settled down in Rome", None, 5, supersedes=(2,))
+    assert await kept("I live in Rome.", None, 6, slot="lives in")
+    assert await kept("I live in Rome.", None, 5, slot="was born in")
+
+
+def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was() -> None:
+    def shown(*corrected: CorrectedFact) -> tuple[str, str]:
+        request = learn_request([], [], [], corrected, dimensions=(), max_prompt_tokens=4000)
+        instructions, said = request.messages
+        return instructions.content, said.content
+
+    (plain, nothing), (told, wrong) = shown(), shown(CORRECTED[0])
+    assert told.startswith(plain)
+    assert "wrong_fact" in told.removeprefix(plain)
+    assert nothing == ""
+    assert '"wrong_fact": "I live in Paris."' in wrong
+
+
+# Read again -----------------------------------------------------------------------------------------------------------
+
+
+class Stubborn(ScriptedAnalyst):
+    """States what it is told to, whatever it is shown."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self.texts = texts
+        self.was_told: list[str] = []
+
+    async def learn(
+        self,
+        pages: Sequence[PageView],
+        traits: Sequence[Trait],
+        facts: Sequence[Fact],
+        corrected: Sequence[CorrectedFact] = (),
+    ) -> Lessons:
+        await super().learn(pages, traits, facts, corrected)
+        self.was_told += [fact.text for fact in corrected]
+        seqs = tuple(view.page.seq for view in pages)
+        told = [AddFact(About.USER, text, None, START, seqs) for text in self.texts]
+        traits_told = (TraitChange(DIET, Level.LOW, "Eats all.", seqs),)
+        return Lessons(traits=traits_told, knowledge=tuple(told))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The steps of consolidation on a real store with the bundled model."""
+
+    store: SqliteStore
+    lease: Lease
+    embed: Embed
+
+    async def read(self, reader: Analyst, *, again: bool = False) -> None:
+        """Organise and read all pages; again as ``reconsolidate`` has an LLM do it."""
+        stand_in, clock = ExtractiveAnalyst(), Clock()
+        rule = BatchRule(pages=4, idle=timedelta(0))
+        organising = Organising(self.store, reader, stand_in, rule=rule, similarity_threshold=0.6, clock=clock)
+        promotion = Promotion(
+            self.store,
+            reader,
+            stand_in,
+            heat_threshold=0.0,
+            weights=HeatWeights(),
+            capacity_segments=99,
+            clock=clock,
+            embed=self.embed,
+        )
+        if again:
+            assert await self.store.mark_degraded(stand_in.name)
+            while await organising.redo(self.lease) or await promotion.redo(self.lease):
+                pass
+        while await organising.step(self.lease, needs_vectors=False):
+            pass
+        while await promotion.has_work():
+            await promotion.step(self.lease)
+
+    async def known(self) -> list[str]:
+        return [known.text for known in await self.store.facts(About.USER)]
+
+
+@asynccontextmanager
+async def reading(folder: Path) -> AsyncIterator[Reading]:
+    turns = [PARIS, PEANUTS, "I live in Paris with my two cats."]
+    async with asyncio.timeout(LIMIT_S), bundled() as embed, opened(folder, short_term_capacity=0) as store:
+        await store.add_pages([Turn(said, "I see.", START + timedelta(days=day)) for day, said in enumerate(turns)])
+        yield Reading(store, await lease_of(store), embed)
+
+
+async def number_of(store: SqliteStore, text: str) -> int:
+    return next(known.fact for known in await store.facts(About.USER) if known.text == text)
+
+
+async def test_a_correction_outlives_another_reading_of_the_same_pages(tmp_path: Path) -> None:
+    async with reading(tmp_path) as at:
+        await at.read(ExtractiveAnalyst())
+        assert PEANUTS in await at.known()
+        lives = next(text for text in await at.known() if "Paris" in text)
+        await at.store.owned.correct_fact(await number_of(at.store, lives), LONDON)
+        await at.store.owned.correct_fact(await number_of(at.store, PEANUTS), None)
+        llm = Stubborn(PARIS, "The user's home is in Paris", "The user has a peanut allergy", "The user has two cats")
+        await at.read(llm, again=True)
+        assert llm.learned
+        assert set(llm.was_told) == {lives, PEANUTS}
+        assert sorted(await at.known()) == ["The user has two cats", LONDON]
+        await at.store.owned.correct_trait(DIET, Level.HIGH, "Is a vegan.")
+        await at.store.add_pages([Turn("I had a steak and live in Rome now.", "", START + timedelta(days=9))])
+        await at.read(Stubborn("The user lives in Rome"))
+        assert "The user lives in Rome" in await at.known()
+        assert [known.level for known in await at.store.traits()] == [Level.HIGH]

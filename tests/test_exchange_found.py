@@ -1,0 +1,138 @@
+"""Other systems' memories come in through a reader: in order of time, each page once, and what is left out is told."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryos_mcp.commands import opened_store
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ArgumentError, ImportFormatError
+from memoryos_mcp.exchange.found import Found, FoundFact, FoundPage, Skipped, Tell
+from memoryos_mcp.exchange.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
+from memoryos_mcp.exchange.tally import Tally
+from memoryos_mcp.knowledge import About
+from memoryos_mcp.pages import Source, Turn
+
+NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ListReader:
+    """Finds what it was given; may end as a file does that is cut off."""
+
+    things: Sequence[Found]
+    is_cut_off: bool = False
+    NAME: str = "list"
+
+    def recognises(self, path: Path) -> bool:
+        return True
+
+    def read(self, path: Path, tell: Tell) -> Iterator[Found]:
+        for number, thing in enumerate(self.things):
+            tell(number)
+            yield thing
+        if self.is_cut_off:
+            msg = "cut off"
+            raise ImportFormatError(msg)
+
+
+def page(number: int, *, days: float = 0, key: str | None = None) -> FoundPage:
+    at = NOW - timedelta(days=100) + timedelta(days=days)
+    return FoundPage(f"question {number}", f"answer {number}", at, key or f"list:{number}", {"title": "A talk"})
+
+
+def unchanged(turn: Turn) -> Turn:
+    return turn
+
+
+async def take_in(
+    folder: Path, reader: ListReader, *, prepare: Prepare = unchanged, is_dry_run: bool = False
+) -> tuple[Tally, list[str], int]:
+    """Take in what a reader finds; return the tally, all pages' texts in order, and how many wait."""
+    settings = Settings(data_storage_path=folder, short_term_capacity=2)
+    async with opened_store(settings, short_term_capacity=2) as store:
+        taking = TakingIn(store, folder, prepare=prepare, show=lambda *_: None, is_dry_run=is_dry_run)
+        await taking.found(reader, max_page_chars=1_000, zone=UTC, now=NOW)
+        waiting = await store.backlog(10_000)
+        return taking.tally, [p.user_input for p in [*waiting, *await store.short_term()]], len(waiting)
+
+
+async def test_pages_come_in_order_of_time_and_wait_to_be_organised(tmp_path: Path) -> None:
+    pages = [page(3, days=3), page(4, days=4), page(1, days=1), page(2, days=2)]
+    tally, texts, waiting = await take_in(tmp_path, ListReader(pages))
+    assert texts == [f"question {number}" for number in (1, 2, 3, 4)]
+    assert waiting == 2
+    assert (tally.found, tally.new) == ({"page": 4}, {"page": 4})
+
+
+async def test_what_is_imported_twice_is_imported_once(tmp_path: Path) -> None:
+    things: list[Found] = [page(1), page(1), page(2), FoundFact(About.USER, "Keeps bees.", NOW, "fact:1")]
+    first, texts, _ = await take_in(tmp_path, ListReader(things))
+    again, texts_again, _ = await take_in(tmp_path, ListReader([*things, page(3)]))
+    assert first.new == {"page": 2, "fact": 1}
+    assert again.new == {"page": 1, "fact": 0}
+    assert texts_again == [*texts, "question 3"]
+
+
+async def test_more_pages_than_one_transaction_takes_all_come_in(tmp_path: Path) -> None:
+    number = PAGES_PER_WRITE + 7
+    tally, texts, _ = await take_in(tmp_path, ListReader([page(each, days=each / 100) for each in range(number)]))
+    assert len(texts) == tally.new["page"] == number
+
+
+async def test_a_file_that_cannot_be_read_to_its_end_leaves_the_memory_as_it_was(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError):
+        await take_in(tmp_path, ListReader([page(1)], is_cut_off=True))
+    assert (await take_in(tmp_path, ListReader([])))[1] == []
+
+
+async def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
+    await take_in(tmp_path, ListReader([page(1)]))
+    tally, texts, _ = await take_in(tmp_path, ListReader([page(1), page(2)]), is_dry_run=True)
+    assert (tally.found, tally.new) == ({"page": 2}, {"page": 1})
+    assert texts == ["question 1"]
+
+
+async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_places(tmp_path: Path) -> None:
+    things: list[Found] = [
+        *(Skipped("an image", f"message {number}") for number in range(5)),
+        replace(page(1), user_input="", agent_response=" "),
+        replace(page(3), occurred_at="no time"),
+        replace(page(4), occurred_at=NOW + timedelta(days=9)),
+        FoundFact(About.USER, "  ", None, "fact:1"),
+        page(5),
+    ]
+    tally, texts, _ = await take_in(tmp_path, ListReader(things))
+    assert texts == ["question 5"]
+    assert tally.skipped["an image"] == 5
+    assert tally.places["an image"] == ["message 0", "message 1", "message 2"]
+    assert tally.skipped.total() == 9
+
+
+async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> None:
+    def prepare(turn: Turn) -> Turn:
+        if "answer 2" in turn.agent_response:
+            raise ArgumentError(argument="agent_response", problem="holds a secret")
+        return replace(turn, user_input=turn.user_input.replace("question", "[redacted]"), gives_orders=True)
+
+    things: list[Found] = [page(1), page(2), FoundFact(About.USER, "Has a question.", None, "fact:1")]
+    tally, texts, _ = await take_in(tmp_path, ListReader(things), prepare=prepare)
+    assert texts == ["[redacted] 1"]
+    assert tally.places["agent_response: holds a secret"] == ["list:2"]
+    async with opened_store(Settings(data_storage_path=tmp_path)) as store:
+        (fact,) = await store.facts(About.USER)
+        (stored,) = await store.short_term()
+    assert (fact.text, fact.evidence) == ("Has a [redacted].", ())
+    assert stored.gives_orders
+
+
+async def test_a_page_keeps_its_time_its_notes_and_where_it_comes_from(tmp_path: Path) -> None:
+    found = replace(page(1), occurred_at="2024-02-03T04:05:06+09:00", source=Source.WEB)
+    await take_in(tmp_path, ListReader([found]))
+    async with opened_store(Settings(data_storage_path=tmp_path)) as store:
+        (stored,) = await store.short_term()
+    assert stored.occurred_at.isoformat() == "2024-02-03T04:05:06+09:00"
+    assert (stored.meta_data, stored.source) == ('{"title": "A talk"}', Source.WEB)

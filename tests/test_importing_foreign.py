@@ -1,0 +1,96 @@
+"""Memories of other systems are taken in by the command, once however often."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryos_mcp.exchange import own
+from memoryos_mcp.exchange.readers import READERS
+from tests.foreign_memories import (
+    chatgpt_dialogue,
+    claude_conversation,
+    claude_message,
+    long_term,
+    make_reference,
+    write_archive,
+    write_chroma,
+    write_json,
+    write_reference,
+)
+from tests.servers import USER, open_store
+from tests.taking_along import check_whole, count, imported, run
+
+
+def stored(data: Path) -> list[tuple[Any, ...]]:
+    connection = open_store(data, USER)
+    try:
+        return connection.execute("SELECT user_input, agent_response FROM pages ORDER BY seq").fetchall()
+    finally:
+        connection.close()
+
+
+def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, data: Path) -> None:
+    memory = make_reference(pages=90)
+    folder = tmp_path / "reference"
+    write_reference(folder, memory, users_facts=long_term(["Likes tea", "None."], ["Speaks Italian"]))
+    report = imported(data, folder)
+    assert stored(data) == [(user, assistant) for user, assistant, _ in memory.turns]
+    assert count(data, "facts") == 2
+    assert report["format"] == "memoryos-folder"
+    imported(data, folder)
+    write_chroma(tmp_path / "chroma", memory)
+    imported(data, tmp_path / "chroma")
+    assert (count(data), count(data, "facts")) == (90, 2)
+    check_whole(data)
+
+
+def test_a_time_without_a_zone_is_in_the_users(tmp_path: Path, data: Path) -> None:
+    memory = make_reference(pages=6)
+    write_reference(tmp_path, memory)
+    run(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
+    connection = open_store(data, USER)
+    at = connection.execute("SELECT min(occurred_us) FROM pages").get
+    connection.close()
+    assert at == datetime.fromisoformat(f"{memory.turns[0][2]}+05:30").timestamp() * 1_000_000
+
+
+@pytest.mark.parametrize("service", ["chatgpt", "claude"])
+def test_an_archive_of_a_chat_service_is_imported_once(tmp_path: Path, data: Path, service: str) -> None:
+    message = claude_message(1, "human", "Hello")
+    conversation = chatgpt_dialogue(1, turns=1) if service == "chatgpt" else claude_conversation(1, [message])
+    content = json.dumps([conversation]).encode()
+    archive = write_archive(tmp_path / "export.zip", {"user.json": b"{}", "conversations.json": content})
+    assert imported(data, archive)["format"] == service
+    imported(data, archive)
+    assert count(data) == 1
+
+
+def test_a_long_page_is_stored_in_parts_once(tmp_path: Path, data: Path) -> None:
+    text = " ".join(f"word{number}" for number in range(100))
+    file = write_json(tmp_path / "chats.json", {"conversations": [{"user_input": text, "agent_response": "Yes."}]})
+    for _ in range(2):
+        run(data, "import", file, "--max-page-chars", "200")
+    pages = stored(data)
+    assert len(pages) > 3
+    assert "".join(user for user, _ in pages) == text
+    assert pages[-1] == ("", "Yes.")
+
+
+def test_a_folder_of_several_users_is_refused_and_nothing_is_stored(tmp_path: Path, data: Path) -> None:
+    for user in ("ada", "bob"):
+        write_reference(tmp_path, make_reference(pages=6), user=user)
+    done = run(data, "import", tmp_path, code=1)
+    assert b"import one of users/" in done.stderr
+
+
+def test_no_two_formats_have_one_name() -> None:
+    names = [own.NAME, *(reader.NAME for reader in READERS)]
+    assert len(set(names)) == len(names)
+
+
+def test_every_format_stands_in_the_readme() -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    assert all(f"| `{reader.NAME}` |" in readme for reader in READERS)

@@ -1,0 +1,299 @@
+"""What is remembered can be seen: by id with what belongs to it, and in lists that miss nothing and repeat nothing."""
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.ids import Kind, read_id
+from memoryos_mcp.knowledge import About
+from memoryos_mcp.looking import Stretch, list_request, listed, look
+from memoryos_mcp.pages import Turn
+from memoryos_mcp.profile import Level, TraitChange
+from memoryos_mcp.segments import Segment
+from memoryos_mcp.service import MemoryService
+from memoryos_mcp.storage.looked import PageLook
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import ChainPlan
+from tests.fakes import START, Clock
+from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
+from tests.test_store import lease_of, opened, turn
+from tests.test_store_redo import fact, file, filled, learn, topic
+
+LIMIT_S = 60
+
+
+def cold(_: Segment) -> float:
+    return 0.0
+
+
+async def ids_of(store: SqliteStore) -> list[str]:
+    """Return the ids of all pages, newest first."""
+    return [entry.id for entry in await whole(store)]
+
+
+async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> Stretch:
+    given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": None}
+    return await listed(store.owned, list_request(**{**given, **conditions}), cursor, limit)
+
+
+async def whole(store: SqliteStore, **conditions: Any) -> Any:
+    found = await stretch(store, **conditions)
+    assert found.cursor is None
+    return found.entries
+
+
+# By id ----------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 4)
+        await file(
+            store, lease, topic(1, 2, 3, 4), chains=[ChainPlan(None, (1, 3, 4), "run"), ChainPlan(None, (2,), "x")]
+        )
+        ids = (await ids_of(store))[::-1]
+        found = [shown.look for shown in await look(store.owned, [ids[2], ids[1], ids[2]], 1000, cold)]
+    assert len(found) == 2
+    first, second = found
+    assert isinstance(first, PageLook)
+    assert (first.page.page_id, first.page.user_input, first.chain_summary) == (ids[2], "question 3", "run")
+    assert (first.before and first.before.page_id, first.after and first.after.page_id) == (ids[0], ids[3])
+    assert first.before is not None
+    assert first.before.beginning == "question 1"
+    assert isinstance(second, PageLook)
+    assert (second.before, second.after) == (None, None)
+
+
+async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_first(tmp_path: Path) -> None:
+    long = "The kiln was hot. " * 400
+    async with opened(tmp_path) as store:
+        receipts = await store.add_pages([Turn(long, "", START), Turn("short", "one", START)])
+        ids = [receipt.page_id for receipt in receipts]
+        both = await look(store.owned, ids, 3000, cold)
+        cut, short = await look(store.owned, ids, 500, cold)
+    assert [shown.is_excerpt for shown in both] == [False, False]
+    assert isinstance(cut.look, PageLook)
+    assert (cut.is_excerpt, short.is_excerpt) == (True, False)
+    assert 1000 < len(cut.look.page.user_input) < 2100
+
+
+async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1)])
+        (known,) = await ids_of(store)
+        with pytest.raises(ArgumentError, match=r"^ids: not there: p_0123456789abcdef, k7, trait:Diet;"):
+            await look(store.owned, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
+        with pytest.raises(ArgumentError, match=r"^ids\[1\]: is no id;"):
+            await look(store.owned, [known, "page 7"], 1000, cold)
+
+
+async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 1)
+        await file(store, lease, topic(1))
+        await learn(store, lease, [1], fact("I live in Paris.", 1))
+        await learn(store, lease, [1], replace(fact("I am a poet.", 1), about=About.ASSISTANT))
+        assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k2", "k1"]
+    async with opened(tmp_path, assistant_id="other") as store:
+        assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k1"]
+        with pytest.raises(ArgumentError, match="not there: k2"):
+            await look(store.owned, ["k1", "k2"], 1000, cold)
+        with pytest.raises(ArgumentError, match="not there: k2"):
+            await store.owned.correct_fact(2, None)
+
+
+@given(st.text(max_size=60))
+def test_an_id_is_read_to_itself_or_refused(text: str) -> None:
+    try:
+        read = read_id(text)
+    except ArgumentError:
+        return
+    assert read_id(str(read)) == read
+    assert read.kind is not Kind.PAGE or str(read) == text.strip()
+
+
+# In lists -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+async def test_a_list_has_each_memory_once_while_others_are_added(tmp_path: Path, limit: int) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(number) for number in range(1, 12)])
+        before = await ids_of(store)
+        seen: list[str] = []
+        found = await stretch(store, limit=limit)
+        while True:
+            seen += [entry.id for entry in found.entries]
+            await store.add_pages([turn(100 + len(seen))])
+            if found.cursor is None:
+                break
+            found = await stretch(store, found.cursor, limit)
+        assert seen == before
+
+
+async def test_long_term_goes_from_the_profile_to_knowledge(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 3)
+        await file(store, lease, topic(1, 2), topic(3))
+        changes = [TraitChange(name, Level.LOW, "Because.", (3,)) for name in ("Openness", "Diet")]
+        await learn(store, lease, [1, 2, 3], *changes, fact("I live in Paris.", 1), fact("I keep ants.", 3))
+        seen: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            found = await stretch(store, cursor, 1, tier="long_term")
+            seen += [entry.id for entry in found.entries]
+            cursor = found.cursor
+        assert seen == ["trait:Diet", "trait:Openness", "k2", "k1"]
+        about_ants = [entry.id for entry in await whole(store, tier="long_term", topic="s2")]
+        assert about_ants == ["trait:Diet", "trait:Openness", "k2"]
+
+
+async def test_a_list_is_bounded_by_tier_topic_time_and_state(tmp_path: Path) -> None:
+    clock = Clock()
+    async with opened(tmp_path, short_term_capacity=2, clock=clock) as store:
+        lease = await lease_of(store)
+        await store.add_pages([turn(number, minutes=60 * number) for number in range(1, 7)])
+        await file(store, lease, topic(1, 2), topic(3))
+        await learn(store, lease, [1], fact("I live in Paris.", 1), fact("I keep ants.", 3))
+        await store.owned.correct_fact(1, "The user lives in London")
+
+        async def beginnings(**conditions: Any) -> list[str]:
+            return [entry.beginning for entry in await whole(store, **conditions)]
+
+        assert await beginnings(tier="short_term") == ["question 6", "question 5"]
+        assert await beginnings(tier="backlog") == ["question 4"]
+        assert await beginnings(tier="mid_term") == ["question 3", "question 2", "question 1"]
+        assert await beginnings(topic="s1") == ["question 2", "question 1"]
+        assert await beginnings(topic="OPI") == ["question 3", "question 2", "question 1"]
+        assert await beginnings(topic="nothing like it") == []
+        from_two, until_four = START + timedelta(hours=2), (START + timedelta(hours=4)).isoformat()
+        assert await beginnings(after=from_two, before=until_four) == ["question 3", "question 2"]
+        assert [entry.id for entry in await whole(store, tier="segments", before=from_two)] == ["s1"]
+        assert await beginnings(tier="knowledge") == ["The user lives in London", "I keep ants."]
+        assert await beginnings(tier="knowledge", state="superseded") == ["I live in Paris."]
+        assert await beginnings(tier="knowledge", state="archived") == []
+        await store.archive_segments(lease, [1])
+        assert [entry.id for entry in await whole(store, tier="segments")] == ["s2"]
+        assert [entry.id for entry in await whole(store, tier="segments", state="archived")] == ["s1"]
+
+
+def cursor_of(*parts: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
+
+
+async def test_a_broken_or_strange_cursor_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1), turn(2)])
+        good = (await stretch(store, limit=1)).cursor
+        assert good is not None
+        mark, kind, after = json.loads(base64.urlsafe_b64decode(good))
+        broken = [good[:-2], good + "A", "x", "é", cursor_of(), cursor_of(1), "W" * 5000, cursor_of(mark, "ghost", 1)]
+        for cursor in [*broken, cursor_of(*[[]] * 2000)]:
+            with pytest.raises(ArgumentError, match=r"^cursor: is none of this server's"):
+                await stretch(store, cursor, 1)
+        strange = [
+            (mark, kind, "2"),
+            (mark, kind, True),
+            (mark, kind, None),
+            (mark, "fact", 1),
+            (mark + 1, kind, after),
+        ]
+        for parts in strange:
+            with pytest.raises(ArgumentError, match=r"^cursor: belongs to a list with other arguments"):
+                await stretch(store, cursor_of(*parts), 1)
+        with pytest.raises(ArgumentError, match=r"^cursor: belongs to a list with other arguments"):
+            await stretch(store, good, 1, tier="short_term")
+
+
+@given(st.text(max_size=80))
+def test_no_text_is_a_cursor(text: str) -> None:
+    async def refused() -> None:
+        with pytest.raises(ArgumentError):
+            await listed(None, list_request(tier="", topic="", state="", after="", before="", zone=None), text, 1)  # type: ignore[arg-type]
+
+    if text:
+        asyncio.run(refused())
+
+
+# Through a server -----------------------------------------------------------------------------------------------------
+
+
+def test_a_memory_is_seen_listed_and_corrected_through_a_server(data: Path) -> None:
+    settings = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 0.5}
+    with PipeServer(data, settings) as server:
+        server.add("I live in Paris. I am allergic to peanuts.", meta_data={"mood": "good"})
+        for number in range(6):
+            server.add(f"My pottery class glazed bowl {number} in the kiln, and I love pottery.")
+        facts: list[dict[str, Any]] = []
+
+        def has_learned() -> bool:
+            facts[:] = server.call("list_memories", tier="knowledge")["memories"]
+            return any("Paris" in known["beginning"] for known in facts)
+
+        wait_until(has_learned, "the fact is learned")
+        lives = next(known["id"] for known in facts if "Paris" in known["beginning"])
+        (shown,) = server.call("get_memory", ids=lives)["memories"]
+        (page,) = server.call("get_memory", ids=shown["evidence"])["memories"]
+        assert (page["user_input"], page["meta_data"], page["source"]) == (
+            "I live in Paris. I am allergic to peanuts.",
+            {"mood": "good"},
+            "conversation",
+        )
+        topic_of_it, chain = server.call("get_memory", ids=[page["segment_id"], page["chain_id"]])["memories"]
+        assert page["id"] in topic_of_it["newest_pages"]
+        assert page["id"] in chain["newest_pages"]
+        held = server.call("correct_memory", id=lives, text="The user lives in London")["holds_now"]
+        before, now = server.call("get_memory", ids=[lives, held])["memories"]
+        assert (before["state"], before["ended_by"], before["superseded_by"]["id"]) == (
+            "superseded",
+            "corrected by the user",
+            held,
+        )
+        assert (now["text"], now["learned_by"]) == ("The user lives in London", "user")
+        assert [each["id"] for each in now["supersedes"]] == [lives]
+        traits = server.call("get_user_profile")["traits"]
+        assert traits
+        fixed = server.call("correct_memory", id=traits[0]["id"].upper().replace("TRAIT:", "trait:"), level="Low")
+        (trait,) = server.call("get_memory", ids=[fixed["holds_now"]])["memories"]
+        assert (trait["level"], trait["learned_by"]) == ("Low", "user")
+        assert trait["history"][0]["ended_by"] == "corrected by the user"
+        text = server.result(server.send_call("get_memory", {"ids": [page["id"], held]}))["content"][0]["text"]
+        assert text.startswith("<memory>\n")
+        assert text.endswith("\n</memory>")
+        said = server.call("retrieve_memory", query="Where does the user live?")["retrieved_user_knowledge"]
+        assert "The user lives in London" in [known["knowledge"] for known in said]
+        assert lives not in [known["knowledge_id"] for known in said]
+
+
+@asynccontextmanager
+async def two_users(folder: Path) -> AsyncIterator[tuple[MemoryEngine, MemoryEngine]]:
+    settings = Settings(data_storage_path=folder, embedding_model_name="none")
+    async with (
+        asyncio.timeout(LIMIT_S),
+        MemoryService(settings, clock=Clock()) as service,
+        service.user("ada") as ada,
+        service.user("eve") as eve,
+    ):
+        yield ada, eve
+
+
+async def test_an_id_of_another_user_is_not_there(tmp_path: Path) -> None:
+    async with two_users(tmp_path) as (ada, eve):
+        page_id = (await ada.add("I keep ants.", "")).page_id
+        assert len(await ada.look([page_id])) == 1
+        with pytest.raises(ArgumentError, match=f"not there: {page_id}"):
+            await eve.look([page_id])
+        assert (await eve.listed()).entries == []

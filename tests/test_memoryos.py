@@ -1,0 +1,215 @@
+"""The class without `await`: in notebooks, in threads, after a close, a fork or an interpreter's end."""
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memoryos_mcp
+from memoryos_mcp import MemoryEngine, Memoryos, MemoryOSError, StorageError
+from memoryos_mcp.errors import ArgumentError, ConfigError, DamagedStoreError, ModelError
+from memoryos_mcp.memoryos import _MemoryThread
+from memoryos_mcp.storage.paths import database_file
+from tests.llm_server import Asked, api_error, completion, llm_server
+from tests.memories import NO_MODEL
+from tests.servers import clean_environment
+
+LIMIT_S = 60
+
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
+
+def opened(folder: Path, **settings: Any) -> Memoryos:
+    return Memoryos("ada", "", folder, **{**NO_MODEL, **settings})
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "memoryos"]
+
+
+def test_the_names_of_the_library_are_those_of_the_package() -> None:
+    assert {"MemoryEngine", "MemoryService", "Memoryos", "MemoryOSError", "Settings"} <= set(dir(memoryos_mcp))
+    for name in memoryos_mcp.__all__:
+        assert getattr(memoryos_mcp, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Memory'"):
+        _ = memoryos_mcp.Memory
+
+
+def test_what_was_added_is_there_after_a_close(tmp_path: Path) -> None:
+    with opened(tmp_path) as memo:
+        page_id = memo.add_memory("I repair radios.", "Lovely.", "2026-05-01 10:00", {"mood": "calm"})
+        assert page_id.startswith("p_")
+    with opened(tmp_path) as memo:
+        assert memo.get_memory_stats()["total_pages"] == 1
+    assert not threads()
+
+
+def test_it_works_in_the_thread_of_a_running_loop(tmp_path: Path) -> None:
+    async def cell() -> int:
+        with opened(tmp_path) as memo:
+            memo.add_memory("I repair radios.", "")
+            total: int = memo.get_memory_stats()["total_pages"]
+            return total
+
+    assert asyncio.run(cell()) == 1
+
+
+def test_many_threads_may_call_it_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as memo, ThreadPoolExecutor(16) as pool:
+        ids = list(pool.map(lambda number: memo.add_memory(f"I have {number} radios.", ""), range(200)))
+        assert len(set(ids)) == 200
+        assert memo.get_memory_stats()["total_pages"] == 200
+
+
+def test_what_waits_is_analysed_when_asked_for(tmp_path: Path) -> None:
+    with opened(tmp_path, short_term_capacity=0, mid_term_heat_threshold=1e9) as memo:
+        for said in ("I live in Utrecht.", "I am vegetarian."):
+            memo.add_memory(said, "I am your helper.")
+        memo.force_mid_term_analysis()
+        stats = memo.get_memory_stats()
+        assert stats["backlog_pages"] == 0
+        assert stats["mid_term_pages"] == 2
+        assert stats["user_knowledge"] == 2
+        assert isinstance(memo.get_user_profile_summary(), str)
+        assert all(fact["knowledge"] for fact in memo.get_assistant_knowledge_summary())
+
+
+async def test_a_response_is_a_text_made_as_it_was_asked_for_and_remembered(tmp_path: Path) -> None:
+    async with asyncio.timeout(LIMIT_S), llm_server(completion("Radios, of course.")) as server:
+        text = await asyncio.to_thread(ask, tmp_path, server.base_url)
+    assert text == ("Radios, of course.", 1)
+    system = server.bodies[0]["messages"][0]["content"]
+    assert "you are a colleague" in system
+    assert "in rhymes" in system
+    assert "response_format" not in server.bodies[0]
+
+
+def ask(folder: Path, base_url: str) -> tuple[str, int]:
+    with opened(folder, openai_base_url=base_url) as memo:
+        text = memo.get_response("What do I repair?", "colleague", "in rhymes", {"from": "a test"})
+        return text, memo.get_memory_stats()["total_pages"]
+
+
+async def test_errors_are_raised_and_nothing_is_stored(tmp_path: Path) -> None:
+    def refuse(_: Asked) -> Any:
+        return api_error(401)
+
+    def fail(base_url: str) -> int:
+        with opened(tmp_path, openai_base_url=base_url) as memo:
+            with pytest.raises(ModelError, match="wants a key"):
+                memo.get_response("Hi")
+            with pytest.raises(ArgumentError):
+                memo.add_memory(" ", "")
+            total: int = memo.get_memory_stats()["total_pages"]
+            return total
+
+    async with asyncio.timeout(LIMIT_S), llm_server(refuse) as server:
+        assert await asyncio.to_thread(fail, server.base_url) == 0
+
+
+def test_without_an_llm_a_response_is_refused_with_what_to_set(tmp_path: Path) -> None:
+    with opened(tmp_path) as memo, pytest.raises(ConfigError, match="llm_provider"):
+        memo.get_response("Hi")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"), [({"short_term_capacity": -1}, "short_term_capacity"), ({"lmm_model": "x"}, "llm_model")]
+)
+def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, settings: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        opened(tmp_path, **settings)
+    assert not threads()
+
+
+def test_a_memory_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
+    file = database_file(tmp_path, "ada")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"no database, and long enough to be seen as none " * 100)
+    with pytest.raises(DamagedStoreError):
+        opened(tmp_path)
+    assert not threads()
+
+
+def test_arguments_of_the_embedding_model_are_settings(tmp_path: Path) -> None:
+    with opened(tmp_path, embedding_model_kwargs={"device": "cpu"}) as memo:
+        assert memo.add_memory("Hi", "")
+
+
+def test_calls_after_a_close_are_refused(tmp_path: Path) -> None:
+    memo = opened(tmp_path)
+    memo.close()
+    memo.close()
+    with pytest.raises(StorageError, match="closed"):
+        memo.add_memory("Hi", "")
+
+
+def test_a_call_from_its_own_thread_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    memo = opened(tmp_path)
+    thread: _MemoryThread = memo._thread
+
+    async def call_again(*_: object) -> None:
+        memo.add_memory("Hi", "")
+
+    with memo, pytest.raises(MemoryOSError, match="own thread"):
+        thread.call(call_again)
+
+
+def test_what_nobody_refers_to_is_closed(tmp_path: Path) -> None:
+    memo = opened(tmp_path)
+    memo.add_memory("Hi", "")
+    del memo
+    gc.collect()
+    assert not threads()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from memoryos_mcp import Memoryos, MemoryOSError\n"
+        f"memo = Memoryos('ada', '', {str(tmp_path)!r}, embedding_model_name='none')\n"
+        "if os.fork() == 0:\n"
+        "    try:\n        memo.add_memory('Hi', '')\n"
+        "    except MemoryOSError as error:\n        print(error, flush=True)\n"
+        "    memo.close()\n    os._exit(0)\n"
+        "os.wait(); memo.add_memory('Hi', ''); print(memo.get_memory_stats()['total_pages'])\n"
+    )
+    done = run(script)
+    assert done.stdout.splitlines()[0].startswith("this memory was opened before the process forked")
+    assert done.stdout.splitlines()[1] == "1"
+
+
+def test_an_interpreter_that_ends_closes_what_was_left_open(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    done = run(
+        "from memoryos_mcp import Memoryos\n"
+        f"memo = Memoryos('ada', '', {folder!r}, embedding_model_name='none')\nmemo.add_memory('Hi', '')\n"
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    assert not [file.name for file in tmp_path.rglob("*-wal")]
+
+
+def run(script: str) -> "subprocess.CompletedProcess[str]":
+    # Python warns of forks beside threads; that is what this is about.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
+    return subprocess.run(
+        command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S, env=clean_environment()
+    )
+
+
+async def test_an_engine_is_opened_with_models_of_its_own_and_closed(tmp_path: Path) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        async with MemoryEngine.open("ada", data_storage_path=tmp_path, embedding_model_name="none") as memory:
+            await memory.add("I repair radios.", "Lovely.")
+            assert len((await memory.retrieve("radios")).short_term) == 1
+        with pytest.raises(StorageError):
+            await memory.add("Hi", "")
+        with pytest.raises(ConfigError, match="data_storage_path"):
+            async with MemoryEngine.open("ada", data_storage_pth="x"):
+                pass

@@ -1,0 +1,173 @@
+"""Replies that are read while they are written, against a real server on this machine."""
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, Usage
+from memoryos_mcp.llm.replies import Speech, said_aloud
+from memoryos_mcp.llm.streams import Stream
+from memoryos_mcp.openai_api import ATTEMPTS, PassingError
+from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.providers import OUTPUT_TOKENS
+from tests.llm_server import Reply, api_error, completion
+from tests.test_openai_chat import BAREST, FORM, refusing, rung_of, talk
+
+REQUEST = ChatRequest(Purpose.RESPOND, (Message("system", "You talk."), Message("user", "Where is Nadia?")))
+USAGE = {"prompt_tokens": 11, "completion_tokens": 7}
+
+
+def event(data: object) -> bytes:
+    return f"data: {json.dumps(data)}\n\n".encode()
+
+
+def chunk(content: str | None = None, finish_reason: str | None = None) -> bytes:
+    return event({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish_reason}]})
+
+
+def stream(*events: bytes, **reply: Any) -> Reply:
+    return Reply(b"".join(events), headers={"content-type": "text/event-stream"}, **reply)
+
+
+DONE = b"data: [DONE]\n\n"
+WHOLE = (
+    chunk("In "),
+    chunk("Porto."),
+    chunk(None, "stop"),
+    event({"choices": [], "usage": USAGE}),
+    DONE,
+)
+
+
+async def listen(talked: Any, request: ChatRequest = REQUEST) -> tuple[Any, list[str]]:
+    heard: list[str] = []
+    return await talked.chat.complete(request, heard.append), heard
+
+
+async def test_pieces_are_heard_and_the_reply_is_whole_and_counted() -> None:
+    async with talk(stream(*WHOLE)) as talked:
+        reply, heard = await listen(talked)
+    assert heard == ["In ", "Porto."]
+    assert (reply.text, reply.usage, reply.is_cut) == ("In Porto.", Usage(11, 7), False)
+    (body,) = talked.server.bodies
+    assert body["stream"] is True
+    assert body["stream_options"] == {"include_usage": True}
+    assert "response_format" not in body
+
+
+async def test_a_reply_without_a_form_asks_for_none_and_needs_no_stream() -> None:
+    async with talk(completion("In Porto.")) as talked:
+        assert (await talked.chat.complete(REQUEST)).text == "In Porto."
+    (body,) = talked.server.bodies
+    assert "response_format" not in body
+    assert "stream" not in body
+    assert body["messages"][0]["content"] == "You talk."
+
+
+async def test_a_reply_may_be_asked_to_be_shorter_than_the_endpoint_allows_but_not_longer() -> None:
+    async with talk(completion("In Porto.")) as talked:
+        await talked.chat.complete(replace(REQUEST, reply_tokens=48))
+        await talked.chat.complete(replace(REQUEST, reply_tokens=10**9))
+    assert [body["max_completion_tokens"] for body in talked.server.bodies] == [48, OUTPUT_TOKENS]
+
+
+async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
+    async with talk(stream(chunk("In Porto."), DONE)) as talked:
+        reply, _ = await listen(talked)
+    assert reply.usage.completion_tokens == estimate_tokens("In Porto.")
+
+
+async def test_a_reply_at_a_limit_of_tokens_is_cut() -> None:
+    async with talk(stream(chunk("In"), chunk(None, "length"))) as talked:
+        reply, _ = await listen(talked)
+    assert reply.is_cut
+
+
+async def test_a_server_that_does_not_stream_is_heard_in_one_piece() -> None:
+    async with talk(completion("In Porto.")) as talked:
+        reply, heard = await listen(talked)
+    assert heard == ["In Porto."]
+    assert reply.usage == Usage(11, 7)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (chunk("In "),),
+        (chunk("In "), event({"error": {"message": "Nadia", "code": 500}})),
+        (chunk("In "), b"data: {broken\n\n"),
+    ],
+)
+async def test_a_stream_that_ends_too_soon_is_an_error_and_not_asked_again(events: Sequence[bytes]) -> None:
+    async with talk(stream(*events)) as talked:
+        with pytest.raises(ModelError, match="broke its reply off") as caught:
+            await listen(talked)
+    assert len(talked.server.asked) == 1
+    assert "Nadia" not in str(caught.value)
+
+
+async def test_a_connection_that_breaks_after_a_piece_is_an_error_and_not_asked_again() -> None:
+    async with talk(stream(*WHOLE, sent_bytes=len(WHOLE[0]) + 4)) as talked:
+        with pytest.raises(PassingError):
+            await listen(talked)
+    assert len(talked.server.asked) == 1
+
+
+async def test_a_failure_before_the_first_piece_is_tried_again() -> None:
+    async with talk([api_error(503), stream(*WHOLE)]) as talked:
+        reply, heard = await listen(talked)
+    assert "".join(heard) == reply.text == "In Porto."
+    assert len(talked.pauses_s) == 1
+
+
+async def test_attempts_end_when_nothing_is_ever_heard() -> None:
+    async with talk(api_error(503)) as talked:
+        with pytest.raises(PassingError):
+            await listen(talked)
+    assert len(talked.server.asked) == ATTEMPTS
+
+
+async def test_what_is_no_chat_api_is_an_error() -> None:
+    async with talk(Reply(b"<html>hello</html>", headers={"content-type": "text/html"})) as talked:
+        with pytest.raises(ModelError, match="not as a chat API"):
+            await listen(talked)
+
+
+async def test_a_refused_reply_in_words_makes_no_form_plainer() -> None:
+    async with talk(refusing(lambda body: "temperature" in body, api_error(400))) as talked:
+        await talked.chat.complete(REQUEST)
+        await talked.chat.complete(replace(REQUEST, form=FORM))
+    assert rung_of(talked.server.bodies[-1]).value == "json_schema"
+
+
+async def test_the_barest_dialect_asks_for_no_count() -> None:
+    async with talk(stream(*WHOLE), dialect=BAREST) as talked:
+        await listen(talked)
+    assert "stream_options" not in talked.server.bodies[0]
+
+
+@given(st.lists(st.integers(1, 200), max_size=20))
+def test_a_stream_reads_the_same_wherever_its_parts_end(cuts: list[int]) -> None:
+    body = b": a comment\r\n" + b"".join(WHOLE).replace(b"\n", b"\r\n")
+    heard: list[str] = []
+    read = Stream(heard.append)
+    places = [0, *sorted({min(cut, len(body)) for cut in cuts}), len(body)]
+    for start, end in itertools.pairwise(places):
+        read.take(body[start:end])
+    assert (heard, read.text, read.is_whole, read.usage) == (["In ", "Porto."], "In Porto.", True, USAGE)
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "<", "thin", "k>", "a", " ", "\n", "<b>", "</"]), max_size=12))
+def test_what_is_heard_is_the_beginning_of_what_is_said_unless_the_opening_mark_is_missing(parts: list[str]) -> None:
+    speech = Speech()
+    heard = "".join(speech.hear(part) for part in parts)
+    whole = "".join(parts)
+    if "</think>" not in whole or whole.lstrip().startswith("<think>"):
+        assert said_aloud(whole).startswith(heard.strip()) or said_aloud(whole) in heard
