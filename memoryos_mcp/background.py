@@ -51,6 +51,7 @@ class BackgroundLoop:
         step: Does some work, and returns whether there is more.
         poll_s: The longest pause while there is nothing to do.
         clock: Returns the present; it decides when a failed step is tried again.
+        keep: Keeps how it fares, each time a step fails, and when one works again.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class BackgroundLoop:
         *,
         poll_s: float,
         clock: Callable[[], datetime],
+        keep: Callable[[Health], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
+        self._keep = keep
         self.health = Health()
         self._step = step
         self._poll_s = poll_s
@@ -90,6 +93,7 @@ class BackgroundLoop:
                 await self._task
         # The step knows its owner, whose RAM would wait for the collector of cycles otherwise.
         self._step = _nothing
+        self._keep = None
 
     async def _run(self) -> None:
         while not self._is_closing:
@@ -120,22 +124,30 @@ class BackgroundLoop:
         except LeaseLostError:
             return self._poll_s
         except MemoryOSError as error:
-            return self._failed(error)
+            return await self._failed(error)
         except Exception as error:
             logger.exception("%s: unexpected failure", self.name)
-            return self._failed(error)
+            return await self._failed(error)
         if self.health.failed_attempts:
             self.health = Health(0, self.health.last_error, self.health.last_error_at)
+            await self._kept()
         return 0.0 if has_more else self._poll_s
 
-    def _failed(self, error: Exception) -> float:
+    async def _failed(self, error: Exception) -> float:
         attempts = self.health.failed_attempts + 1
         text = str(error) if isinstance(error, MemoryOSError) else f"unexpected {type(error).__name__}"
         self.health = Health(attempts, text, self._clock())
         pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
+        await self._kept()
         return pause_s
+
+    async def _kept(self) -> None:
+        """Keep how it fares; a store that fails is what may have to be told."""
+        if self._keep is not None:
+            with suppress(MemoryOSError):
+                await self._keep(self.health)
 
 
 async def _nothing() -> bool:

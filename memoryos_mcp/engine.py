@@ -21,20 +21,20 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
-from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.looking import Shown, Stretch
-from memoryos_mcp.pages import Source, utc_now
+from memoryos_mcp.pages import Source, Tier, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import most_telling_first
 from memoryos_mcp.providers import endpoint_of
+from memoryos_mcp.redaction import Redaction
 from memoryos_mcp.responding import DEFAULT_RELATIONSHIP, Manner, Responding, Response
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage.forget_plans import ForgetReceipt
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite import SqliteStore
-from memoryos_mcp.storage.values import Receipt, StoreOptions, Waiting
+from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting
 from memoryos_mcp.upkeep import Upkeep
 from memoryos_mcp.views import LlmStats, ProfileView, Stats
 
@@ -61,7 +61,7 @@ class MemoryEngine:
         self._forgetting = Forgetting(
             store,
             parts.stand_in,
-            folder / LOG_NAME,
+            folder / DATABASE_NAME,
             retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
             zone=settings.zone,
             clock=parts.clock,
@@ -99,8 +99,15 @@ class MemoryEngine:
             await parts.aclose()
 
     @classmethod
-    async def begin(cls, user_id: str, settings: Settings, parts: Parts) -> "MemoryEngine":
+    async def begin(cls, user_id: str, settings: Settings, parts: Parts, *, only_looks: bool = False) -> "MemoryEngine":
         """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
+
+        Args:
+            user_id: Whose; any text.
+            settings: Checked settings.
+            parts: Models, threads and the clock.
+            only_looks: Whether nothing in the memory is to change: no background work, no visit counted, and no memory
+                made where there is none. Words answer alone until `load_to_look`.
 
         Raises:
             ArgumentError: The id cannot name a user.
@@ -114,11 +121,27 @@ class MemoryEngine:
         )
         folder = settings.data_storage_path
         store = await SqliteStore.open(
-            folder, user_id, options, threads=parts.threads, clock=parts.clock, checks=parts.checks
+            folder,
+            user_id,
+            options,
+            threads=parts.threads,
+            clock=parts.clock,
+            checks=parts.checks,
+            only_reads=only_looks,
         )
         engine = cls(user_id, settings, parts, store, database_file(folder, user_id).parent)
-        engine._upkeep.start()
+        if not only_looks:
+            engine._upkeep.start()
         return engine
+
+    async def load_to_look(self) -> None:
+        """Have meaning answer beside words in a memory that is only looked at, as far as its pages have vectors.
+
+        Raises:
+            ModelError: The model could not be loaded.
+            StorageError: The store could not be read.
+        """
+        await self._upkeep.spaces.open_to_read()
 
     async def add(
         self,
@@ -156,7 +179,28 @@ class MemoryEngine:
             idempotency_key=idempotency_key,
             source=source,
         )
-        (receipt,) = await self._store.add_pages([redaction.turn])
+        return await self._add(redaction)
+
+    async def add_answer(
+        self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
+    ) -> Receipt:
+        """Store a query and what was answered from memory.
+
+        Args:
+            query: What the user said.
+            answer: What the assistant answered; it may quote what was remembered.
+            meta_data: The caller's own notes.
+            forgettings: After how many forgettings the memory was read for it.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
+            LeaseLostError: Something was forgotten since; nothing was stored.
+            StorageError: The disk failed; nothing was stored.
+        """
+        return await self._add(await self._admitting.turn(query, answer, meta_data=meta_data), forgettings)
+
+    async def _add(self, redaction: Redaction, forgettings: int | None = None) -> Receipt:
+        (receipt,) = await self._store.add_pages([redaction.turn], forgettings=forgettings)
         self._upkeep.page_added(receipt.pending)
         return replace(receipt, redacted=redaction.kinds)
 
@@ -361,6 +405,22 @@ class MemoryEngine:
             llm=await self._llm_stats(),
         )
 
+    async def text_bytes(self) -> Mapping[Tier, int]:
+        """Return how long the texts of all pages are together, UTF-8, by tier; reads every page's row.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.owned.text_bytes()
+
+    async def failures(self) -> Mapping[str, Failure]:
+        """Return how each kind of background work has failed last, in whatever process; the newest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.failures()
+
     async def next_work_at(self) -> datetime | None:
         """Return when there is something to derive from pages, at the earliest now; None if all is derived.
 
@@ -427,6 +487,22 @@ class MemoryEngine:
         receipt = await self._forgetting.confirm(handle)
         self._upkeep.forgot()
         return receipt
+
+    async def kept_copies(self) -> list[str]:
+        """Return the names of the copies that restores have kept beside the memory; only forgetting all removes them.
+
+        Raises:
+            StorageError: The folder could not be read.
+        """
+        return await self._forgetting.kept_copies()
+
+    async def remove_kept_copies(self) -> None:
+        """Remove the copies that restores have kept beside the memory.
+
+        Raises:
+            StorageError: One could not be removed.
+        """
+        await self._forgetting.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
         """Return the receipts of all that was forgotten, the oldest first.

@@ -8,6 +8,7 @@ MemoryOSError
 │   ├── DamagedStoreError      its content is not ours or broken; it was left untouched
 │   ├── NewerStoreError        it was written by a newer version; it was left untouched
 │   └── LeaseLostError         another process does this user's background work now
+├── ClientFileError        an MCP client's file cannot be read or changed; it was left as it was
 ├── IssuerError            the issuer of JWTs could not be asked; nothing is known about the token
 └── ModelError             the LLM or the embedder failed; pages stay queued
     ├── ReplyFormatError       the LLM answered, but not in the asked form
@@ -54,6 +55,10 @@ class NewerStoreError(StorageError):
 
 class LeaseLostError(StorageError):
     """Another process has taken over this user's background work; what was computed here was dropped."""
+
+
+class ClientFileError(MemoryOSError):
+    """The file in which an MCP client lists its servers cannot be read or changed; it was left as it was."""
 
 
 class IssuerError(MemoryOSError):

@@ -4,6 +4,7 @@ The transaction is what counts: after it nobody is shown what was forgotten, in 
 then given words of what is left, and the bytes are overwritten; a process that ends before that leaves it to the next.
 """
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
@@ -15,17 +16,18 @@ import anyio.to_thread
 import apsw
 
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.ids import Kind, MemoryId, not_there, read_ids
 from memoryos_mcp.llm import Analyst, PageView, Topic
-from memoryos_mcp.llm.recording import remove_log
+from memoryos_mcp.llm.recording import LOG_NAME, remove_log
 from memoryos_mcp.pages import parse_timestamp, storable
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage import forget_plans as rows
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
-from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.forgetting import Wordless, WordlessPlace
+from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.rows import to_us
 from memoryos_mcp.storage.values import Lease
 
@@ -36,7 +38,10 @@ IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
 # Pages that are read for the words of a chain or segment, as many as where pages are filed.
 DIGEST_PAGES = 60
+# So many chains and segments get their words at once, in about a second; whoever forgets waits for no more of them.
+WORDS_AT_ONCE = 10
 _HANDLE_BYTES = 12
+_BEGINNING = WordlessPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +72,20 @@ class DryRun:
         handle: Confirms it.
         expires_at: Until when.
         samples: How some of it begins.
+        kept_copies: Names of the copies that restores have kept, which hold what the memory held.
+        is_all: Whether it is everything; then these copies go too.
     """
 
     handle: str
     expires_at: datetime
     counts: ForgetCounts
     samples: Sequence[Sample]
+    kept_copies: Sequence[str]
+    is_all: bool
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to forget."""
+        return bool(self.counts) or (self.is_all and bool(self.kept_copies))
 
 
 class Forgetting:
@@ -81,7 +94,8 @@ class Forgetting:
     Args:
         store: The user's memory.
         stand_in: Gives what is left of a topic its words.
-        log: Where calls of the LLM are logged; it quotes whatever was sent.
+        database: The user's file; beside it restores keep copies, and calls of the LLM are logged, which quote whatever
+            was sent.
         retention: Pages that were said so long ago are forgotten; None keeps all.
         zone: Of times without one.
         clock: Returns the present.
@@ -91,7 +105,7 @@ class Forgetting:
         self,
         store: Store,
         stand_in: Analyst,
-        log: Path,
+        database: Path,
         *,
         retention: timedelta | None,
         zone: tzinfo | None,
@@ -100,10 +114,15 @@ class Forgetting:
         self._store = store
         self._owned = store.owned
         self._stand_in = stand_in
-        self._log = log
+        self._database = database
+        self._log = database.with_name(LOG_NAME)
         self._retention = retention
         self._zone = zone
         self._clock = clock
+        # One piece of work at a time: a second one would do the same again.
+        self._tidying = asyncio.Lock()
+        # After how many forgettings everything had its words; those before the first take none.
+        self._worded_after = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
         """Find what is to be forgotten and keep that, without changing anything else.
@@ -126,7 +145,26 @@ class Forgetting:
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
         expires_at = self._clock() + CONFIRM_WITHIN
         counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
-        return DryRun(handle=handle, expires_at=expires_at, counts=counts, samples=samples)
+        return DryRun(handle, expires_at, counts, samples, kept_copies=await self.kept_copies(), is_all=plan.is_all)
+
+    async def kept_copies(self) -> list[str]:
+        """Return the names of the copies that restores have kept beside the memory."""
+        return [path.name for path in await anyio.to_thread.run_sync(kept_copies, self._database)]
+
+    async def remove_kept_copies(self) -> None:
+        """Remove the copies that restores have kept beside the memory.
+
+        Raises:
+            StorageError: One cannot be removed.
+        """
+        try:
+            await anyio.to_thread.run_sync(remove_kept_copies, self._database)
+        except OSError as error:
+            msg = (
+                f"a copy that a restore kept in {self._database.parent} cannot be removed ({error.strerror}); nothing "
+                "was forgotten. Close what has it open, and try again"
+            )
+            raise StorageError(msg) from error
 
     async def confirm(self, handle: str) -> ForgetReceipt:
         """Forget what a dry run found, and scrub the files if nobody reads them now.
@@ -135,6 +173,10 @@ class Forgetting:
             ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
             StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
         """
+        now_us = to_us(self._clock())
+        plan = await self._owned.find_to_forget(lambda connection: rows.kept_plan(connection, handle, now_us))
+        if plan is not None and plan.is_all:  # first: once there is a receipt nobody would do it
+            await self.remove_kept_copies()
         receipt = await self._owned.forget(handle)
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
@@ -144,7 +186,8 @@ class Forgetting:
             )
             raise ArgumentError(argument="confirm", problem=problem)
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
-        await self.tidy()
+        await self._give_some_words(_BEGINNING)
+        await self._scrub()
         return next(known for known in await self._owned.forget_receipts() if known.receipt == handle)
 
     async def expire(self, lease: Lease) -> bool:
@@ -162,26 +205,14 @@ class Forgetting:
             logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
         return forgotten is not None
 
-    async def tidy(self) -> bool:
-        """Do what is left to do after something was forgotten; return whether all is done.
+    async def tidy(self) -> None:
+        """Do what is left to do after something was forgotten, if it can be done now.
 
         Raises:
             StorageError: The store failed.
         """
-        receipts = await self._owned.unscrubbed()
-        if not receipts:
-            return True
+        await self._scrub()
         await self._give_words()
-        try:
-            await anyio.to_thread.run_sync(remove_log, self._log)
-        except OSError as error:
-            logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
-            return False
-        if not await self._owned.scrub():
-            logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
-            return False
-        await self._owned.mark_scrubbed(receipts)
-        return True
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
         """Return the pages that a query finds, a time holds, or both."""
@@ -203,15 +234,41 @@ class Forgetting:
             seqs = sorted(found)
         return ForgetPlan(runs=rows.runs(seqs))
 
-    async def _give_words(self) -> None:
-        """Have the stand-in give words to what has lost them, from the pages that are left."""
-        is_done = False
-        while not is_done:
-            found = await self._owned.wordless()
-            if not found.chains and not found.segments:
+    async def _scrub(self) -> None:
+        """Overwrite in the files what was forgotten, unless another process reads them."""
+        async with self._tidying:
+            receipts = await self._owned.unscrubbed()
+            if not receipts:
                 return
+            try:
+                await anyio.to_thread.run_sync(remove_log, self._log)
+            except OSError as error:
+                logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
+                return
+            if await self._owned.scrub():
+                await self._owned.mark_scrubbed(receipts)
+            else:
+                logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
+
+    async def _give_words(self) -> None:
+        """Have the stand-in give words to all that has lost them."""
+        forgettings = await self._store.forgettings()
+        if forgettings == self._worded_after:
+            return
+        place: WordlessPlace | None = _BEGINNING
+        while place is not None:
+            place = await self._give_some_words(place)
+        self._worded_after = forgettings
+
+    async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
+        """Give words, made from the pages that are left, to some; return where to go on, None at the end."""
+        async with self._tidying:
+            found = await self._owned.wordless(place, WORDS_AT_ONCE)
+            if not found.chains and not found.segments:
+                return None
             digests = await self._digests(found)
-            is_done = await self._owned.give_words(found, digests, self._stand_in.name)
+            is_current = await self._owned.give_words(found, digests, self._stand_in.name)
+            return found.end if is_current else _BEGINNING
 
     async def _digests(self, found: Wordless) -> list[Digest]:
         digests = []

@@ -8,6 +8,7 @@ from enum import StrEnum
 from memoryos_mcp.errors import ArgumentError
 
 IDS_AT_MOST = 50
+TELLING_IDS = "list_memories and retrieve_memory"
 
 _PAGE = re.compile(r"p_[0-9a-f]{1,64}")
 # As many digits as SQLite's integers surely hold.
@@ -106,4 +107,4 @@ def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
     """Return the error that tells which ids name nothing."""
     names = ", ".join(map(str, missing))
-    return ArgumentError(argument=argument, problem=f"not there: {names}; list_memories and retrieve_memory tell ids")
+    return ArgumentError(argument=argument, problem=f"not there: {names}; {TELLING_IDS} tell ids")

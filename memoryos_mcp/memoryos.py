@@ -39,9 +39,9 @@ class Memoryos:
 
     Args:
         user_id: Whose memory; any text.
-        openai_api_key: Key of the LLM. Empty for none: then topics and facts are found without an LLM, and only
-            `get_response` is not to be had.
-        data_storage_path: Folder of all memories.
+        openai_api_key: Key of the LLM. Empty or left out for none: then topics and facts are found without an LLM, and
+            only `get_response` is not to be had.
+        data_storage_path: Folder of all memories. Default: the platform's user data folder.
         openai_base_url: Address of an OpenAI-compatible API. Default: OpenAI's, if there is a key.
         assistant_id: Which assistant the knowledge about the assistant belongs to.
         short_term_capacity: Pages kept verbatim.
@@ -63,8 +63,8 @@ class Memoryos:
     def __init__(
         self,
         user_id: str,
-        openai_api_key: str,
-        data_storage_path: str | Path,
+        openai_api_key: str | None = None,
+        data_storage_path: str | Path | None = None,
         openai_base_url: str | None = None,
         assistant_id: str = "default_assistant_profile",
         short_term_capacity: int = 10,

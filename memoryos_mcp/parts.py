@@ -23,7 +23,8 @@ from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat
+from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
+from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.providers import Endpoint
 from memoryos_mcp.reading import Forgettings
 from memoryos_mcp.storage.database import Checks

@@ -38,6 +38,7 @@ writing ask for.
 A time in brackets says when a message was written. Work out "yesterday" and the like from the time of the message \
 that says it. Begin no answer with a time."""
 
+_FORGOTTEN = "something was forgotten while the LLM answered, which may speak of it; nothing was stored. Ask again"
 _NO_LLM = (
     "no LLM is configured, and a response is written by one; set llm_provider with its key, "
     "or openai_base_url and llm_model for a server of your own"
@@ -83,8 +84,10 @@ class Memory(Protocol):
         """Return what all three tiers know about a query."""
         ...
 
-    async def add(self, user_input: str, agent_response: str, *, meta_data: Mapping[str, Any] | None = None) -> Receipt:
-        """Store one turn."""
+    async def add_answer(
+        self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
+    ) -> Receipt:
+        """Store a query and its answer, unless something was forgotten since the memory was read for it."""
         ...
 
 
@@ -141,10 +144,11 @@ class Responding:
             StorageError: The memory could not be read, or the page not be stored.
         """
         chat = self._llm()
-        with reading_since(await self._forgettings.forgettings()):
+        noted = await self._forgettings.forgettings()
+        with reading_since(noted):
             request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
             text, usage = await listen(chat, request)
-        page_id = (await memory.add(query, text, meta_data=meta_data)).page_id if remember else None
+        page_id = await _remembered(memory, query, text, meta_data, noted) if remember else None
         return Response(text, usage, recalled, page_id)
 
     async def respond_streaming(
@@ -181,7 +185,7 @@ class Responding:
             listening.cancel()
             await asyncio.wait([listening])
         if remember:
-            await memory.add(query, text, meta_data=meta_data)
+            await _remembered(memory, query, text, meta_data, noted)
 
     async def close(self) -> None:
         """End the calls of the LLM that are under way."""
@@ -258,9 +262,22 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
     try:
         reply = await chat.complete(request, None if listener is None else _aloud(listener))
     except LeaseLostError as error:
-        msg = "something was forgotten while the LLM answered, which may speak of it; nothing was stored. Ask again"
-        raise ModelError(msg) from error
+        raise ModelError(_FORGOTTEN) from error
     return _whole(reply), reply.usage
+
+
+async def _remembered(
+    memory: Memory, query: str, text: str, meta_data: Mapping[str, Any] | None, forgettings: int
+) -> str:
+    """Return the page that an exchange became.
+
+    Raises:
+        ModelError: Something was forgotten, after the reply came, that it may speak of.
+    """
+    try:
+        return (await memory.add_answer(query, text, meta_data=meta_data, forgettings=forgettings)).page_id
+    except LeaseLostError as error:
+        raise ModelError(_FORGOTTEN) from error
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:

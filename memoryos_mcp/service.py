@@ -116,6 +116,7 @@ class MemoryService:
         catches_up: Whether users whose background work is not done are opened for it, all there are at the start and
             later those that are closed; for a server of many users.
         tracer: Makes a span of each call of the LLM; None makes none.
+        only_looks: Whether nothing in any memory is to change, as `MemoryEngine.begin` says.
 
     Raises:
         ConfigError: The LLM is configured, but not so that it can be asked.
@@ -131,8 +132,10 @@ class MemoryService:
         analyst: "Analyst | None" = None,
         catches_up: bool = False,
         tracer: "Tracer | None" = None,
+        only_looks: bool = False,
     ) -> None:
         self.settings = settings
+        self._only_looks = only_looks
         self._clock = clock
         self._embedder = embedder
         self._chat = chat
@@ -281,7 +284,9 @@ class MemoryService:
                     await asyncio.wait(self._closings.values(), return_when=asyncio.FIRST_COMPLETED)
                 self._refuse_if_closed()
                 engine_module = importlib.import_module("memoryos_mcp.engine")
-                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, self.settings, parts)
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(
+                    user_id, self.settings, parts, only_looks=self._only_looks
+                )
                 return engine
         except BaseException:
             del self._users[user_id]  # the next who asks tries again

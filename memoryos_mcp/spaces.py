@@ -134,6 +134,27 @@ class Spaces:
             self._before = None
         self._target = target
 
+    async def open_to_read(self) -> None:
+        """Have the space answer that would in a server, as it stands: nothing is written, nothing gets vectors.
+
+        Raises:
+            ModelError: The model could not be loaded; the one before answers if it can.
+            StorageError: The store could not be read.
+        """
+        configured = self._embedders.configured
+        if configured is None:
+            return
+        try:
+            await configured.load()
+        except ModelError:
+            await self._serve_before()
+            raise
+        there = {space.identity: space for space in await self._store.spaces()}
+        identity = known_identity(configured.identity, [*there])
+        left = there[identity].unembedded if identity in there else None
+        if (left == 0 or not await self._serve_before(identity, left)) and identity in there:
+            await self._serve(_Filled.of(identity, await self._store.in_old_space(identity), configured))
+
     async def has_work(self) -> bool:
         """Return whether anything waits for the model, for a vector, or for its space to take over."""
         if self._target is None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
@@ -23,7 +24,7 @@ from memoryos_mcp.parts import Parts
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.spaces import Spaces
 from memoryos_mcp.storage.sqlite import SqliteStore
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.values import Failure, Lease
 
 LEASE_TTL_S = 30.0
 # How often a process looks for what another one left to do.
@@ -46,7 +47,7 @@ TIDY_REST_S = 0.05
 
 
 class Upkeep:
-    """The background work of one user's memory: begun with `start`, ended with `close`.
+    """The background work of one user's memory: begun with `start`, without which none is done; ended with `close`.
 
     Args:
         settings: When work is due, and how much is kept.
@@ -105,12 +106,13 @@ class Upkeep:
         self._expired_at: datetime | None = None
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
+        self._is_begun = False
         self._is_warm = asyncio.Event()
         # A silence is noticed by looking; all else wakes the loop that it concerns.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._batch_pages = settings.consolidation_batch_pages
         self._loops = {
-            name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock)
+            name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock, keep=partial(self._keep, name))
             for name, step, pause_s in (
                 ("embedding", self._embed, POLL_S),
                 ("consolidation", self._consolidate, silence_poll_s),
@@ -124,6 +126,7 @@ class Upkeep:
 
     def start(self) -> None:
         """Begin."""
+        self._is_begun = True
         for loop in self._loops.values():
             loop.start()
 
@@ -153,7 +156,8 @@ class Upkeep:
 
     def visited(self, segments: Iterable[int]) -> None:
         """Take note of segments that were retrieved; they are counted a little later."""
-        self._visits.update(segments)
+        if self._is_begun:
+            self._visits.update(segments)
 
     def knowledge_changed(self) -> None:
         """Take note of a fact that has come from somebody else than the background."""
@@ -194,7 +198,7 @@ class Upkeep:
         In a large memory they take longer than anybody waits, and while a process starts the model does: then words
         answer alone.
         """
-        if self.spaces.is_warming:
+        if self._is_begun and self.spaces.is_warming:
             with suppress(TimeoutError):
                 async with asyncio.timeout(OPENING_PATIENCE_S):
                     await self._is_warm.wait()
@@ -308,6 +312,11 @@ class Upkeep:
     def _is_embedding_well(self) -> bool:
         """Whether pages can be expected to get vectors; if not, they are organised by their words."""
         return self.spaces.has_model and not self._loops["embedding"].health.failed_attempts
+
+    async def _keep(self, work: str, health: Health) -> None:
+        if health.last_error is not None and health.last_error_at is not None:
+            failure = Failure(health.failed_attempts, health.last_error, health.last_error_at)
+            await self._store.note_failure(work, failure)
 
     async def _count_visits(self) -> bool:
         visits, self._visits = self._visits, Counter()

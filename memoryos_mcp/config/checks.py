@@ -17,6 +17,8 @@ from memoryos_mcp.errors import ConfigError
 APP_NAME = "memoryos-mcp"
 _NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
 
+# Of an MCP bundle; a client that was given no answer may hand over the template, or an empty text.
+_UNANSWERED = re.compile(r"\$\{user_config\.[^}]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
     r"""
@@ -30,6 +32,11 @@ _PLACEHOLDER_KEY = re.compile(
     """,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
+
+
+def is_unanswered(text: str) -> bool:
+    """Return whether a text is what a client should have put its user's answer in the place of, but had none."""
+    return _UNANSWERED.fullmatch(text.strip()) is not None
 
 
 def storable_text(text: str) -> str:

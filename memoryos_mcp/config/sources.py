@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import EnvSettingsSource
 
 from memoryos_mcp.config import ENV_PREFIX, Settings
+from memoryos_mcp.config.checks import is_unanswered
 from memoryos_mcp.config.file import parse_json, read_config_file
 from memoryos_mcp.config.problems import UNSTORABLE, config_error, kind_of, nearest_name, shown_key
 from memoryos_mcp.config.values import allowed_texts, describe_values, takes_null, value_type
@@ -48,7 +49,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
             if value is not None or name not in Settings.model_fields:
                 values[name] = value
                 origins[name] = f"{path}: {shown_key(name)}"
-    for name, text in EnvSettingsSource(Settings)().items():
+    for name, text in _variables().items():
         values[name] = _from_text(name, text)
         origins[name] = f"{ENV_PREFIX}{name.upper()}"
     for name, value in overrides.items():
@@ -91,6 +92,12 @@ def check_data_folder(settings: Settings) -> None:
             "make it writable for this account, or name another folder"
         )
         raise config_error([problem]) from error
+
+
+def _variables() -> dict[str, Any]:
+    """Return the texts of the environment's settings, without those that a client's user was asked for in vain."""
+    found = EnvSettingsSource(Settings)()
+    return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
 
 def _config_path(config_file: Path | None) -> Path | None:

@@ -12,6 +12,7 @@ from memoryos_mcp.exchange.splitting import split
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.pages import Source, Turn, make_turn, parse_timestamp, storable
+from memoryos_mcp.redaction import Redaction
 
 FACT_MAX_CHARS = 10_000
 _TABLE = """
@@ -34,7 +35,7 @@ class Spool:
 
     def __init__(
         self,
-        prepare: Callable[[Turn], Turn],
+        prepare: Callable[[Turn], Redaction],
         *,
         max_page_chars: int,
         zone: tzinfo | None,
@@ -112,7 +113,12 @@ class Spool:
             zone=self._zone,
             now=self._now,
         )
-        return self._prepare(turn)
+        return self._prepared(turn)
+
+    def _prepared(self, turn: Turn) -> Turn:
+        redaction = self._prepare(turn)
+        self._tally.redacted.update(redaction.kinds)
+        return redaction.turn
 
     def _fact(self, fact: FoundFact) -> AddFact:
         text = " ".join(storable(fact.text).split())
@@ -120,7 +126,7 @@ class Spool:
             raise ArgumentError(argument="fact", problem=f"is empty or over {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
         # A fact is a text as a page is: what may not be stored in the one may not in the other.
-        prepared = self._prepare(Turn(user_input=text, agent_response="", occurred_at=at))
+        prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))
         return AddFact(about=fact.about, text=prepared.user_input, slot=None, valid_from=at, evidence=())
 
     def _put(self, turn: Turn) -> None:

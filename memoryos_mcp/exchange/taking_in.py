@@ -6,6 +6,7 @@ and the same file taken in again goes on from there: pages are known by their na
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -20,33 +21,37 @@ from memoryos_mcp.exchange.spool import Spool
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.pages import Turn, meta_data_json
 from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, Record, SegmentRecord
+from memoryos_mcp.redaction import Redaction
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 # One transaction's worth: others wait for it, and each costs a sync of the disk.
 PAGES_PER_WRITE = 300
 CHARS_PER_WRITE = 3_000_000
+FACTS_PER_WRITE = 1_000
 
 T = TypeVar("T")
 # Shows what is being done and how many bytes of the file are.
 Show = Callable[[str, int], None]
-Prepare = Callable[[Turn], Turn]
+Prepare = Callable[[Turn], Redaction]
+Opening = Callable[[], AbstractAsyncContextManager[Store | None]]
 
 
 class TakingIn:
     """Takes one file into a memory.
 
     Args:
-        store: The memory; None if there is none yet and there shall be none: then everything is new.
+        opening: Opens the memory once the file is read, so that one that cannot be used makes none; None if there is
+            none yet and there shall be none: then everything is new.
         path: The file or folder.
         prepare: Returns a turn as it may be stored; an `ArgumentError` says that it may not.
         show: Is told how far it is.
         is_dry_run: Whether nothing is stored.
     """
 
-    def __init__(self, store: Store | None, path: Path, *, prepare: Prepare, show: Show, is_dry_run: bool) -> None:
+    def __init__(self, opening: Opening, path: Path, *, prepare: Prepare, show: Show, is_dry_run: bool) -> None:
         self.tally = Tally()
-        self._store = store
+        self._opening = opening
         self._path = path
         self._prepare = prepare
         self._show = show
@@ -62,13 +67,14 @@ class TakingIn:
         contents = await to_thread.run_sync(own.check, self._path, partial(self._show, "checking"))
         steps = self._steps(own.read(self._path, partial(self._show, "storing")), contents.sha256)
         other_names: dict[str, str] = {}
-        while (step := await to_thread.run_sync(next, steps, None)) is not None:
-            if isinstance(step, PageBatch):
-                known = await self._take_in_pages(step)
-                other_names |= {name: there for name, there in known.items() if name != there}
-            elif self._store is not None and not self._is_dry_run:
-                long_term = LongTerm(contents.sha256, step, other_names)
-                self.tally.new += await self._store.owned.take_in_long_term(long_term)
+        async with self._opening() as store:
+            while (step := await to_thread.run_sync(next, steps, None)) is not None:
+                if isinstance(step, PageBatch):
+                    known = await self._take_in_pages(store, step)
+                    other_names |= {name: there for name, there in known.items() if name != there}
+                elif store is not None and not self._is_dry_run:
+                    long_term = LongTerm(contents.sha256, step, other_names)
+                    self.tally.new += await store.owned.take_in_long_term(long_term)
 
     async def found(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
         """Take in what a reader of another system finds.
@@ -87,30 +93,33 @@ class TakingIn:
         try:
             await to_thread.run_sync(spool.fill, reader.read(self._path, partial(self._show, "reading")))
             batches = _batches(spool.turns(), _chars)
-            while turns := await to_thread.run_sync(next, batches, None):
-                await self._add_turns(turns)
-            if self._store is not None and not self._is_dry_run and spool.facts:
-                self.tally.new["fact"] += await self._store.owned.add_found_facts(spool.facts, f"import:{reader.NAME}")
+            async with self._opening() as store:
+                while turns := await to_thread.run_sync(next, batches, None):
+                    await self._add_turns(store, turns)
+                if store is not None and not self._is_dry_run:
+                    for first in range(0, len(spool.facts), FACTS_PER_WRITE):
+                        facts = spool.facts[first : first + FACTS_PER_WRITE]
+                        self.tally.new["fact"] += await store.owned.add_found_facts(facts, f"import:{reader.NAME}")
         finally:
             spool.close()
 
-    async def _take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        if self._store is None or self._is_dry_run:
+    async def _take_in_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
+        if store is None or self._is_dry_run:
             names = [(page.page_id, page.idempotency_key) for page in batch.pages]
-            known = 0 if self._store is None else await self._store.owned.known_pages(names)
+            known = 0 if store is None else await store.owned.known_pages(names)
             self.tally.new["page"] += len(batch.pages) - known
             return {}
-        there = await self._store.owned.take_in_pages(batch)
+        there = await store.owned.take_in_pages(batch)
         self.tally.new["page"] += len(batch.pages) - len(there)
         return there
 
-    async def _add_turns(self, turns: list[Turn]) -> None:
-        if self._store is None or self._is_dry_run:
+    async def _add_turns(self, store: Store | None, turns: list[Turn]) -> None:
+        if store is None or self._is_dry_run:
             names = [(None, turn.idempotency_key) for turn in turns]
-            known = 0 if self._store is None else await self._store.owned.known_pages(names)
+            known = 0 if store is None else await store.owned.known_pages(names)
             self.tally.new["page"] += len(turns) - known
         else:
-            receipts = await self._store.add_pages(turns)
+            receipts = await store.add_pages(turns)
             self.tally.new["page"] += sum(receipt.is_new for receipt in receipts)
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
@@ -153,10 +162,12 @@ class TakingIn:
             gives_orders=page.gives_orders,
         )
         try:
-            turn = self._prepare(turn)
+            redaction = self._prepare(turn)
         except ArgumentError as error:
             self.tally.skip(Skipped(reason=str(error), where=page.page_id))
             return
+        turn = redaction.turn
+        self.tally.redacted.update(redaction.kinds)
         self.tally.found["page"] += 1
         changes = {
             "user_input": turn.user_input,

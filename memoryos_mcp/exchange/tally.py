@@ -16,12 +16,14 @@ class Tally:
         new: By kind, what was not there before.
         skipped: By reason, how often.
         places: By reason, the first places.
+        redacted: By kind, secrets that were left out of what is taken in.
     """
 
     def __init__(self) -> None:
         self.found = Counter[str]()
         self.new = Counter[str]()
         self.skipped = Counter[str]()
+        self.redacted = Counter[str]()
         self.places = defaultdict[str, list[str]](list)
 
     def skip(self, skipped: Skipped) -> None:

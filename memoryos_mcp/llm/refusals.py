@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from memoryos_mcp.api_refusals import common_error
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.openai_api import Refusal, common_error
+from memoryos_mcp.openai_api import Refusal
 from memoryos_mcp.providers import CapName, Dialect, Endpoint, FormRung
 
 _OTHER_CAP: dict[CapName, CapName] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}

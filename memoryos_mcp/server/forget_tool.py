@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from memoryos_mcp.amounts import amount
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.server.arguments import Arguments, Count, OptionalText
@@ -60,6 +61,9 @@ class ForgetMemoryResult(BaseModel):
     expires_at: str | None = Field(description="Until when the handle holds; null without one.")
     receipt: str | None = Field(description="Proof that it was forgotten, without a word of it; null in a dry run.")
     scrubbed: bool = Field(description="Whether the bytes are gone from the files too; if not, that is tried again.")
+    kept_copies: list[str] = Field(
+        description="Files beside the memory in which a restore kept what it replaced; only everything removes them."
+    )
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
@@ -84,7 +88,7 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
         message = "Nothing is forgotten yet. Show the user what would go, and call again with confirm alone."
         return ForgetMemoryResult(
             status="dry_run",
-            message=message if dry_run.counts else "There is nothing to forget.",
+            message=message if dry_run else "There is nothing to forget.",
             **_counts(dry_run.counts),
             samples=[
                 ForgetSample(id=one.id, timestamp=one.at.isoformat(timespec="seconds"), text=one.text)
@@ -94,6 +98,7 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
             expires_at=dry_run.expires_at.isoformat(timespec="seconds"),
             receipt=None,
             scrubbed=False,
+            kept_copies=list(dry_run.kept_copies),
         )
     if len(arguments.model_fields_set) > 1:
         problem = "is given beside what to forget; give the handle alone: what the dry run found is forgotten"
@@ -109,23 +114,25 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
         expires_at=None,
         receipt=receipt.receipt,
         scrubbed=receipt.is_scrubbed,
+        kept_copies=await engine.kept_copies(),
     )
 
 
 def forget_text(result: ForgetMemoryResult) -> str:
     """Return a result as a few lines of text."""
     verb = "would go" if result.status == "dry_run" else "are gone"
-    lines = [
-        f"{result.pages} pages, {result.facts} facts and {result.traits} traits {verb}; "
-        f"{result.affected_segments} topics change. {result.message}"
-    ]
+    pages, facts, traits = amount(result.pages, "page"), amount(result.facts, "fact"), amount(result.traits, "trait")
+    lines = [f"{pages}, {facts} and {traits} {verb}; topics that change: {result.affected_segments}. {result.message}"]
+    if result.kept_copies:
+        names = ", ".join(result.kept_copies)
+        lines.append(f"Copies that a restore kept, which only forgetting everything removes: {names}")
     if result.samples:
         samples = [
             f"[{one.timestamp[:16].replace('T', ' ')}, {disarmed(one.id)}]\n{disarmed(one.text)}"
             for one in result.samples
         ]
         lines += ["How it begins:", OPEN, *samples, CLOSE]
-    if result.confirm is not None and (result.pages or result.facts or result.traits):
+    if result.confirm is not None and (result.pages or result.facts or result.traits or result.kept_copies):
         lines.append(f"confirm: {result.confirm}")
     if result.receipt is not None:
         lines.append(f"receipt: {result.receipt}, scrubbed: {str(result.scrubbed).lower()}")

@@ -130,6 +130,7 @@ class ListedMemory(BaseModel):
     timestamp: str
     state: TierName | StateName = Field(description="A page's tier; else whether it holds.")
     segment_id: str | None
+    gives_orders: bool = Field(description="Whether a page tells its reader what to do: only data.")
 
 
 class ListMemoriesResult(BaseModel):

@@ -61,6 +61,7 @@ async def list_memories(service: MemoryService, user_id: str, arguments: ListMem
                     "timestamp": text_time(entry.at),
                     "state": entry.state.value,
                     "segment_id": _id(Kind.SEGMENT, entry.segment),
+                    "gives_orders": entry.gives_orders,
                 }
             )
             for entry in stretch.entries

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from memoryos_mcp.amounts import amount
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.server.results import (
     AddMemoryResult,
@@ -51,24 +52,26 @@ def profile_text(result: GetUserProfileResult) -> str:
 def stats_text(result: GetMemoryStatsResult) -> str:
     """Return the state as a few lines of text."""
     lines = [
-        f"{result.total_pages} pages: {result.short_term_pages} short-term, {result.backlog_pages} in the backlog, "
-        f"{result.mid_term_pages} mid-term in {result.segments} segments and {result.chains} chains.",
-        f"Long-term: {result.traits} traits, {result.user_knowledge} facts about the user, "
+        f"{amount(result.total_pages, 'page')}: {result.short_term_pages} short-term, {result.backlog_pages} in the "
+        f"backlog, {result.mid_term_pages} mid-term in {amount(result.segments, 'segment')} and "
+        f"{amount(result.chains, 'chain')}.",
+        f"Long-term: {amount(result.traits, 'trait')}, {amount(result.user_knowledge, 'fact')} about the user, "
         f"{result.assistant_knowledge} about the assistant.",
-        f"Search: {result.search_mode}; {result.unembedded_pages} pages not embedded yet.",
+        f"Search: {result.search_mode}; {amount(result.unembedded_pages, 'page')} not embedded yet.",
     ]
     if result.embedding_move is not None:
         lines.append(
             f"The embedding model is being changed to {result.embedding_move.space}: "
-            f"{result.embedding_move.pages_left} pages are left, and the model before answers meanwhile."
+            f"{amount(result.embedding_move.pages_left, 'page')} to go, and the model before answers meanwhile."
         )
     if result.llm is not None:
-        lines.append(f"LLM: {result.llm.model}; {result.llm.tokens_today:,} tokens today.")
+        lines.append(f"LLM: {result.llm.model}; {amount(result.llm.tokens_today, 'token')} today.")
     if result.degraded_pages:
-        lines.append(f"{result.degraded_pages} pages were organised without the LLM; they are redone when it answers.")
+        pages = amount(result.degraded_pages, "page")
+        lines.append(f"Organised without the LLM, to be redone when it answers: {pages}.")
     for name, loop in result.background.items():
         if loop.failed_attempts:
-            lines.append(f"{name} has failed {loop.failed_attempts} times in a row: {loop.last_error}")
+            lines.append(f"{name} has failed, {amount(loop.failed_attempts, 'time')} in a row: {loop.last_error}")
     return "\n".join(lines)
 
 

@@ -151,56 +151,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     """Show the state of the memory."""
     async with service.user(user_id) as engine:
         stats = await engine.stats()
-    counts, settings = stats.counts, service.settings
-    move = stats.move
-    result = GetMemoryStatsResult(
-        timestamp=text_time(service.now()),
-        user_id=user_id,
-        version=__version__,
-        total_pages=counts.pages,
-        short_term_pages=counts.short_term,
-        short_term_capacity=settings.short_term_capacity,
-        backlog_pages=counts.backlog,
-        oldest_backlog_at=text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
-        backlog_attempts=counts.attempts,
-        degraded_pages=counts.degraded,
-        mid_term_pages=counts.mid_term,
-        unembedded_pages=counts.unembedded,
-        segments=counts.segments,
-        archived_segments=counts.archived_segments,
-        segment_capacity=settings.mid_term_capacity,
-        chains=counts.chains,
-        hottest_segments=[
-            SegmentStats(
-                segment_id=_segment_id(segment.segment),
-                heat=shown_heat(heat),
-                n_visit=segment.n_visit,
-                l_interaction=segment.l_interaction,
-                page_count=segment.page_count,
-                keywords=list(segment.keywords),
-            )
-            for segment, heat in stats.hottest[:HOTTEST_SHOWN]
-        ],
-        heat_threshold=settings.mid_term_heat_threshold,
-        traits=counts.traits,
-        user_knowledge=counts.user_facts,
-        assistant_knowledge=counts.assistant_facts,
-        superseded_knowledge=counts.superseded_facts,
-        search_mode="hybrid" if stats.is_semantic else "lexical",
-        embedding_space=stats.space,
-        embedding_move=None if move is None else EmbeddingMove(space=move.identity, pages_left=move.pages_left),
-        ranking=stats.recipe,
-        is_settled=stats.is_settled,
-        background={
-            name: LoopStats(
-                failed_attempts=health.failed_attempts,
-                last_error=health.last_error,
-                last_error_at=text_time(health.last_error_at) if health.last_error_at else None,
-            )
-            for name, health in stats.health.items()
-        },
-        llm=_llm_stats(stats.llm, settings.llm_daily_token_limit) if stats.llm else None,
-    )
+    result = stats_result(service, user_id, stats, hottest_shown=HOTTEST_SHOWN)
     return Answer(result, texts.stats_text(result))
 
 
@@ -266,6 +217,69 @@ TOOLS: Sequence[ToolDefinition] = (
         destroys=True,
     ),
 )
+
+
+def stats_result(
+    service: MemoryService, user_id: str, stats: "views.Stats", *, hottest_shown: int | None
+) -> GetMemoryStatsResult:
+    """Return the state of a memory as results tell it.
+
+    Args:
+        service: Whose settings and clock it goes by.
+        user_id: Whose memory it is.
+        stats: Its state.
+        hottest_shown: Topics at most; None for all.
+    """
+    counts, settings = stats.counts, service.settings
+    move = stats.move
+    return GetMemoryStatsResult(
+        timestamp=text_time(service.now()),
+        user_id=user_id,
+        version=__version__,
+        total_pages=counts.pages,
+        short_term_pages=counts.short_term,
+        short_term_capacity=settings.short_term_capacity,
+        backlog_pages=counts.backlog,
+        oldest_backlog_at=text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        backlog_attempts=counts.attempts,
+        degraded_pages=counts.degraded,
+        mid_term_pages=counts.mid_term,
+        unembedded_pages=counts.unembedded,
+        segments=counts.segments,
+        archived_segments=counts.archived_segments,
+        segment_capacity=settings.mid_term_capacity,
+        chains=counts.chains,
+        hottest_segments=[
+            SegmentStats(
+                segment_id=_segment_id(segment.segment),
+                heat=shown_heat(heat),
+                n_visit=segment.n_visit,
+                l_interaction=segment.l_interaction,
+                page_count=segment.page_count,
+                keywords=list(segment.keywords),
+            )
+            for segment, heat in stats.hottest[:hottest_shown]
+        ],
+        heat_threshold=settings.mid_term_heat_threshold,
+        traits=counts.traits,
+        user_knowledge=counts.user_facts,
+        assistant_knowledge=counts.assistant_facts,
+        superseded_knowledge=counts.superseded_facts,
+        search_mode="hybrid" if stats.is_semantic else "lexical",
+        embedding_space=stats.space,
+        embedding_move=None if move is None else EmbeddingMove(space=move.identity, pages_left=move.pages_left),
+        ranking=stats.recipe,
+        is_settled=stats.is_settled,
+        background={
+            name: LoopStats(
+                failed_attempts=health.failed_attempts,
+                last_error=health.last_error,
+                last_error_at=text_time(health.last_error_at) if health.last_error_at else None,
+            )
+            for name, health in stats.health.items()
+        },
+        llm=_llm_stats(stats.llm, settings.llm_daily_token_limit) if stats.llm else None,
+    )
 
 
 def _segment_id(number: int) -> str:

@@ -18,6 +18,7 @@ from memoryos_mcp.storage.values import (
     Changes,
     Counts,
     DonePage,
+    Failure,
     Filing,
     FoundPage,
     Learning,
@@ -76,10 +77,17 @@ class Store(Protocol):
         """
         ...
 
-    async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
+    async def add_pages(self, turns: Sequence[Turn], *, forgettings: int | None = None) -> list[Receipt]:
         """Store turns in order and move the oldest short-term pages to the backlog.
 
         All in one transaction: on return every page is on disk, on an error none is.
+
+        Args:
+            turns: What was said.
+            forgettings: After how many forgettings it was read what they may quote; None if they quote nothing.
+
+        Raises:
+            LeaseLostError: Something was forgotten since; nothing was stored.
         """
         ...
 
@@ -265,6 +273,14 @@ class Store(Protocol):
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
         """Return what calls cost, by purpose: of one day, or of all days together (then ``day`` is empty)."""
+        ...
+
+    async def note_failure(self, work: str, failure: Failure) -> None:
+        """Keep how a kind of background work has failed last."""
+        ...
+
+    async def failures(self) -> dict[str, Failure]:
+        """Return how each kind of background work has failed last, by its name, in any process; the newest first."""
         ...
 
     async def page_before(self, seq: int) -> tuple[Page, str] | None:

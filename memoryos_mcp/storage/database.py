@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,8 +72,9 @@ class Database:
     opened for one call.
     """
 
-    def __init__(self, path: Path, threads: StoreThreads, checks: Checks) -> None:
+    def __init__(self, path: Path, threads: StoreThreads, checks: Checks, *, only_reads: bool = False) -> None:
         self._path = path
+        self._only_reads = only_reads
         self._threads = threads
         self._checks = checks
         self._write_lock = asyncio.Lock()
@@ -83,7 +84,9 @@ class Database:
         self._damage: DamagedStoreError | None = None
 
     @classmethod
-    async def open(cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks) -> "Database":
+    async def open(
+        cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
+    ) -> "Database":
         """Return the file opened, made or brought to the current version.
 
         Args:
@@ -91,13 +94,15 @@ class Database:
             user_id: Whose memory it is; a file of another user is refused.
             threads: Where blocking work is done.
             checks: Say which files need not be read for damage again.
+            only_reads: Whether SQLite is to refuse every change, once the file has the current version; then it has to
+                be there.
 
         Raises:
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             NewerStoreError: A newer version wrote it; it was left untouched.
             StorageError: It could not be opened, made or brought to the current version.
         """
-        database = cls(path, threads, checks)
+        database = cls(path, threads, checks, only_reads=only_reads)
         await threads.run(lambda: database._open(user_id))
         return database
 
@@ -139,7 +144,8 @@ class Database:
         async with self._write_lock:
             if self._writer is None:
                 raise _closed()
-            return await self._alone(self._scrub)
+            # Whoever reads may go on while the file is written anew; only its journal is emptied when nobody does.
+            return await self._threads.run(self._write_anew) and await self._alone(self._empty_journal)
 
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
@@ -165,12 +171,17 @@ class Database:
             msg = f"SQLite {apsw.sqlite_lib_version()} is older than {needed}; reinstall the apsw package"
             raise StorageError(msg)
         with self._translated():
-            _make_private(self._path)
+            if not self._only_reads:
+                _make_private(self._path)
+            elif not self._path.exists() or not self._path.stat().st_size:
+                msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
+                raise StorageError(msg)
             look_at_header(self._path)
             try:
-                self._writer = self._connect()
-                self._prepare(self._writer, user_id)
-                self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                writer, found = self._connected()
+                self._prepare(writer, found, user_id)
+                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                writer.pragma("query_only", self._only_reads)
             except BaseException:
                 self._close()
                 raise
@@ -196,22 +207,32 @@ class Database:
                 connection.close()
         self._checks.note(self._path)
 
-    def _scrub(self) -> bool:
+    def _write_anew(self) -> bool:
         # With secure_delete SQLite overwrites what it deletes, but not the copies that moving rows from page to page
         # has left in the unused part of pages. Only a file that is written anew has none.
-        with self._translated():
-            connection = self._connect()
+        def write(connection: apsw.Connection) -> bool:
+            if self._path.stat().st_size > VACUUMED_IN_RAM_BYTES:
+                connection.pragma("temp_store", "file")
+            connection.execute("VACUUM")
+            return True
+
+        return self._scrubbing(write)
+
+    def _empty_journal(self) -> bool:
+        def empty(connection: apsw.Connection) -> bool:
+            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+            return not is_busy
+
+        return self._scrubbing(empty)
+
+    def _scrubbing(self, work: Callable[[apsw.Connection], bool]) -> bool:
+        """Return what a piece of scrubbing returns; False if another process is in its way."""
+        with self._translated(), closing(self._connect()) as connection:
+            connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
             try:
-                connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
-                if self._path.stat().st_size > VACUUMED_IN_RAM_BYTES:
-                    connection.pragma("temp_store", "file")
-                connection.execute("VACUUM")
-                is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+                return work(connection)
             except (apsw.BusyError, apsw.LockedError):
                 return False
-            finally:
-                connection.close()
-            return not is_busy
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path))
@@ -225,12 +246,26 @@ class Database:
         connection.pragma("cache_size", -CACHE_KIB)
         return connection
 
-    def _prepare(self, connection: apsw.Connection, user_id: str) -> None:
-        connection.execute("BEGIN")
-        try:
-            found = look_at_content(connection, self._path)
-        finally:
-            connection.execute("ROLLBACK")
+    def _connected(self) -> tuple[apsw.Connection, int]:
+        """Open the writing connection, and return it with the file's version.
+
+        A restore may put another file in place while the connection waits for it: what were written to the one before
+        would be lost. From its first read on no restore does that.
+        """
+        while True:
+            there = self._path.stat()
+            self._writer = writer = self._connect()
+            writer.execute("BEGIN")
+            try:
+                found = look_at_content(writer, self._path)
+                is_in_place = os.path.samestat(there, self._path.stat())
+            finally:
+                writer.execute("ROLLBACK")
+            if is_in_place:
+                return writer, found
+            writer.close()
+
+    def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
         if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self._path):
             quick_check(connection)
             self._checks.note(self._path)
@@ -255,6 +290,7 @@ class Database:
             except IndexError:
                 reader = self._connect()
                 reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                reader.pragma("query_only", self._only_reads)
             try:
                 return query(reader)
             finally:

@@ -21,19 +21,21 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What is to be forgotten: numbers of rows, no text.
+    """What is to be forgotten: numbers of rows and names of traits, no other text.
 
     Attributes:
         runs: First and last ``seq`` of pages in a row.
         facts: Numbers of facts, beside those that rest on the pages.
         traits: Dimensions, beside those that rest on the pages.
         refuses: Whether the named facts and traits are not to be learned again from the pages that there are.
+        is_all: Whether it is everything; then the copies that restores have kept go too.
     """
 
     runs: tuple[tuple[int, int], ...] = ()
     facts: tuple[int, ...] = ()
     traits: tuple[str, ...] = ()
     refuses: bool = False
+    is_all: bool = False
 
     def to_json(self) -> str:
         """Return it as JSON."""
@@ -43,7 +45,13 @@ class ForgetPlan:
     def from_json(cls, text: str) -> "ForgetPlan":
         """Return the plan of `to_json`'s text."""
         read = json.loads(text)
-        return cls(tuple(map(tuple, read["runs"])), tuple(read["facts"]), tuple(read["traits"]), read["refuses"])
+        return cls(
+            runs=tuple(map(tuple, read["runs"])),
+            facts=tuple(read["facts"]),
+            traits=tuple(read["traits"]),
+            refuses=read["refuses"],
+            is_all=read.get("is_all", False),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +160,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
         runs=((1, newest),) if newest else (),
         facts=tuple(numbers(connection, "SELECT fact FROM facts ORDER BY fact")),
         traits=tuple(row[0] for row in all_rows(connection, "SELECT dimension FROM traits ORDER BY dimension")),
+        is_all=True,
     )
 
 
@@ -194,8 +203,12 @@ def kept_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPl
 
 
 def keep_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
-    """Keep the receipt of a plan that was carried out, in place of the plan, and return it."""
-    connection.execute("DELETE FROM forget_plans WHERE handle = ?", (receipt,))
+    """Keep the receipt of a plan that was carried out, in place of the plan and of others that name what is gone."""
+    connection.execute(
+        "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
+        "WHERE value NOT IN (SELECT dimension FROM traits))",
+        (receipt,),
+    )
     connection.execute(
         "INSERT INTO forget_receipts (receipt, at_us, counts) VALUES (?, ?, ?)",
         (receipt, now_us, json.dumps(asdict(counts))),

@@ -26,11 +26,11 @@ from memoryos_mcp.storage.forget_plans import (
     receipts,
 )
 from memoryos_mcp.storage.lexicon import has_word, unindex_names
-from memoryos_mcp.storage.longterm import drop_fact
+from memoryos_mcp.storage.longterm import drop_facts
 from memoryos_mcp.storage.midterm import recount
 from memoryos_mcp.storage.refusals import drop_needless, refuse_fact, refuse_trait
 from memoryos_mcp.storage.rows import all_rows, numbers
-from memoryos_mcp.storage.vector_rows import SEQ_MASK, drop_segment_vectors, note_change, page_kind
+from memoryos_mcp.storage.vector_rows import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.terms import words
 
 # Stands in place of a reason that may quote a page that is gone.
@@ -38,19 +38,37 @@ REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
+# What was derived from pages, and may quote them: what it is of, and its texts.
+_FACTS = (
+    f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
+    "AND fact IN (SELECT fact FROM fact_evidence)"
+)
+_REASONS = "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
+_CHAINS = "SELECT chain, summary FROM chains"
+_SEGMENTS = "SELECT segment, summary, keywords FROM segments"
+
+
+@dataclass(frozen=True, slots=True)
+class WordlessPlace:
+    """Where to go on looking for what is wordless: after these numbers."""
+
+    chain: int = 0
+    segment: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Wordless:
-    """Chains and segments whose words went with one of their pages.
+    """Some of the chains and segments whose words went with one of their pages.
 
     Attributes:
         forgettings: How often something was forgotten when this was read.
+        end: Where to go on.
     """
 
     chains: tuple[int, ...]
     segments: tuple[int, ...]
     forgettings: int
+    end: WordlessPlace
 
 
 def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
@@ -81,12 +99,17 @@ def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: 
 # Words anew ---------------------------------------------------------------------------------------------------------
 
 
-def wordless(connection: apsw.Connection) -> Wordless:
-    """Return what has pages but no words."""
+def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> Wordless:
+    """Return what has pages but no words, at most ``limit`` of each kind."""
+    sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
+    chains = numbers(connection, sql, place.chain, limit)
+    sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
+    segments = numbers(connection, sql, place.segment, limit)
     return Wordless(
-        chains=tuple(numbers(connection, "SELECT chain FROM chains WHERE summary = '' ORDER BY chain")),
-        segments=tuple(numbers(connection, "SELECT segment FROM segments WHERE summariser = '' ORDER BY segment")),
+        chains=tuple(chains),
+        segments=tuple(segments),
         forgettings=forgettings(connection),
+        end=WordlessPlace(max(chains, default=place.chain), max(segments, default=place.segment)),
     )
 
 
@@ -125,7 +148,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     _clear_words(connection, chains, segments)
     if said:
         # A redo takes pages out of chains and segments, and an LLM may quote a page that it does not name.
-        lost = frozenset(word for word in said if not has_word(connection, word))
+        lost = _lost(connection, said)
         others = _facts_with(connection, lost)
         again |= _confirming(connection, others)
         _drop_facts(connection, others, plan)
@@ -212,7 +235,8 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     for (space,) in all_rows(connection, "SELECT space FROM spaces"):
         for seq in numbers(connection, "SELECT seq FROM temp.going"):
             note_change(connection, page_kind(space), seq)
-    connection.execute(f"DELETE FROM page_tokens WHERE (place & {SEQ_MASK}) IN {_GOING}")  # noqa: S608 - constants
+    places = f"SELECT space << {SEQ_BITS} | seq FROM spaces, temp.going"  # noqa: S608 - constant
+    connection.execute(f"DELETE FROM page_tokens WHERE place IN ({places})")  # noqa: S608 - constants
     for table, key in (
         ("page_words", "rowid"),
         ("page_vectors", "seq"),
@@ -228,8 +252,7 @@ def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetP
     # What a person has forgotten does not make way for what was before it.
     for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
-    for fact in facts:
-        drop_fact(connection, fact, facts)
+    drop_facts(connection, facts)
 
 
 def _drop_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
@@ -271,25 +294,31 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
         note_change(connection, "segment", number)
 
 
+def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
+    """Return the words of pages that are gone which no page holds any more, of those that derived text holds."""
+    derived: set[str] = set()
+    for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
+        for _, *texts in connection.execute(sql):
+            derived.update(*map(_words, texts))
+    return frozenset(word for word in said & derived if not has_word(connection, word))
+
+
 def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
     """Return the facts with a word that no page holds any more; what no page has taught stays."""
-    sql = "SELECT fact, text FROM facts WHERE learned_by <> ? AND fact IN (SELECT fact FROM fact_evidence)"
-    rows = all_rows(connection, sql, LEARNED_BY_USER)
+    rows = all_rows(connection, _FACTS)
     return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
 
 
 def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
     """Return the traits with such a word in their reason or history."""
-    rows = all_rows(
-        connection, "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
-    )
+    rows = all_rows(connection, _REASONS)
     return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
 
 
 def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
     """Take the words of chains and segments that hold such a word, and return the segments."""
-    chains = [row[0] for row in _texts_with(connection, "SELECT chain, summary, '' FROM chains", lost)]
-    segments = [row[0] for row in _texts_with(connection, "SELECT segment, summary, keywords FROM segments", lost)]
+    chains = [row[0] for row in _texts_with(connection, _CHAINS, lost)]
+    segments = [row[0] for row in _texts_with(connection, _SEGMENTS, lost)]
     _clear_words(connection, chains, segments)
     return segments
 
@@ -313,5 +342,6 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, lower-cased; of English quicker than elsewhere: there may be many pages."""
-    return _WORD.findall(text.lower()) if text.isascii() else words(text)
+    """Return the words of a text, lower-cased; in plain letters alike, whatever else stands in the text."""
+    plain = _WORD.findall(text.lower())
+    return plain if text.isascii() else [*plain, *words(text)]

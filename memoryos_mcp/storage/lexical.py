@@ -12,8 +12,6 @@ from memoryos_mcp.terms import index_text
 
 # Postings read per query, rarest words first; ranking them costs about half a microsecond each.
 POSTING_BUDGET = 10_000
-# One transaction's worth of bringing the index's parts together, FTS5's pages.
-MERGED_AT_ONCE = 1_000
 # Words that are all over the budget: how many of them are looked for together, and in how many of their postings.
 COMMON_WORDS = 4
 COMMON_BUDGET = 200_000
@@ -61,11 +59,9 @@ def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequen
     return WordMatches(words, user=found[0], agent=found[1])
 
 
-def merge_some(connection: apsw.Connection) -> bool:
-    """Bring parts of the index together, which leaves out the words of pages that are gone; whether there is more."""
-    before = connection.total_changes()
-    connection.execute("INSERT INTO page_words (page_words, rank) VALUES ('merge', ?)", (-MERGED_AT_ONCE,))
-    return connection.total_changes() - before > 1
+def optimise(connection: apsw.Connection) -> None:
+    """Write the word index as one part, which leaves out the words of pages that are gone."""
+    connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
 
 
 def within_budget(counts: Mapping[str, int]) -> list[str]:

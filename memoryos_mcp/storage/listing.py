@@ -84,9 +84,9 @@ class _Query:
 
 
 def _page(row: tuple[Any, ...]) -> Listed:
-    seq, page_id, occurred_us, utc_offset_s, tier, segment, *sides = row
+    seq, page_id, occurred_us, utc_offset_s, tier, segment, gives_orders, *sides = row
     at = from_us(occurred_us, utc_offset_s)
-    return Listed(page_id, Kind.PAGE, beginning(*sides), at, Tier(tier), segment, seq)
+    return Listed(page_id, Kind.PAGE, beginning(*sides), at, Tier(tier), segment, seq, bool(gives_orders))
 
 
 def _segment(row: tuple[Any, ...]) -> Listed:
@@ -107,7 +107,8 @@ def _trait(row: tuple[Any, ...]) -> Listed:
 
 _QUERIES = {
     Kind.PAGE: _Query(
-        "SELECT seq, page_id, occurred_us, utc_offset_s, tier, segment, substr(user_input, 1, :chars), "
+        "SELECT seq, page_id, occurred_us, utc_offset_s, tier, segment, gives_orders, "
+        "substr(user_input, 1, :chars), "
         "substr(agent_response, 1, :chars) FROM pages",
         "seq DESC",
         {

@@ -229,19 +229,24 @@ def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: s
         note_change(connection, "profile", 0)
     where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts") + " AND ended_by IS NULL"
     facts = numbers(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)  # noqa: S608
+    drop_facts(connection, facts)
+
+
+def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
+    """Delete facts; what they superseded holds again, unless that goes too or the person has ended it."""
+    going = json.dumps(list(facts))
     for fact in facts:
-        drop_fact(connection, fact, facts)
+        _drop_fact(connection, fact, going)
 
 
-def drop_fact(connection: apsw.Connection, fact: int, dropped: Sequence[int]) -> None:
-    """Delete a fact; what it superseded holds again, unless that is dropped too or the person has ended it."""
+def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
     if heir is not None:  # another took its place, and so the place of what it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
         "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
-        (fact, json.dumps(list(dropped))),
+        (fact, going),
     )
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))

@@ -194,6 +194,7 @@ class Listed:
         state: A page's tier; else whether it holds.
         segment: Of a page, once it is organised.
         after: Its place in the list.
+        gives_orders: Whether a page tells its reader what to do.
     """
 
     id: str
@@ -203,3 +204,4 @@ class Listed:
     state: Tier | State
     segment: int | None
     after: int | str
+    gives_orders: bool = False

@@ -12,11 +12,12 @@ import apsw
 
 from memoryos_mcp.ids import MemoryId
 from memoryos_mcp.knowledge import AddFact
+from memoryos_mcp.pages import Tier
 from memoryos_mcp.profile import Level
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
-from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
@@ -35,6 +36,10 @@ class OwnedStore(Protocol):
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
         """Return the next memories of a list from a place, at most ``limit``; None begins."""
+        ...
+
+    async def text_bytes(self) -> dict[Tier, int]:
+        """Return how long the texts of all pages are together, UTF-8, by tier."""
         ...
 
     async def correct_fact(self, fact: int, text: str | None) -> int | None:
@@ -111,8 +116,8 @@ class OwnedStore(Protocol):
         """Return the receipts of what may still lie in the files."""
         ...
 
-    async def wordless(self) -> Wordless:
-        """Return the chains and segments whose words went with a page."""
+    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
+        """Return the next chains and segments whose words went with a page, at most ``limit`` of each."""
         ...
 
     async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:

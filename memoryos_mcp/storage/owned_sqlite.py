@@ -9,6 +9,7 @@ import apsw
 
 from memoryos_mcp.ids import MemoryId
 from memoryos_mcp.knowledge import AddFact
+from memoryos_mcp.pages import Tier
 from memoryos_mcp.profile import Level
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Digest
@@ -26,7 +27,7 @@ from memoryos_mcp.storage import (
 )
 from memoryos_mcp.storage.database import Database
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
-from memoryos_mcp.storage.forgetting import Wordless
+from memoryos_mcp.storage.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.rows import offset_s, to_us
 from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
@@ -68,6 +69,10 @@ class SqliteOwned:
         return await self._database.read(
             lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
         )
+
+    async def text_bytes(self) -> dict[Tier, int]:
+        sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
+        return dict.fromkeys(Tier, 0) | {Tier(tier): size for tier, size in await self._database.rows(sql)}
 
     async def correct_fact(self, fact: int, text: str | None) -> int | None:
         now = self._clock()
@@ -140,8 +145,8 @@ class SqliteOwned:
     async def unscrubbed(self) -> list[str]:
         return await self._database.read(forget_plans.unscrubbed)
 
-    async def wordless(self) -> Wordless:
-        return await self._database.read(forgetting.wordless)
+    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
+        return await self._database.read(lambda connection: forgetting.wordless(connection, place, limit))
 
     async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
         return await self._database.write(
@@ -149,8 +154,8 @@ class SqliteOwned:
         )
 
     async def scrub(self) -> bool:
-        while await self._database.write(lexical.merge_some):
-            pass
+        # At once, as the file is written anew at once: in portions it would never end while pages come.
+        await self._database.write(lexical.optimise)
         return await self._database.scrub()
 
     async def mark_scrubbed(self, receipts: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from memoryos_mcp.pages import storable
 
 USER_ID_MAX_CHARS = 10_000
 DATABASE_NAME = "memory.db"
+_KEPT = "memory-before-"
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
@@ -35,6 +36,31 @@ def user_folder_name(user_id: str) -> str:
         return user_id
     stub = _UNSAFE.sub("-", user_id.lower()).strip("-")[:32] or "user"
     return f"{stub}~{hashlib.sha256(user_id.encode()).hexdigest()[:24]}"
+
+
+def kept_name(stamp: str) -> str:
+    """Return what a restore calls the memory that it replaces.
+
+    Args:
+        stamp: When that is.
+    """
+    return f"{_KEPT}{stamp}.db"
+
+
+def kept_copies(database: Path) -> list[Path]:
+    """Return the files beside a memory that hold what it held before a restore, the oldest first."""
+    return sorted(database.parent.glob(f"{_KEPT}*.db"))
+
+
+def remove_kept_copies(database: Path) -> None:
+    """Remove what restores have left beside a memory: what they kept, and what they did not finish.
+
+    Raises:
+        OSError: Something cannot be removed.
+    """
+    for pattern in (f"{_KEPT}*.db*", f".*{DATABASE_NAME}.*"):
+        for path in database.parent.glob(pattern):
+            path.unlink(missing_ok=True)
 
 
 def database_file(data_folder: Path, user_id: str) -> Path:

@@ -284,6 +284,24 @@ CREATE TABLE imports (
 ) STRICT, WITHOUT ROWID;
 """
 
+# SQLite looks through the whole of a table for what refers to each row that it deletes, unless an index leads there;
+# and a fact that comes is looked for among all there ever were.
+_QUICK_TO_DELETE = """
+CREATE INDEX page_vectors_pages ON page_vectors (seq);
+CREATE INDEX facts_superseded ON facts (superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX facts_words ON facts (folded, about, assistant_id);
+"""
+
+# The last failure of each kind of background work, so that whoever looks at the file is told as well.
+_FAILURES = """
+CREATE TABLE failures (
+    work TEXT PRIMARY KEY,
+    attempts INTEGER NOT NULL, -- in a row; 0 after a success
+    error TEXT NOT NULL,
+    at_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -304,6 +322,8 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _PLACES,
     _SIDE_BY_SIDE,
     _OWNED,
+    _QUICK_TO_DELETE,
+    _FAILURES,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

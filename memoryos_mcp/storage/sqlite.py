@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
+from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
@@ -52,6 +53,7 @@ from memoryos_mcp.storage.values import (
     Changes,
     Counts,
     DonePage,
+    Failure,
     Filing,
     FoundPage,
     Learning,
@@ -104,6 +106,7 @@ class SqliteStore:
         threads: StoreThreads,
         clock: Callable[[], datetime],
         checks: Checks | None = None,
+        only_reads: bool = False,
     ) -> "SqliteStore":
         """Return a user's store, opened or made.
 
@@ -114,6 +117,7 @@ class SqliteStore:
             threads: Where blocking work is done.
             clock: Returns the present, with a zone.
             checks: Say which files need not be read for damage again; None means none.
+            only_reads: Whether nothing in it is to change, by whatever is called; then it has to be there.
 
         Raises:
             ArgumentError: The id cannot name a user.
@@ -121,10 +125,11 @@ class SqliteStore:
             NewerStoreError: A newer version wrote it; it was left untouched.
             StorageError: It could not be opened.
         """
-        database = await Database.open(database_file(data_folder, user_id), user_id, threads, checks or Checks())
+        path = database_file(data_folder, user_id)
+        database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
             store = cls(database, options, clock)
-            if len(await store.short_term()) > options.short_term_capacity:
+            if not only_reads and len(await store.short_term()) > options.short_term_capacity:
                 await database.write(lambda connection: page_rows.overflow(connection, options.short_term_capacity))
         except BaseException:
             await database.close()
@@ -172,8 +177,11 @@ class SqliteStore:
 
     # Pages ---------------------------------------------------------------------------------------------------------
 
-    async def add_pages(self, turns: Sequence[Turn]) -> list[Receipt]:
+    async def add_pages(self, turns: Sequence[Turn], *, forgettings: int | None = None) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
+            if forgettings is not None and forget_plans.forgettings(connection) != forgettings:
+                msg = "something was forgotten meanwhile that this may quote; nothing was stored"
+                raise LeaseLostError(msg)
             added_us = to_us(self._clock())
             pages = [page_rows.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
             page_rows.overflow(connection, self._options.short_term_capacity)
@@ -436,6 +444,16 @@ class SqliteStore:
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
         return await self._database.read(lambda connection: usage.of_day(connection, day))
+
+    async def note_failure(self, work: str, failure: Failure) -> None:
+        row = (work, failure.attempts, failure.error, to_us(failure.at))
+        await self._database.write(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", row).fetchall()
+        )
+
+    async def failures(self) -> dict[str, Failure]:
+        rows = await self._database.rows("SELECT work, attempts, error, at_us FROM failures ORDER BY at_us DESC")
+        return {work: Failure(attempts, error, from_us(at_us)) for work, attempts, error, at_us in rows}
 
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))

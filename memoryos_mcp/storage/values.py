@@ -127,6 +127,20 @@ class WordHit:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """How a kind of background work has failed last.
+
+    Attributes:
+        attempts: In a row; 0 once it has worked again.
+        error: What was wrong; no text of a dialogue.
+    """
+
+    attempts: int
+    error: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How much there is, by tier.
 

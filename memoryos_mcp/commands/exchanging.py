@@ -6,8 +6,8 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import ParamSpec
 
@@ -16,8 +16,10 @@ import click
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict
 
-from memoryos_mcp.commands import is_there, opened_store, progress_on_stderr
+from memoryos_mcp.amounts import amount
+from memoryos_mcp.commands.common import is_there, opened_store, progress_on_stderr
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.exchange import own
 from memoryos_mcp.exchange.found import Reader
@@ -26,24 +28,23 @@ from memoryos_mcp.exchange.taking_in import TakingIn
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.records import PageRecord, Record
-from memoryos_mcp.redaction import redact_turn
+from memoryos_mcp.redaction import Redaction, redact_turn
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.terminal import one_line, prepare_stdout
 
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
 P = ParamSpec("P")
-_STAYS = "{page:,} pages were taken in before that, and stay; the same command goes on from there"
 _KINDS = {
-    "page": "pages",
-    "chain": "chains",
-    "segment": "topics",
-    "fact": "facts",
-    "trait": "traits",
-    "past_trait": "former traits",
-    "note": "notes",
-    "refused": "corrections",
+    "page": "page",
+    "chain": "chain",
+    "segment": "topic",
+    "fact": "fact",
+    "trait": "trait",
+    "past_trait": "former trait",
+    "note": "note",
+    "refused": "correction",
 }
 
 
@@ -69,6 +70,7 @@ class ImportReport(BaseModel):
         found: By kind, what can be taken in.
         new: By kind, what of it was not there before; a dry run tells it of pages only.
         skipped: What was left out.
+        redacted: By kind, the secrets that were left out of what can be taken in.
         pages_waiting: Pages in the memory that are to be organised.
     """
 
@@ -79,21 +81,25 @@ class ImportReport(BaseModel):
     found: dict[str, int]
     new: dict[str, int]
     skipped: list[SkippedThings]
+    redacted: dict[str, int]
     pages_waiting: int
 
 
-async def export_memory(settings: Settings, target: str) -> None:
+async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
     """Write the configured user's memory to a file, with progress on stderr.
 
     Args:
         settings: Say whose memory it is.
-        target: The file, which is replaced once the new one is whole; packed if its name ends in ``.gz``; ``-`` is
-            stdout.
+        target: The file; an export there is replaced once the new one is whole; packed if its name ends in ``.gz``;
+            ``-`` is stdout.
+        as_json: Print what was written as one JSON object; with a file only.
 
     Raises:
-        ArgumentError: There is no folder for the file, or it is one itself.
+        ArgumentError: There is no folder for the file, it is one itself, or it is a file of something else.
         StorageError: The memory cannot be read, or the file not be written.
     """
+    if as_json and target == STDOUT:
+        raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
     if not await is_there(settings):
         raise click.Abort
     async with opened_store(settings) as store:
@@ -101,6 +107,9 @@ async def export_memory(settings: Settings, target: str) -> None:
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
             contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
+    if as_json:
+        click.echo(json.dumps({"file": target, "counts": contents.counts}))
+        return
     click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
 
 
@@ -132,32 +141,34 @@ async def import_memory(
     with progress_on_stderr("MB") as show:
         tell = _stoppable(lambda told, done: show(told, done // _BYTES_PER_MB, size))
 
-        def prepare(turn: Turn) -> Turn:
-            return redact_turn(turn, settings.secret_policy).turn
-
-        async def run(store: Store | None) -> Tally:
-            taking = TakingIn(store, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
-            try:
-                if reader is None:
-                    await taking.own()
-                else:
-                    await taking.found(
-                        reader, max_page_chars=settings.max_page_chars, zone=settings.zone, now=utc_now()
-                    )
-            except (StorageError, asyncio.CancelledError):
-                if taking.tally.new and not is_dry_run:
-                    click.echo(f"memoryos-mcp: {_STAYS.format(page=taking.tally.new['page'])}", err=True)
-                raise
-            return taking.tally
+        def prepare(turn: Turn) -> Redaction:
+            return redact_turn(turn, settings.secret_policy)
 
         waiting = 0
-        if is_dry_run and not await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
-            tally = await run(None)
-        else:
+
+        @asynccontextmanager
+        async def opening() -> AsyncIterator[Store | None]:
+            nonlocal waiting
+            file = anyio.Path(database_file(settings.data_storage_path, settings.user_id))
+            if is_dry_run and not await file.exists():
+                yield None
+                return
             async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
-                tally = await run(store)
+                yield store
                 waiting = (await store.counts()).backlog
-    _show(_report(reader, tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
+
+        taking = TakingIn(opening, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
+        try:
+            if reader is None:
+                await taking.own()
+            else:
+                await taking.found(reader, max_page_chars=settings.max_page_chars, zone=settings.zone, now=utc_now())
+        except (StorageError, asyncio.CancelledError):
+            if taking.tally.new and not is_dry_run:
+                pages = amount(taking.tally.new["page"], "page")
+                click.echo(f"memoryos-mcp: {pages} taken in before that; the same command goes on from there", err=True)
+            raise
+    _show(_report(reader, taking.tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
@@ -169,7 +180,9 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
     """
     names = [own.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
-        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}")
+        close = nearest_name(name, names)
+        meant = f"; did you mean {close}?" if close else ""
+        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
     if not path.exists():
         msg = f"{path} is not there"
         raise ImportFormatError(msg)
@@ -182,7 +195,9 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         return None
     reader = recognise(path)
     if reader is None:
-        msg = f"{path} is of no format that is known here ({', '.join(names)}). Say which one it is with --format"
+        known = ", ".join(names)
+        fix = "Say which one it is with --format; a backup is put back by `memoryos-mcp restore`"
+        msg = f"{path} is of no format that is known here ({known}). {fix}"
         raise ImportFormatError(msg)
     return reader
 
@@ -221,7 +236,7 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
     """Yield what takes bytes for a file, which is in its place only once it is whole, or for stdout.
 
     Raises:
-        ArgumentError: There is no folder for it, or it is one itself.
+        ArgumentError: There is no folder for it, it is one itself, or it is a file of something else.
         StorageError: It cannot be written.
     """
     path = Path(target)
@@ -229,6 +244,8 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+    if path.is_file() and path.stat().st_size and not own.recognises(path):
+        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if target == STDOUT:
@@ -279,6 +296,7 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
             SkippedThings(reason=reason, count=count, places=tally.places[reason])
             for reason, count in tally.skipped.most_common()
         ],
+        redacted=dict(tally.redacted.most_common()),
         pages_waiting=waiting,
     )
 
@@ -290,17 +308,20 @@ def _show(report: ImportReport, *, as_json: bool) -> None:
     click.echo(f"Format: {report.format}")
     for kind, found in report.found.items():
         told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
-        click.echo(f"{_KINDS[kind].capitalize()}: {found:,} found{told}")
+        click.echo(f"{_KINDS[kind].capitalize()}s: {found:,} found{told}")
     for skipped in report.skipped:
         more = "; ..." if skipped.count > len(skipped.places) else ""
-        click.echo(f"Left out: {skipped.count:,} x {skipped.reason} ({'; '.join(skipped.places)}{more})")
+        places = one_line("; ".join(skipped.places))
+        click.echo(f"Left out: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})")
+    if report.redacted:
+        kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
+        click.echo(f"Secrets left out: {kinds}")
     if report.is_dry_run:
         click.echo("Nothing was changed: this was a dry run.")
     elif report.pages_waiting:
-        click.echo(
-            f"{report.pages_waiting:,} pages wait to be organised; a running server does that in the background."
-        )
+        pages = amount(report.pages_waiting, "page")
+        click.echo(f"To be organised: {pages}; a running server does that in the background.")
 
 
 def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in counts.items()) or "an empty memory"
+    return ", ".join(amount(count, _KINDS[kind]) for kind, count in counts.items()) or "an empty memory"

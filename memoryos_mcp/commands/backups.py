@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from memoryos_mcp.commands import progress_on_stderr
+from memoryos_mcp.amounts import amount
+from memoryos_mcp.commands.common import progress_on_stderr
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.storage.copies import Copy, check_copy, make_copy, put_in_place, user_files
-from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
-from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, kept_name
+from memoryos_mcp.terminal import one_line, prepare_stdout
 
 
 def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool) -> None:
@@ -37,7 +38,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         else [database_file(settings.data_storage_path, settings.user_id)]
     )
     is_folder = _makes_folder(target, is_of_all=is_of_all)
-    copied, problems = list[dict[str, object]](), list[str]()
+    copied, problems = list[tuple[Path, Copy]](), list[str]()
     with progress_on_stderr("parts") as show:
         for source in sources:
             file = target / f"{source.parent.name}-{_stamp(utc_now())}.db" if is_folder else target
@@ -49,12 +50,13 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
             except StorageError as error:
                 problems.append(str(error))
             else:
-                copied.append({"file": str(file), **_told(copy)})
+                copied.append((file, copy))
     if as_json:
-        click.echo(json.dumps({"copies": copied, "problems": problems}))
+        copies = [{"file": str(file), **_told(copy)} for file, copy in copied]
+        click.echo(json.dumps({"copies": copies, "problems": problems}))
     else:
-        for each in copied:
-            click.echo(f"{each['file']}: {each['pages']:,} pages of {each['user_id']}, checked")
+        for file, copy in copied:
+            click.echo(f"{file}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
     if problems:
         raise StorageError("; ".join(problems))
 
@@ -97,7 +99,7 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         raise ArgumentError(argument=str(copy), problem=problem)
     target = database_file(settings.data_storage_path, settings.user_id)
     there = _there(target)
-    kept = target.with_name(f"{target.stem}-before-{_stamp(utc_now())}{target.suffix}") if target.exists() else None
+    kept = target.with_name(kept_name(_stamp(utc_now()))) if target.exists() else None
     if is_confirmed:
         target.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.parent.mkdir(mode=0o700, exist_ok=True)
@@ -118,7 +120,8 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         click.echo("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
     elif kept:
         click.echo(
-            f"The memory before is kept as {kept}; forgetting does not reach it, so delete it once you are content."
+            f"The memory before is kept as {kept}. Delete it once you are content; only "
+            "forgetting everything does it for you."
         )
 
 
@@ -141,7 +144,7 @@ def _in_words(copy: Copy | None) -> str:
     if copy is None:
         return "a file that cannot be read"
     last = copy.last_added_at
-    return f"{copy.pages:,} pages" + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "")
+    return amount(copy.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "")
 
 
 def _stamp(moment: datetime) -> str:

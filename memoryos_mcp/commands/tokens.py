@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 from memoryos_mcp.callers import Scope
+from memoryos_mcp.command_line import Choice, Group, config_option, json_option, setting_option
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.terminal import prepare_stdout
 
 if TYPE_CHECKING:
     from memoryos_mcp.http.tokens import TokenEntry, TokenStore
@@ -30,14 +30,10 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 def data_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the two options that say where the data folder is."""
-    field = Settings.model_fields["data_storage_path"]
-    command = click.option("--data-storage-path", "folder", metavar="VALUE", help=field.description)(command)
-    return click.option(
-        "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE", help="A config.json."
-    )(command)
+    return config_option(setting_option("data_storage_path")(command))
 
 
-@click.group()
+@click.group(cls=Group, short_help="Make, list and revoke tokens of clients over HTTP.")
 def token() -> None:
     """Make, list and revoke the tokens with which clients connect over HTTP.
 
@@ -45,12 +41,12 @@ def token() -> None:
     """
 
 
-@token.command("add")
+@token.command("add", short_help="Make a token that opens the memory of USER.")
 @click.argument("user")
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice([scope.value for scope in Scope]),
+    type=Choice([scope.value for scope in Scope]),
     multiple=True,
     default=(Scope.WRITE.value,),
     show_default=True,
@@ -58,16 +54,21 @@ def token() -> None:
     "metrics; act-as lets its holder name another user in each call.",
 )
 @click.option("--expires", metavar="WHEN", help="30d, 12h, 4w, or its last day, like 2027-01-31. Default: never.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @data_options
 def add(
-    user: str, scopes: Sequence[str], expires: str | None, as_json: bool, config_file: Path | None, folder: str | None
+    user: str,
+    scopes: Sequence[str],
+    expires: str | None,
+    as_json: bool,
+    config_file: Path | None,
+    data_storage_path: str | None,
 ) -> None:
     """Make a token that opens the memory of USER, and print it; it is shown only once.
 
     The token alone goes to stdout, what there is to know about it to stderr.
     """
-    settings = load_settings(config_file, {"data_storage_path": folder})
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     check_data_folder(settings)
     expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
     from memoryos_mcp.http.tokens import token_id_of
@@ -83,9 +84,11 @@ def add(
     if as_json:
         click.echo(json.dumps({"token": made, **_described(entry)}, ensure_ascii=False))
         return
+    from memoryos_mcp.terminal import one_line
+
     click.echo(made)
     click.echo(
-        f"This is the only time that this token is shown. It opens the memory of {_plain(user)} "
+        f"This is the only time that this token is shown. It opens the memory of {one_line(user)} "
         f"({', '.join(sorted(entry.scopes))}; expires: {_time(entry.expires_at, settings.zone, 'never')}).\n"
         f'Its owner\'s client sends it as the header "Authorization: Bearer <token>".\n'
         f"To take it back: memoryos-mcp token revoke {token_id}",
@@ -93,14 +96,16 @@ def add(
     )
 
 
-@token.command("list")
+@token.command("list", short_help="List all tokens, expired and revoked ones too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 @data_options
-def list_tokens(as_json: bool, config_file: Path | None, folder: str | None) -> None:
+def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
     """List all tokens, the expired and revoked ones too; their secrets are not kept."""
-    settings = load_settings(config_file, {"data_storage_path": folder})
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     with closing(_store(settings)) as tokens:
         entries = tokens.entries()
+    from memoryos_mcp.terminal import prepare_stdout
+
     prepare_stdout()
     if as_json:
         click.echo(json.dumps([_described(entry) for entry in entries], ensure_ascii=False, indent=2))
@@ -110,12 +115,13 @@ def list_tokens(as_json: bool, config_file: Path | None, folder: str | None) -> 
         click.echo("There are no tokens; memoryos-mcp token add USER makes one.")
 
 
-@token.command("revoke")
+@token.command("revoke", short_help="Have a token accepted no more.")
 @click.argument("token_id", metavar="ID")
+@json_option
 @data_options
-def revoke(token_id: str, config_file: Path | None, folder: str | None) -> None:
+def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
     """Have the token ID accepted no more, from the next request on."""
-    settings = load_settings(config_file, {"data_storage_path": folder})
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     from memoryos_mcp.http.tokens import token_id_of
 
     token_id = token_id_of(token_id)  # a whole token says its id too
@@ -127,6 +133,9 @@ def revoke(token_id: str, config_file: Path | None, folder: str | None) -> None:
             fix = f"did you mean {near}?" if near else "memoryos-mcp token list shows them"
             msg = f"no token has this id; {fix}"
             raise click.BadParameter(msg, param_hint="'ID'") from error
+    if as_json:
+        click.echo(json.dumps({"id": token_id, "is_new": is_new}))
+        return
     click.echo(f"Token {token_id} is revoked." if is_new else f"Token {token_id} was revoked before.")
 
 
@@ -183,9 +192,10 @@ def _described(entry: "TokenEntry") -> dict[str, object]:
 
 
 def _print_table(entries: Sequence["TokenEntry"], zone: tzinfo | None) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from memoryos_mcp.terminal import make_console, one_line
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("id", "user", "scopes", "created", "expires", "state"):
@@ -194,18 +204,13 @@ def _print_table(entries: Sequence["TokenEntry"], zone: tzinfo | None) -> None:
     for entry in entries:
         table.add_row(
             entry.token_id,
-            Text(_plain(entry.user_id)),
+            Text(one_line(entry.user_id)),
             ", ".join(sorted(entry.scopes)),
             _time(entry.created_at, zone),
             _time(entry.expires_at, zone, "never"),
             entry.state(now),
         )
-    Console(highlight=False).print(table)
-
-
-def _plain(text: str) -> str:
-    """Return a text that a terminal shows and does not obey: what is not printable is U+FFFD."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text)
+    make_console().print(table)
 
 
 def _time(moment: datetime | None, zone: tzinfo | None, without: str = "") -> str:

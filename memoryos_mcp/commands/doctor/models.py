@@ -1,43 +1,36 @@
-"""The command ``memoryos-mcp doctor``: whether the settings work, found out by trying them, and what to change if not.
+"""Whether the configured models work: each is asked a small question, and a failure is looked into.
 
-Nothing of a user's memory is opened or sent: what the LLM is asked is a fixed text.
+Nothing of a user's memory is sent: what they are asked is a fixed text.
 """
 
 import asyncio
 import importlib
-import json
-import os
 import re
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
-from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import anyio.to_thread
 import click
-from pydantic import BaseModel, ConfigDict
-from rich.console import Console
-from rich.text import Text
+from pydantic import BaseModel
 
-from memoryos_mcp.commands import try_model
+from memoryos_mcp.commands.common import try_model
+from memoryos_mcp.commands.doctor.checks import Check, Verdict, failed, parts
 from memoryos_mcp.config import LlmProvider, Settings
-from memoryos_mcp.config.problems import CONTROL
-from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.embedding.api import embeddings_api
-from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
+from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.replies import json_object
 from memoryos_mcp.openai_api import Api
 from memoryos_mcp.parts import configured_model
-from memoryos_mcp.providers import KEY_SETTING, PRESETS, Endpoint, FormRung, endpoint_of
-from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
 
 # As long as a person waits for a word.
 LONGEST_WAIT_S = 30.0
@@ -81,101 +74,8 @@ _FORM_TOLD = {
 }
 
 
-class Verdict(StrEnum):
-    """How a check went; the first two do not fail the whole."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-_STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
-
-
-class Check(BaseModel):
-    """What one look has found.
-
-    Attributes:
-        fix: What to change; None if there is nothing to.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    verdict: Verdict
-    found: str
-    fix: str | None = None
-
-
-class Diagnosis(BaseModel):
-    """All checks; ``ok`` if none failed."""
-
-    model_config = ConfigDict(frozen=True)
-
-    checks: Sequence[Check]
-    ok: bool
-
-
-async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
-    """Print what is found to stdout, a line as soon as it is; return whether nothing failed.
-
-    Args:
-        load: Reads the settings; its ConfigError is a failed check.
-        as_json: Print one JSON object instead, at the end.
-    """
-    prepare_stdout()
-    console = Console(highlight=False)
-    checks: list[Check] = []
-    async for check in _examine(load, os.environ):
-        checks.append(check)
-        if not as_json:
-            _print(console, check)
-    diagnosis = Diagnosis(checks=checks, ok=all(check.verdict is not Verdict.FAIL for check in checks))
-    if as_json:
-        click.echo(json.dumps(diagnosis.model_dump(mode="json")))
-    return diagnosis.ok
-
-
-def _print(console: Console, check: Check) -> None:
-    told = check.found if check.fix is None else f"{check.found}; {check.fix}"
-    mark = Text(f"{check.verdict:<4}", style=_STYLES[check.verdict])
-    console.print(Text.assemble(mark, f"  {check.name:<15}  ", CONTROL.sub("?", told)), soft_wrap=True)
-
-
-async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
-    """Yield the checks one by one; what cannot be checked because of an earlier one is left out."""
-    try:
-        settings = load()
-    except ConfigError as error:
-        yield _failed("settings", error)
-        return
-    endpoint: Endpoint | None = None
-    try:
-        endpoint = endpoint_of(settings, environment)
-    except ConfigError as error:
-        configuration = _failed("settings", error)
-    else:
-        found = _configured(settings, endpoint)
-        is_chosen = endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set
-        verdict = Verdict.OK if is_chosen else Verdict.WARN
-        fix = None if is_chosen else f"set llm_model: {settings.llm_model} is OpenAI's, and taken where none is set"
-        configuration = Check(name="settings", verdict=verdict, found=found, fix=fix)
-    yield configuration
-    yield await _check_folder(settings)
-    yield await _check_embedder(settings)
-    if configuration.verdict is Verdict.FAIL:
-        return
-    if settings.llm_replay_file is not None:
-        yield _check_replay(settings.llm_replay_file)
-    elif endpoint is None:
-        found = "none: memory works without one"
-        yield Check(name="llm", verdict=Verdict.OK, found=found, fix=f"to use one {_how_to_use_one(environment)}")
-    else:
-        for check in await _check_llm(settings, endpoint):
-            yield check
-
-
-def _configured(settings: Settings, endpoint: Endpoint | None) -> str:
+def configured(settings: Settings, endpoint: Endpoint | None) -> str:
+    """Return in words which LLM is asked for, and where its key is from."""
     if settings.llm_replay_file is not None:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
@@ -186,7 +86,8 @@ def _configured(settings: Settings, endpoint: Endpoint | None) -> str:
     return f"{provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
 
 
-def _how_to_use_one(environment: Mapping[str, str]) -> str:
+def how_to_use_one(environment: Mapping[str, str]) -> str:
+    """Return what to set to have an LLM, given the keys that are in the environment."""
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
             if environment.get(variable, "").strip():
@@ -197,15 +98,8 @@ def _how_to_use_one(environment: Mapping[str, str]) -> str:
     )
 
 
-async def _check_folder(settings: Settings) -> Check:
-    try:
-        await anyio.to_thread.run_sync(check_data_folder, settings)
-    except ConfigError as error:
-        return _failed("data_folder", error)
-    return Check(name="data_folder", verdict=Verdict.OK, found=f"{settings.data_storage_path} can be written")
-
-
-async def _check_embedder(settings: Settings) -> Check:
+async def check_embedder(settings: Settings) -> Check:
+    """Load the embedding model, or ask its API, and say what came of it."""
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
@@ -214,7 +108,7 @@ async def _check_embedder(settings: Settings) -> Check:
         tried = await try_model(model, settings)
     except ModelError as error:
         if settings.embedding_base_url is None:
-            return _failed(name, error)
+            return failed(name, error)
         api = embeddings_api(settings.embedding_base_url, settings.embedding_key)
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
@@ -223,7 +117,8 @@ async def _check_embedder(settings: Settings) -> Check:
     return Check(name=name, verdict=Verdict.OK, found=found)
 
 
-def _check_replay(path: Path) -> Check:
+def check_replay(path: Path) -> Check:
+    """Return whether the file that replies are read from is there."""
     found = f"nobody is asked: replies are read from {path}"
     if path.exists():
         return Check(name="llm", verdict=Verdict.OK, found=found)
@@ -235,7 +130,7 @@ def _check_replay(path: Path) -> Check:
     )
 
 
-async def _check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
+async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
     """Ask the LLM once, and say what came of it."""
     if sys.stderr.isatty():
         click.echo(f"asking the LLM at {endpoint.address} ...", err=True)
@@ -273,7 +168,7 @@ def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
     try:
         is_as_asked = json_object(reply).get("ok") is True
     except ReplyFormatError as error:
-        return Check(name=name, verdict=Verdict.FAIL, found=f"{_parts(error)[0]}; {told}", fix=fix)
+        return Check(name=name, verdict=Verdict.FAIL, found=f"{parts(error)[0]}; {told}", fix=fix)
     if is_as_asked:
         return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
     problem = "the reply is JSON, but not the object that was asked for"
@@ -289,7 +184,7 @@ async def _failed_call(
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
     """Return the failure with what can be found out beside it: what runs there, what models it has, or where it is."""
-    found, fix = _parts(error)
+    found, fix = parts(error)
     hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server tells more"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
@@ -366,14 +261,3 @@ async def _model_names(api: Api) -> list[str]:
 def _is_showable(name: str, key: str) -> bool:
     """Return whether a server's word can be shown: a name, and not what it was sent."""
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name
-
-
-def _failed(name: str, error: MemoryOSError) -> Check:
-    found, fix = _parts(error)
-    return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
-
-
-def _parts(error: MemoryOSError) -> tuple[str, str | None]:
-    """Return what was wrong and what to do: our errors say the one, a semicolon and the other."""
-    found, _, fix = str(error).partition("; ")
-    return found, fix or None

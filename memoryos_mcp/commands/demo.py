@@ -31,7 +31,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from memoryos_mcp.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
+from memoryos_mcp.amounts import amount
+from memoryos_mcp.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.server.results import (
@@ -43,7 +44,7 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
 )
-from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.terminal import make_console
 from memoryos_mcp.terms import stem, stems
 
 SERVER_COMMAND = (sys.executable, "-m", "memoryos_mcp", "serve")
@@ -82,8 +83,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
     Raises:
         MemoryOSError: The server did not start, refused a call or did not answer; its last words are in the text.
     """
-    prepare_stdout()
-    console = Console(highlight=False)
+    console = make_console()
     console.width = min(console.width, WIDTH_COLUMNS)
     failures: list[BaseException] = []
     with tempfile.TemporaryDirectory(prefix="memoryos-demo-", ignore_cleanup_errors=True) as folder:
@@ -119,7 +119,7 @@ class _Demo:
 
     async def run(self) -> None:
         """Hold both parts of the conversation."""
-        self._console.print(Rule("[bold]MemoryOS: what was said last month, remembered today"))
+        self._console.print(Rule(Text("MemoryOS: what was said last month, remembered today", style="bold")))
         self._note(
             "A real server in a process of its own, on an empty folder: MCP over stdio, default settings, "
             "no API key, no network."
@@ -230,8 +230,8 @@ class _Demo:
         for label, text in _shown(result, question.look):
             found.add_row(label, text)
         beside = (
-            f"The reply also holds {_count(result.short_term_count, 'recent page')}, "
-            f"{_count(result.total_pages_found, 'page')} found, {_count(result.total_user_knowledge_found, 'fact')} "
+            f"The reply also holds {amount(result.short_term_count, 'recent page')}, "
+            f"{amount(result.total_pages_found, 'page')} found, {amount(result.total_user_knowledge_found, 'fact')} "
             f"and the profile: about {result.token_estimate} tokens."
         )
         if question is QUESTIONS[0]:
@@ -257,16 +257,16 @@ class _Demo:
         )
         if stats.backlog_pages:
             table.add_row(
-                Text("backlog"), f"{_count(stats.backlog_pages, 'page')} waiting for the next batch, found already"
+                Text("backlog"), f"{amount(stats.backlog_pages, 'page')} waiting for the next batch, found already"
             )
         topics = ", ".join(f"{_keywords(segment)} ({segment.page_count})" for segment in stats.hottest_segments)
         table.add_row(
             Text("mid-term", style=COLOURS[Look.MID_TERM]),
-            f"{_count(stats.mid_term_pages, 'page')} in {_count(stats.segments, 'topic')}: {topics}",
+            f"{amount(stats.mid_term_pages, 'page')} in {amount(stats.segments, 'topic')}: {topics}",
         )
         table.add_row(
             Text("long-term", style=COLOURS[Look.PROFILE]),
-            f"{_count(stats.traits, 'trait')} and {_count(stats.user_knowledge, 'fact')}, learned from topics that "
+            f"{amount(stats.traits, 'trait')} and {amount(stats.user_knowledge, 'fact')}, learned from topics that "
             f"reached heat {stats.heat_threshold:g}",
         )
         self._console.print(Padding(table, (1, 0, 1, 2)))
@@ -289,17 +289,17 @@ class _Demo:
     def _show_next(self) -> None:
         command = shutil.which("memoryos-mcp", path=str(Path(sys.executable).parent)) or "memoryos-mcp"
         block = {"mcpServers": {"memoryos": {"command": command, "args": ["serve"]}}}
-        self._console.print(Rule("[bold]Your turn"))
-        self._console.print(
-            Text.assemble(("For an MCP client, in its mcp.json: ", "dim"), json.dumps(block)), soft_wrap=True
-        )
-        self._console.print(
-            Text.assemble(("The server itself, over stdio:      ", "dim"), f"{command} serve"), soft_wrap=True
-        )
+        self._console.print(Rule(Text("Your turn", style="bold")))
+        for title, line in (
+            ("Add it to an MCP client:       ", f"{command} install"),
+            ("Or by hand, in its mcp.json:   ", json.dumps(block)),
+            ("The server itself, over stdio: ", f"{command} serve"),
+        ):
+            self._console.print(Text.assemble((title, "dim"), line), soft_wrap=True)
 
     def _part(self, title: str, first_reply_s: float) -> None:
         self._console.print()
-        self._console.print(Rule(f"[bold]{title}", align="left"))
+        self._console.print(Rule(Text(title, style="bold"), align="left"))
         self._note(f"First reply {first_reply_s:.2f} s after the start of the process.")
 
     def _note(self, text: str) -> None:
@@ -392,10 +392,6 @@ def _reason(result: RetrieveMemoryResult, look: Look) -> str:
 
 def _keywords(segment: RetrievedSegment | SegmentStats) -> str:
     return "/".join(segment.keywords[:KEYWORDS_SHOWN])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _ms_since(started: float) -> float:

@@ -5,57 +5,20 @@ A running server changes it by itself, in the background; `reembed` tells how fa
 
 import asyncio
 import json
-from datetime import datetime
 
 import click
-from pydantic import BaseModel, ConfigDict
 
-from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr, try_model
+from memoryos_mcp.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, progress_on_stderr, try_model
+from memoryos_mcp.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.parts import configured_model, make_embedder
 from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.values import Space
 from memoryos_mcp.terminal import prepare_stdout
 from memoryos_mcp.views import Stats
 
 _KEPT = "what was done stays done, and the next server goes on with it"
-
-
-class SpaceStatus(BaseModel):
-    """How far the vectors of one model have come.
-
-    Attributes:
-        model: Its name, as it was configured.
-        is_configured: Whether it is the configured one.
-        space: Identity of its vectors; None if there are none yet.
-        pages_left: Without vectors of it.
-        used_at: When it was last in use, to about a day; None if it was not yet.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    model: str
-    is_configured: bool
-    space: str | None
-    pages_left: int
-    used_at: datetime | None
-
-
-class Status(BaseModel):
-    """How far all models' vectors have come.
-
-    Attributes:
-        pages: In the memory.
-        spaces: The configured model's first.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    pages: int
-    spaces: list[SpaceStatus]
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
@@ -69,7 +32,7 @@ async def show_status(settings: Settings, *, as_json: bool) -> None:
         StorageError: The memory cannot be read.
     """
     prepare_stdout()
-    _show(await _status(settings, has_memory=await is_there(settings)), as_json=as_json)
+    _show(await embedding_status(settings, has_memory=await is_there(settings)), as_json=as_json)
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
@@ -100,7 +63,7 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
             raise
         finally:
             await embedder.aclose()
-    _show(await _status(settings, has_memory=has_memory), as_json=as_json)
+    _show(await embedding_status(settings, has_memory=has_memory), as_json=as_json)
 
 
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
@@ -127,38 +90,7 @@ async def warm_up(settings: Settings, *, as_json: bool) -> None:
         click.echo(f"{model.name} is ready: loaded in {tried.load_s:.1f} s, {tried.dimension:,} dimensions.")
 
 
-async def _status(settings: Settings, *, has_memory: bool) -> Status:
-    configured = configured_model(settings)
-    pages, spaces = 0, list[Space]()
-    if has_memory:
-        async with opened_store(settings) as store:
-            pages, spaces = (await store.counts()).pages, await store.spaces()
-    models = [_model_of(space) for space in spaces]
-    # One model may have several spaces, if other weights came under its name; the last used is the present one.
-    present = models.index(configured) if configured in models else None
-    found = [
-        SpaceStatus(
-            model=model.name,
-            is_configured=index == present,
-            space=space.identity,
-            pages_left=space.unembedded,
-            used_at=space.used_at,
-        )
-        for index, (space, model) in enumerate(zip(spaces, models, strict=True))
-    ]
-    if configured is not None and present is None:
-        found.append(SpaceStatus(model=configured.name, is_configured=True, space=None, pages_left=pages, used_at=None))
-    return Status(pages=pages, spaces=sorted(found, key=lambda space: not space.is_configured))
-
-
-def _model_of(space: Space) -> EmbeddingModel:
-    try:
-        return EmbeddingModel.from_json(space.model)
-    except ValueError:
-        return EmbeddingModel(space.identity)
-
-
-def _show(status: Status, *, as_json: bool) -> None:
+def _show(status: EmbeddingStatus, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(status.model_dump(mode="json")))
         return

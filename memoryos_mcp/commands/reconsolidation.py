@@ -16,7 +16,7 @@ from enum import StrEnum
 import click
 from pydantic import BaseModel, ConfigDict
 
-from memoryos_mcp.commands import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError

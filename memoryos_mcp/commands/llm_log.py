@@ -17,14 +17,10 @@ from rich.text import Text
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.llm.recording import LOG_NAME, LogLine
+from memoryos_mcp.llm.log_lines import LogLine
+from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.terminal import prepare_stdout
-
-# A terminal obeys control characters; what is shown are Unicode's pictures of them, or U+FFFD where it has none.
-_SHOWN = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD) | {
-    code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"
-}
+from memoryos_mcp.terminal import make_console, plain, prepare_stdout
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
@@ -123,11 +119,11 @@ def _print_table(lines: Iterable[tuple[int, bytes]], settings: Settings) -> None
         table.add_row(
             str(number), time, _plain(line.purpose), prompt_tokens, reply_tokens, str(line.took_ms), _result(line)
         )
-    Console(highlight=False).print(table)
+    make_console().print(table)
 
 
 def _print_call(number: int, raw: bytes, settings: Settings) -> None:
-    console = Console(highlight=False)
+    console = make_console()
     line = _read(raw)
     if line is None:
         console.print(Text(f"Line {number} of the log is damaged and cannot be shown."))
@@ -158,7 +154,7 @@ def _print_part(console: Console, title: str, text: str) -> None:
 
 def _plain(text: str) -> Text:
     """Return a text that is shown as it is: no markup, no escape sequences."""
-    return Text(text.translate(_SHOWN))
+    return Text(plain(text))
 
 
 def _time(line: LogLine, settings: Settings) -> str:
@@ -173,7 +169,7 @@ def _tokens(line: LogLine) -> tuple[str, str]:
 
 def _result(line: LogLine) -> Text:
     if line.completion is None:
-        return Text(_failure(line).translate(_SHOWN), style="red")
+        return Text(plain(_failure(line)), style="red")
     return Text("cut", style="yellow") if line.completion.choices[0].finish_reason == "length" else Text("ok")
 
 

@@ -1,21 +1,21 @@
 """The command ``memoryos-mcp forget``: shows what would go, asks, forgets, and says whether it is scrubbed."""
 
 import json
+import signal
 import sys
 from dataclasses import asdict
 
 import click
 
-from memoryos_mcp.commands import is_there
+from memoryos_mcp.commands.common import is_there
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.forgetting import DryRun, Selection
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetReceipt
-from memoryos_mcp.terminal import prepare_stdout
+from memoryos_mcp.terminal import one_line, prepare_stdout
 
-# A terminal obeys control characters.
-_SHOWN = dict.fromkeys([*range(32), *range(127, 160)], " ")
+_COPIES = "copies that a restore kept beside the memory"
 
 
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
@@ -42,12 +42,20 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
             return
         if not as_json:
             _show_dry_run(dry_run)
-        if not dry_run.counts:
+        if not dry_run:
             return
         if not is_sure and not _agrees():
             raise click.Abort
         receipt = await engine.forget(dry_run.handle)
-        click.echo(json.dumps(_receipt(receipt)) if as_json else _told(receipt))
+        copies = await engine.kept_copies()
+        if as_json:
+            click.echo(json.dumps({**_receipt(receipt), "kept_copies": copies}))
+            return
+        click.echo(_told(receipt))
+        if copies:
+            click.echo(f"What it said may still be in {_COPIES}: {', '.join(copies)}")
+            if not is_sure and click.confirm("Remove these too?", err=True):
+                await engine.remove_kept_copies()
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
@@ -64,6 +72,8 @@ async def show_receipts(settings: Settings, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([_receipt(receipt) for receipt in receipts]))
         return
+    if not receipts:
+        click.echo("Nothing was ever forgotten.")
     for receipt in receipts:
         click.echo(f"{receipt.at.astimezone(settings.zone):%Y-%m-%d %H:%M}  {_told(receipt)}")
 
@@ -76,15 +86,22 @@ def _agrees() -> bool:
     if not sys.stdin.isatty():
         click.echo("memoryos-mcp: nothing was forgotten; give --yes where nobody can be asked", err=True)
         return False
-    return click.confirm("Forget this for good?", err=True)
+    # The event loop would only take note of Ctrl-C, and the person be asked on.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return click.confirm("Forget this for good?", err=True)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _show_dry_run(dry_run: DryRun) -> None:
     for sample in dry_run.samples:
-        click.echo(f"{sample.at:%Y-%m-%d %H:%M}  {sample.id}  {sample.text.translate(_SHOWN)}")
-    if not dry_run.counts:
+        click.echo(f"{sample.at:%Y-%m-%d %H:%M}  {one_line(sample.id)}  {one_line(sample.text)}")
+    if not dry_run:
         click.echo("There is nothing to forget.")
         return
+    if dry_run.is_all and dry_run.kept_copies:
+        click.echo(f"So would {_COPIES}: {', '.join(dry_run.kept_copies)}")
     counts = dry_run.counts
     is_part = counts.pages + counts.facts + counts.traits > len(dry_run.samples)
     click.echo(f"These{' and more' if is_part else ''} would go: {_amount(counts)}.")
@@ -104,7 +121,7 @@ def _amount(counts: ForgetCounts) -> str:
 
 def _dry_run_json(dry_run: DryRun) -> str:
     samples = [{**asdict(sample), "at": sample.at.isoformat()} for sample in dry_run.samples]
-    return json.dumps({**asdict(dry_run.counts), "samples": samples})
+    return json.dumps({**asdict(dry_run.counts), "samples": samples, "kept_copies": list(dry_run.kept_copies)})
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, object]:

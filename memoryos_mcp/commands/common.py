@@ -19,6 +19,7 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.terminal import one_line
 
 # Between two looks at an engine's background work.
 POLL_S = 0.25
@@ -34,13 +35,21 @@ async def is_there(settings: Settings) -> bool:
     """Return whether the configured user has a memory, and tell on stderr if not: opening it would make one."""
     if await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
         return True
-    click.echo(f"memoryos-mcp: there is no memory of {settings.user_id} in {settings.data_storage_path} yet", err=True)
+    told = f"memoryos-mcp: there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet"
+    click.echo(told, err=True)
     return False
 
 
 @asynccontextmanager
-async def opened_store(settings: Settings, *, short_term_capacity: int = _ALL_PAGES) -> AsyncIterator[SqliteStore]:
+async def opened_store(
+    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
+) -> AsyncIterator[SqliteStore]:
     """Yield the configured user's memory; as it is without a capacity, nothing in it changes but by the caller.
+
+    Args:
+        settings: Say whose it is.
+        short_term_capacity: Pages that stay in short-term.
+        only_reads: Whether the caller cannot change it either.
 
     Raises:
         StorageError: It cannot be opened.
@@ -54,7 +63,7 @@ async def opened_store(settings: Settings, *, short_term_capacity: int = _ALL_PA
     threads = StoreThreads(1)
     folder, user_id = settings.data_storage_path, settings.user_id
     try:
-        store = await SqliteStore.open(folder, user_id, options, threads=threads, clock=utc_now)
+        store = await SqliteStore.open(folder, user_id, options, threads=threads, clock=utc_now, only_reads=only_reads)
         try:
             yield store
         finally:

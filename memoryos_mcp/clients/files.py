@@ -1,0 +1,171 @@
+"""Clients' files on disk: read as they are, backed up, and replaced in one step, or left as they were."""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from memoryos_mcp.errors import ClientFileError
+
+MAX_BYTES = 8 * 1024 * 1024
+BACKUP_MARK = ".memoryos-backup-"
+_BOM = b"\xef\xbb\xbf"
+_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFile:
+    """What a file held when it was read.
+
+    Attributes:
+        path: As the client names it; may be a link.
+        target: Where the content is.
+        content: Its bytes; None if it is not there.
+    """
+
+    path: Path
+    target: Path
+    content: bytes | None
+
+    @property
+    def text(self) -> str:
+        """The content without its byte order mark; empty if it is not there.
+
+        Raises:
+            ClientFileError: It is not UTF-8.
+        """
+        content = self.content or b""
+        if content.startswith(_OTHER_BOMS):
+            msg = f"{self.path} is UTF-16, which its client does not read; save it as UTF-8"
+            raise ClientFileError(msg)
+        try:
+            return content.removeprefix(_BOM).decode()
+        except UnicodeDecodeError as error:
+            msg = f"{self.path} is not UTF-8 (byte {error.start}); save it as UTF-8"
+            raise ClientFileError(msg) from error
+
+    def encoded(self, text: str) -> bytes:
+        """Return a text as this file holds it: with a byte order mark if it has one.
+
+        Raises:
+            ClientFileError: It holds a path that is no Unicode text.
+        """
+        try:
+            return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
+        except UnicodeEncodeError as error:
+            msg = f"{self.path} was left as it is: a path for its entry is no Unicode text; take another folder"
+            raise ClientFileError(msg) from error
+
+
+def read(path: Path) -> ClientFile:
+    """Return what a file holds.
+
+    Raises:
+        ClientFileError: It cannot be read, is no file, or is larger than any such file.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        status = target.stat()
+        if not stat.S_ISREG(status.st_mode):
+            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no file'}; move it away"
+            raise ClientFileError(msg)
+        if status.st_size > MAX_BYTES:
+            msg = f"{path} is larger than {MAX_BYTES:,} bytes; it does not look like a file of settings"
+            raise ClientFileError(msg)
+        return ClientFile(path, target, target.read_bytes())
+    except FileNotFoundError:
+        return ClientFile(path, target, None)
+    except OSError as error:
+        raise _refusal(path, "be read", error) from error
+
+
+def backups(path: Path) -> list[Path]:
+    """Return the copies that were made of a file before it was changed, the newest first."""
+    target = Path(os.path.realpath(path))
+    with suppress(OSError):
+        found = [each for each in target.parent.iterdir() if each.name.startswith(target.name + BACKUP_MARK)]
+        return sorted(found, reverse=True)
+    return []
+
+
+def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) -> Path | None:
+    """Replace a file in one step, with a copy of what it held beside it; permissions, owner and links stay.
+
+    Args:
+        file: As it was read; if it has changed since, nothing is written.
+        content: What it holds from then on.
+        now: Names the copy.
+        is_private: Whether a file that is made anew is for this account only.
+
+    Returns:
+        The copy; None if there was no file.
+
+    Raises:
+        ClientFileError: It cannot be written, or has changed since it was read; it is as it was.
+    """
+    target = file.target
+    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    backup: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _check_unchanged(file)
+        _check_writable(file)
+        mode = 0o600 if is_private or file.content is not None else 0o666
+        _write_new(unfinished, content, mode)
+        if file.content is not None:
+            _keep_rights(target.stat(), unfinished)
+            # It may hold the keys of other servers.
+            backup = target.with_name(f"{target.name}{BACKUP_MARK}{now:%Y%m%dT%H%M%S%f}")
+            _write_new(backup, file.content, 0o600)
+        _check_unchanged(file)
+        unfinished.replace(target)
+    except (OSError, ClientFileError) as error:
+        with suppress(OSError):
+            if backup is not None:
+                backup.unlink(missing_ok=True)
+        if isinstance(error, ClientFileError):
+            raise
+        raise _refusal(file.path, "be written", error) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+    return backup
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)  # Windows would write other line ends
+    with os.fdopen(os.open(path, flags, mode), "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _check_unchanged(file: ClientFile) -> None:
+    if read(file.path) != file:
+        msg = f"{file.path} was changed by another program at this moment; nothing was written, run the command again"
+        raise ClientFileError(msg)
+
+
+def _check_writable(file: ClientFile) -> None:
+    """Refuse what its owner has made read-only: to replace it would go round that."""
+    for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
+        with suppress(FileNotFoundError):
+            if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
+                msg = f"{file.path} {what} read-only; make it writable, or change the file by hand"
+                raise ClientFileError(msg)
+
+
+def _keep_rights(status: os.stat_result, path: Path) -> None:
+    """Give a file the permissions and the owner of the one it replaces."""
+    if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (path.stat().st_uid, path.stat().st_gid):
+        os.chown(path, status.st_uid, status.st_gid)
+    path.chmod(stat.S_IMODE(status.st_mode))
+
+
+def _refusal(path: Path, what: str, error: OSError) -> ClientFileError:
+    reason = error.strerror or type(error).__name__
+    fix = "close the client and run the command again" if os.name == "nt" else "see to its permissions"
+    return ClientFileError(f"{path} cannot {what} ({reason}); {fix}")

@@ -1,0 +1,370 @@
+"""JSON as clients' files hold it, with comments and trailing commas: one member is put in or taken out, no more.
+
+The text is scanned into values that know where they stand, and what changes is that span; all else stays character by
+character. What comes of it is scanned again and compared with what was wanted before anybody sees it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memoryos_mcp.errors import ClientFileError
+
+_MAX_DEPTH = 200
+_BETWEEN = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+# Possessive: what is never tried again need not be remembered for each character.
+_TOKEN = re.compile(
+    r"""(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")
+      | (?P<mark>[{}\[\]:,])
+      | (?P<plain>[-+.\w]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A value and where it stands.
+
+    Attributes:
+        start: Index of its first character.
+        end: Index after its last.
+        members: Of an object: its members in order, doubled ones too.
+    """
+
+    start: int
+    end: int
+    value: Any
+    members: "tuple[_Member, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A member of an object.
+
+    Attributes:
+        start: Index of its key's first character.
+        comma: Index of the comma after it; None without one.
+    """
+
+    key: str
+    start: int
+    node: _Node
+    comma: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a file is laid out.
+
+    Attributes:
+        newline: What ends its lines.
+        indent: What one level is set in by.
+        is_in_lines: Whether it has more than one line, or none at all.
+    """
+
+    newline: str
+    indent: str
+    is_in_lines: bool
+
+
+def read(text: str) -> Mapping[str, Any]:
+    """Return the object that a text holds; an empty text holds an empty one.
+
+    Raises:
+        ClientFileError: It is not JSON, or no object.
+    """
+    try:
+        value = json.loads(text)  # many times faster than the scanner, which is for what JSON does not know
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else dict(_object(text).value)
+
+
+def with_member(text: str, path: Sequence[str], value: Any) -> str:
+    """Return a text in which the member at a path has a value; objects on the way that are not there are made.
+
+    Args:
+        text: JSON with comments; may be empty.
+        path: Keys from the outermost object down to the member.
+        value: What the member holds from then on; if it is there, only its value is replaced.
+
+    Raises:
+        ClientFileError: The text is not JSON, something on the way is no object, or a key of the path stands twice.
+    """
+    root, style = _object(text), _style(text)
+    if not text.strip():
+        blank = text or style.newline
+        text, root = "{}" + blank, _Node(0, 2, {})
+    objects = _on_the_way(root, path)
+    inner, depth = objects[-1], len(objects)
+    found = _only(inner, path[depth - 1])
+    if found is not None and depth == len(path):
+        changed = text[: found.node.start] + _shown(value, style, depth) + text[found.node.end :]
+    else:
+        for key in reversed(path[depth:]):
+            value = {key: value}
+        changed = _inserted(text, inner, path[depth - 1], value, _Place(style, depth))
+    return _checked(changed, _with(root.value, path, _at(value, path[depth:]), depth=0))
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """Return a text without the member at a path; the text itself if there is none.
+
+    Raises:
+        ClientFileError: As for `with_member`.
+    """
+    root = _object(text)
+    objects = _on_the_way(root, path)
+    if len(objects) < len(path) or (found := _only(objects[-1], path[-1])) is None:
+        return text
+    wanted = json.loads(json.dumps(root.value))
+    inner = wanted
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    head, rest = _around(text, objects[-1].members, found)
+    try:
+        return _checked(head + rest, wanted)
+    except ClientFileError:  # what stood before was a comment, which only the end of its line ends
+        return _checked(head + _style(text).newline + rest, wanted)
+
+
+def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
+    """Return the text before and after a member, without the space before it and the comma that it took."""
+    index = members.index(found)
+    start = len(text[: found.start].rstrip(" \t\r\n"))
+    if found.comma is not None:
+        return text[:start], text[found.comma + 1 :]
+    rest = text[found.node.end :]
+    if index:
+        comma = members[index - 1].comma or 0
+        return text[:comma] + text[comma + 1 : start], rest
+    return text[:start], rest.lstrip(" \t\r\n") if text[start - 1] == "{" else rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    style: _Style
+    depth: int
+
+
+def _inserted(text: str, inner: _Node, key: str, value: Any, place: _Place) -> str:
+    """Return the text with a member behind the last one, with comma and indent as they are around it."""
+    style, depth = place.style, place.depth
+    if not inner.members:
+        if not style.is_in_lines:
+            middle, rest = f"{_key(key)}{_shown(value, style, depth)}", inner.start + 1
+            return text[:rest] + middle + text[rest:]
+        line = style.newline + style.indent * depth
+        rest = inner.start + 1
+        closing = style.newline + style.indent * (depth - 1) if text[rest : inner.end - 1] == "" else ""
+        return text[:rest] + line + _key(key) + _shown(value, style, depth) + closing + text[rest:]
+    last = inner.members[-1]
+    before = text[: last.start]
+    blank = before[len(before.rstrip(" \t\r\n")) :]
+    in_lines = "\n" in blank
+    if in_lines:
+        indent = blank[blank.rindex("\n") + 1 :]
+        lead, shown = style.newline + indent, _shown(value, style, 0).replace(style.newline, style.newline + indent)
+    else:
+        lead, shown = " ", json.dumps(value, ensure_ascii=False)
+    at = last.node.end if last.comma is None else last.comma + 1
+    if in_lines:
+        at = _after_comment(text, at)
+    if last.comma is not None:
+        return text[:at] + lead + _key(key) + shown + "," + text[at:]
+    return text[: last.node.end] + "," + text[last.node.end : at] + lead + _key(key) + shown + text[at:]
+
+
+def _after_comment(text: str, at: int) -> int:
+    """Return the index behind a comment that stands on the same line, else the index itself."""
+    match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
+    return match.end() if match else at
+
+
+def _key(key: str) -> str:
+    return json.dumps(key, ensure_ascii=False) + ": "
+
+
+def _shown(value: Any, style: _Style, depth: int) -> str:
+    """Return a value as JSON, laid out as the file is."""
+    if not style.is_in_lines:
+        return json.dumps(value, ensure_ascii=False)
+    shown = json.dumps(value, ensure_ascii=False, indent=style.indent)
+    return shown.replace("\n", style.newline + style.indent * depth)
+
+
+def _style(text: str) -> _Style:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    match = re.search(r"[{\[,]\s*?\n([ \t]+)(?=[\"\]}/])", text)
+    return _Style(newline, match[1] if match else "  ", "\n" in text.strip() or len(text.strip()) <= 2)
+
+
+def _object(text: str) -> _Node:
+    """Return the object that a text holds.
+
+    Raises:
+        ClientFileError: It is not JSON, or no object.
+    """
+    if not text.strip():
+        return _Node(0, 0, {})
+    node = _Scanner(text).whole()
+    if not isinstance(node.value, dict):
+        msg = "it holds no JSON object"
+        raise ClientFileError(msg)
+    return node
+
+
+def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
+    """Return the objects from the outermost down to the one that holds the last key, as far as they are there."""
+    objects = [root]
+    for key in path[:-1]:
+        member = _only(objects[-1], key)
+        if member is None:
+            break
+        if not isinstance(member.node.value, dict):
+            msg = f'"{key}" is no object; correct it, then run the command again'
+            raise ClientFileError(msg)
+        objects.append(member.node)
+    return objects
+
+
+def _only(node: _Node, key: str) -> _Member | None:
+    found = [member for member in node.members if member.key == key]
+    if len(found) > 1:
+        msg = f'"{key}" stands in it twice, and a client reads only one of them; delete one, then run the command again'
+        raise ClientFileError(msg)
+    return found[0] if found else None
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _with(held: Any, path: Sequence[str], value: Any, *, depth: int) -> Any:
+    """Return what the text is to hold: the same object with the member's value."""
+    if depth == len(path):
+        return value
+    inner = held.get(path[depth], {}) if isinstance(held, dict) else {}
+    return {**held, path[depth]: _with(inner, path, value, depth=depth + 1)}
+
+
+def _checked(text: str, wanted: Any) -> str:
+    """Return a text if it holds what it is to hold.
+
+    Raises:
+        ClientFileError: It does not; that would be a fault of this module.
+    """
+    if read(text) != wanted:
+        msg = "it is laid out in a way that this command cannot change safely; change it by hand"
+        raise ClientFileError(msg)
+    return text
+
+
+def _skipped(text: str, at: int) -> int:
+    """Return where the next token begins, behind space and comments."""
+    match = _BETWEEN.match(text, at)
+    return at if match is None else match.end()
+
+
+class _Scanner:
+    """Reads one text from its first token to its last."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._significant()
+        self._kind, self._start, self._end = next(self._tokens)
+
+    def whole(self) -> _Node:
+        """Return the one value of the text.
+
+        Raises:
+            ClientFileError: It is not JSON.
+        """
+        node = self._value(0)
+        if self._kind != "end":
+            raise self._fault()
+        return node
+
+    def _significant(self) -> Iterator[tuple[str, int, int]]:
+        """Yield kind, start and end of each token that is neither space nor comment; at last the end."""
+        at = _skipped(self._text, 0)
+        while at < len(self._text):
+            match = _TOKEN.match(self._text, at)
+            if match is None:
+                self._start = at
+                raise self._fault()
+            yield match[0] if match.lastgroup == "mark" else str(match.lastgroup), at, match.end()
+            at = _skipped(self._text, match.end())
+        yield "end", at, at
+
+    def _next(self) -> None:
+        self._kind, self._start, self._end = next(self._tokens)
+
+    def _value(self, depth: int) -> _Node:
+        if depth > _MAX_DEPTH:
+            msg = f"it is nested more than {_MAX_DEPTH} levels deep"
+            raise ClientFileError(msg)
+        if self._kind == "{":
+            return self._members(depth)
+        if self._kind == "[":
+            return self._items(depth)
+        if self._kind not in ("string", "plain"):
+            raise self._fault()
+        start, end = self._start, self._end
+        value = self._loaded()
+        self._next()
+        return _Node(start, end, value)
+
+    def _members(self, depth: int) -> _Node:
+        start = self._start
+        members: list[_Member] = []
+        self._next()
+        while self._kind != "}":
+            if self._kind != "string":
+                raise self._fault()
+            key, key_start = self._loaded(), self._start
+            self._next()
+            self._take(":")
+            node = self._value(depth + 1)
+            comma = self._start if self._kind == "," else None
+            members.append(_Member(key, key_start, node, comma))
+            if comma is None:
+                break
+            self._next()
+        end = self._end
+        self._take("}")
+        return _Node(start, end, {member.key: member.node.value for member in members}, tuple(members))
+
+    def _items(self, depth: int) -> _Node:
+        start = self._start
+        items: list[Any] = []
+        self._next()
+        while self._kind != "]":
+            items.append(self._value(depth + 1).value)
+            if self._kind != ",":
+                break
+            self._next()
+        end = self._end
+        self._take("]")
+        return _Node(start, end, items)
+
+    def _take(self, mark: str) -> None:
+        if self._kind != mark:
+            raise self._fault()
+        self._next()
+
+    def _loaded(self) -> Any:
+        try:
+            return json.loads(self._text[self._start : self._end])
+        except ValueError as error:
+            raise self._fault() from error
+
+    def _fault(self) -> ClientFileError:
+        line = self._text.count("\n", 0, self._start) + 1
+        column = self._start - (self._text.rfind("\n", 0, self._start) + 1) + 1
+        return ClientFileError(f"it is not valid JSON (line {line}, column {column}); correct it there")

@@ -1,0 +1,201 @@
+"""TOML as Codex's file holds it: one table is put at the end or taken out, the rest stays character by character.
+
+The standard library reads TOML but does not write it; what a change comes to is read again and compared with what was
+wanted before anybody sees it.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
+from typing import Any
+
+from memoryos_mcp.errors import ClientFileError
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+# What may hold the beginning of a line that is no header: strings over several lines, and comments beside them.
+_STRING = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'|#[^\n]*|[\[\]{}=\n]", re.DOTALL
+)
+
+
+def read(text: str) -> Mapping[str, Any]:
+    """Return the table that a text holds.
+
+    Raises:
+        ClientFileError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = re.search(r"\(at .+?\)", str(error))
+        msg = f"it is not valid TOML {where[0] if where else '(nested too deeply)'}; correct it there"
+        raise ClientFileError(msg) from error
+
+
+def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Return a text with a table at a path; one that is there is replaced where it stands.
+
+    Args:
+        text: TOML; may be empty.
+        path: Keys from the outermost table down to the one to set.
+        value: Its content: texts, numbers, flags, times, lists of these, and tables of these.
+
+    Raises:
+        ClientFileError: The text is not TOML, or what is there is written in another form than a table.
+    """
+    held = read(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    block = _table(path, value).replace("\n", newline)
+    there = _at(held, path)
+    if there is not None:
+        start, end = _span(text, path)
+        changed = text[:start] + block + text[end:]
+    elif not text:
+        changed = block + newline
+    elif text.endswith("\n"):
+        changed = text + newline + block + newline
+    else:
+        changed = text + newline * 2 + block
+    return _checked(changed, _with(held, path, value))
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """Return a text without the table at a path; the text itself if there is none.
+
+    Raises:
+        ClientFileError: As for `with_member`.
+    """
+    held = read(text)
+    if _at(held, path) is None:
+        return text
+    start, end = _span(text, path)
+    head, rest = text[:start], text[end:]
+    rest = rest.removeprefix("\r").removeprefix("\n")
+    if re.search(r"\n\r?\n\Z|\A\r?\n\Z", head):
+        head = _without_newline(head)
+    if not rest and not text.endswith("\n"):
+        head = _without_newline(head)
+    return _checked(head + rest, _with(held, path, None))
+
+
+def _without_newline(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
+    value: Any = held
+    for before, key in zip(("", *path), path, strict=False):
+        if not isinstance(value, Mapping):
+            msg = f'"{before}" is no table; correct it, then run the command again'
+            raise ClientFileError(msg)
+        value = value.get(key)
+        if value is None:
+            return None
+    return value
+
+
+def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return what the text is to hold; without the member if the value is None, and without a table made for it."""
+    key, rest = path[0], path[1:]
+    new = _with(held.get(key, {}), rest, value) if rest else value
+    others = {name: kept for name, kept in held.items() if name != key}
+    return others if new is None or (value is None and new == {} and rest) else {**others, key: new}
+
+
+def _checked(text: str, wanted: Mapping[str, Any]) -> str:
+    """Return a text if it holds what it is to hold.
+
+    Raises:
+        ClientFileError: It does not.
+    """
+    try:
+        is_as_wanted = _without_empty(tomllib.loads(text)) == _without_empty(wanted)
+    except ValueError:
+        is_as_wanted = False
+    if not is_as_wanted:
+        msg = "it is laid out in a way that this command cannot change safely; change it by hand"
+        raise ClientFileError(msg)
+    return text
+
+
+def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table without empty tables at its top: one is there or not as its last header is."""
+    return {key: value for key, value in table.items() if value != {}}
+
+
+def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Return a table under its header; tables in it are written in a line each."""
+    lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(key)} = {_shown(each)}" for key, each in value.items())]
+    return "\n".join(lines)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else json.dumps(key)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return (
+            "{ " + ", ".join(f"{_key(key)} = {_shown(each)}" for key, each in value.items()) + " }" if value else "{}"
+        )
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_shown, value)) + "]"
+    if isinstance(value, date | time):
+        return value.isoformat()
+    # A basic string of TOML is one of JSON but for DEL, which only TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
+    """Return from where to where a table stands with its own tables, without what follows its last line.
+
+    Raises:
+        ClientFileError: It has no header of its own, or its tables stand apart.
+    """
+    headers = list(_headers(text))
+    ours = [index for index, (_, keys) in enumerate(headers) if keys[: len(path)] == list(path)]
+    if not ours or ours != list(range(ours[0], ours[-1] + 1)):
+        name = ".".join(map(_key, path))
+        msg = f"[{name}] is not written as one table there; change it by hand"
+        raise ClientFileError(msg)
+    start = headers[ours[0]][0]
+    end = headers[ours[-1] + 1][0] if ours[-1] + 1 < len(headers) else len(text)
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text[start:end])
+    while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
+        lines.pop()
+    length = len("".join(lines))
+    return start, start + len(_without_newline(text[start : start + length]))
+
+
+def _headers(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield where the line of each header begins, and its keys."""
+    depth, line, has_equals = 0, 0, False
+    for match in _STRING.finditer(text):
+        mark = match[0]
+        if mark == "\n":
+            if depth == 0:
+                line, has_equals = match.end(), False
+        elif mark == "=":
+            has_equals = True
+        elif mark in ("[", "{"):
+            if depth == 0 and not has_equals and not text[line : match.start()].strip():
+                end = text.find("\n", line)
+                yield line, _header_keys(text[line : end if end >= 0 else len(text)].rstrip("\r"))
+                has_equals = True
+            depth += 1
+        elif mark in ("]", "}"):
+            depth -= 1
+
+
+def _header_keys(line: str) -> list[str]:
+    table: Any = tomllib.loads(line)
+    keys = []
+    while table:
+        table = table[0] if isinstance(table, list) else table
+        if not table:
+            break
+        ((key, table),) = table.items()
+        keys.append(key)
+    return keys

@@ -1,0 +1,52 @@
+"""What a check of the doctor has found, and how it is told."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from memoryos_mcp.errors import MemoryOSError
+
+
+class Verdict(StrEnum):
+    """How a check went; the first two do not fail the whole."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Check(BaseModel):
+    """What one look has found.
+
+    Attributes:
+        fix: What to change; None if there is nothing to.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    verdict: Verdict
+    found: str
+    fix: str | None = None
+
+
+class Diagnosis(BaseModel):
+    """All checks; ``ok`` if none failed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    checks: Sequence[Check]
+    ok: bool
+
+
+def failed(name: str, error: MemoryOSError) -> Check:
+    """Return an error as a failed check."""
+    found, fix = parts(error)
+    return Check(name=name, verdict=Verdict.FAIL, found=found, fix=fix)
+
+
+def parts(error: MemoryOSError) -> tuple[str, str | None]:
+    """Return what was wrong and what to do: our errors say the one, a semicolon and the other."""
+    found, _, fix = str(error).partition("; ")
+    return found, fix or None

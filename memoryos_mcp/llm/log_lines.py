@@ -1,0 +1,176 @@
+"""Lines of a log of calls to an LLM: what stands in one, and how one is written.
+
+They are those that OpenAI's batch API takes and returns, with a few fields more:
+https://platform.openai.com/docs/api-reference/batch/request-output
+"""
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from memoryos_mcp.llm.chat import ChatRequest
+
+# 128 bits; a batch's `custom_id` has at most 64 characters.
+KEY_CHARS = 32
+# It holds dialogue.
+FILE_MODE = 0o600
+
+
+class _Line(BaseModel):
+    """A part of a line, read back; what else stands there is ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class LoggedMessage(_Line):
+    """A message of a request or of a completion; ``content`` is null where a model refuses."""
+
+    role: str = "assistant"
+    content: str | None = None
+
+
+class LoggedChoice(_Line):
+    """A reply and what ended it: ``stop``, ``length`` or a word of the provider's own."""
+
+    message: LoggedMessage
+    finish_reason: str | None = None
+
+
+class LoggedUsage(_Line):
+    """Tokens of a call."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class LoggedCompletion(_Line):
+    """The body of a successful response."""
+
+    choices: Annotated[list[LoggedChoice], Field(min_length=1)]
+    usage: LoggedUsage | None = None
+
+
+class LoggedResponse(_Line):
+    """What a server answered; only a status of 200 makes it a completion."""
+
+    status_code: int
+    body: Annotated[LoggedCompletion | JsonValue, Field(union_mode="left_to_right")] = None
+
+    @model_validator(mode="after")
+    def _success_has_a_completion(self) -> Self:
+        if self.status_code == HTTPStatus.OK and not isinstance(self.body, LoggedCompletion):
+            msg = "a response of status 200 must hold a chat completion"
+            raise ValueError(msg)
+        return self
+
+
+class LoggedError(_Line):
+    """Why there is no response."""
+
+    code: str | None = None
+    message: str | None = None
+
+
+class BatchLine(_Line):
+    """A line of a batch's output, or as much of a line of our log."""
+
+    custom_id: str
+    response: LoggedResponse | None = None
+    error: LoggedError | None = None
+
+    @property
+    def completion(self) -> LoggedCompletion | None:
+        """What was answered; None for a failed call."""
+        if self.response is None or self.response.status_code != HTTPStatus.OK:
+            return None
+        return self.response.body if isinstance(self.response.body, LoggedCompletion) else None
+
+
+class LoggedForm(_Line):
+    """The form that was asked for."""
+
+    name: str
+
+
+class LoggedResponseFormat(_Line):
+    """The form that was asked for, as the API wraps it."""
+
+    json_schema: LoggedForm
+
+
+class LoggedRequest(_Line):
+    """The body of a request."""
+
+    model: str
+    messages: list[LoggedMessage]
+    response_format: LoggedResponseFormat | None = None
+
+
+class LogLine(BatchLine):
+    """A line of our log."""
+
+    at: AwareDatetime
+    purpose: str
+    took_ms: int
+    request: LoggedRequest
+
+
+def request_key(request: ChatRequest) -> str:
+    """Return what names a request in logs and batches: equal for equal requests, whichever model they go to.
+
+    It is the SHA-256 of purpose, messages and form, 32 hexadecimal digits of it.
+    """
+    asked = {
+        "purpose": request.purpose,
+        "messages": [[message.role, message.content] for message in request.messages],
+        "form": request.form and request.form.name,
+        "schema": request.form and dict(request.form.schema),
+    }
+    canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:KEY_CHARS]
+
+
+def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValue]:
+    """Return a request as the body that the chat completions API takes."""
+    body: dict[str, JsonValue] = {
+        "model": model_name,
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+    }
+    if request.form is not None:
+        schema: JsonValue = {"name": request.form.name, "strict": True, "schema": dict(request.form.schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
+    """Append one line of JSON in one write, so that processes may share the file; return the bytes it took.
+
+    Raises:
+        OSError: It was not written, or not whole.
+    """
+    # Half a surrogate pair, which a model may return, is no UTF-8.
+    data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    with open(path, "a+b", buffering=0, opener=_open_private) as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":  # a full disk cut the line before
+                data = b"\n" + data
+        if file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return len(data)
+
+
+def reason(error: OSError) -> str:
+    """Return the system's own words for an error, which name no file."""
+    return error.strerror or type(error).__name__
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
