@@ -25,7 +25,7 @@ from benchmarks.answer_report import LEAST_WIDTH, print_report
 from benchmarks.answer_scores import ADVERSARIAL, Question, load_key, load_questions, spread
 from benchmarks.answer_state import Answer, State
 from benchmarks.datasets import Conversation, DatasetError, load
-from memoryos_mcp.cli import settings_options
+from memoryos_mcp.command_line import settings_options
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.engine import MemoryEngine

@@ -28,9 +28,9 @@ from rich.table import Table
 
 from benchmarks.client import ServerError
 from benchmarks.datasets import Conversation, Page, load
+from benchmarks.figures import percentile_ms
 from benchmarks.llm_server import MODEL, LlmServer, Tally, fact_of, running_llm_server
 from benchmarks.pipe import Pipe, memory_server, opened
-from benchmarks.speed import percentile_ms
 from benchmarks.synthetic import USER_ID
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings

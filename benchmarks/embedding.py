@@ -27,9 +27,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks.figures import MB, POLL_S, Figure, percentile_ms, print_figures
 from benchmarks.floors import BareModel
-from benchmarks.outcomes import percentile_ms
-from benchmarks.speed import MB, POLL_S, Figure, print_figures
 from benchmarks.synthetic import USER_ID, Grammar, copy_memory, write_memory
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings

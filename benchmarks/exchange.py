@@ -3,13 +3,13 @@
 Run it as ``python -m benchmarks.exchange``; it fails if the two exports differ.
 """
 
-import argparse
 import asyncio
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import click
 import psutil
 
 from benchmarks.synthetic import write_memory
@@ -18,11 +18,10 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 POLL_S = 0.05
 
 
-def main() -> None:
-    """Read the command line and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=20_000)
-    pages: int = parser.parse_args().pages
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--pages", type=click.IntRange(min=1), default=20_000, show_default=True, help="How many.")
+def main(pages: int) -> None:
+    """Time export, import and export again of a made-up memory, and compare the two files."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         asyncio.run(_write(folder / "first", pages))

@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.client import ServerError
+from benchmarks.figures import MB, Figure, percentile_ms, print_figures
 from benchmarks.http_client import Connection
-from benchmarks.speed import Figure, percentile_ms, print_figures
 from benchmarks.synthetic import Grammar, copy_memory, write_memory
 from memoryos_mcp.callers import Scope
 from memoryos_mcp.config import Settings
@@ -39,7 +39,6 @@ from memoryos_mcp.service import MemoryService
 ADDS_IN = 5
 CONNECTIONS = 100
 START_TIMEOUT_S = 120.0
-MB = 1e6
 RESIDENT_MB = 1_200
 # What may come and go in RAM without meaning growth, and so many descriptors beside those of open users.
 FLAT_SHARE = 0.05

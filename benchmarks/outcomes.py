@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-import numpy as np
-
 from benchmarks.ablation import Reranked
 from benchmarks.datasets import SET_APART, Dataset
 from benchmarks.metrics import (
@@ -168,8 +166,3 @@ def scopes(run: Run) -> list[Scope]:
         for name in run.dataset.categories
     ]
     return [scope for scope in (*by_category, headline(run), unhelped(run)) if scope.outcomes]
-
-
-def percentile_ms(seconds: Sequence[float], percent: float) -> float:
-    """Return a percentile in milliseconds, NaN of nothing."""
-    return float(np.percentile(seconds, percent)) * 1000 if seconds else float("nan")

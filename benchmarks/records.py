@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ablation import RERANKED_PAGES, Row, ablate
+from benchmarks.figures import percentile_ms
 from benchmarks.metrics import HEADLINE_CUT
-from benchmarks.outcomes import Run, headline, percentile_ms, scopes, unhelped
+from benchmarks.outcomes import Run, headline, scopes, unhelped
 
 
 def as_json(run: Run) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from rich.table import Table
 
 from benchmarks.ablation import RERANKED_PAGES, Row, ablate
 from benchmarks.baselines import BM25_B, BM25_K1
+from benchmarks.figures import percentile_ms
 from benchmarks.metrics import CUTS, HEADLINE_CUT, Interval
-from benchmarks.outcomes import COLUMNS, SERVER, Run, Scope, headline, percentile_ms, scopes, unhelped
+from benchmarks.outcomes import COLUMNS, SERVER, Run, Scope, headline, scopes, unhelped
 from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN, PAGES_AT_MOST, SEGMENTS_AT_MOST
 
 # A table that is cut or wrapped by a narrow pipe is of no use.

@@ -12,9 +12,9 @@ import apsw
 import psutil
 from rich.progress import Progress
 
+from benchmarks.figures import MB, POLL_S, Figure, percentile_ms
 from benchmarks.floors import BareModel
 from benchmarks.pipe import memory_server, opened
-from benchmarks.speed import POLL_S, Figure, percentile_ms
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Passage
@@ -147,9 +147,9 @@ async def _code_bytes(folder: Path) -> Figure:
     return Figure(
         what="token codes read per query, most",
         floor="-",
-        ours=f"{most / 1e6:.2f} MB",
+        ours=f"{most / MB:.2f} MB",
         ratio=None,
-        target=f"at most {CODE_BYTES_AT_MOST / 1e6:g} MB",
+        target=f"at most {CODE_BYTES_AT_MOST / MB:g} MB",
         is_reached=0 < most <= CODE_BYTES_AT_MOST,
     )
 

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -24,12 +24,18 @@ import psutil
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress, TaskID
-from rich.table import Table
 
+from benchmarks.figures import MB, POLL_S, Figure, percentile_ms, print_figures
 from benchmarks.floors import BareStore, bare_query, read_once
 from benchmarks.pipe import BARE_SERVER, initialize_params, memory_server, opened
+from benchmarks.retrieval_speed import measure_retrieval
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
+from memoryos_mcp.clients import planning
+from memoryos_mcp.clients.catalogue import CLIENTS
+from memoryos_mcp.clients.entries import NAME
+from memoryos_mcp.clients.places import Found
+from memoryos_mcp.commands.installing import local_server
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.pages import utc_now
@@ -42,33 +48,9 @@ QUERIES = 150
 OPENINGS = 5
 WRITERS, PAGES_PER_WRITER = 4, 150
 SIZES = (1_000, 10_000, 100_000)
-MB = 1e6
-POLL_S = 0.02
+ROOT = Path(__file__).parent.parent
 
 _INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params()}
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A line of the table.
-
-    Attributes:
-        floor: What the same work costs bare; None where there is nothing to compare with.
-        target: What is to be reached, in words.
-        is_reached: Whether it was.
-    """
-
-    what: str
-    floor: str
-    ours: str
-    ratio: float | None
-    target: str
-    is_reached: bool
-
-
-def percentile_ms(samples_s: list[float], percent: float) -> float:
-    """Return a percentile of seconds as milliseconds."""
-    return float(np.percentile(samples_s, percent)) * 1e3
 
 
 def _versus(what: str, floor: float, ours: float, unit: str, at_most: float) -> Figure:
@@ -83,33 +65,51 @@ def _versus(what: str, floor: float, ours: float, unit: str, at_most: float) -> 
 
 
 def measure_start(folder: Path, advance: Callable[[], None]) -> list[Figure]:
-    """Time from starting the process to the first reply."""
-
-    def first_reply_s(*command: str) -> float:
-        began = time.perf_counter()
-        with subprocess.Popen(
-            [sys.executable, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            if process.stdin is None or process.stdout is None:
-                message = "the pipes of a process were not opened"
-                raise RuntimeError(message)
-            process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
-            process.stdin.flush()
-            process.stdout.readline()
-            took_s = time.perf_counter() - began
-            process.stdin.close()
-            process.wait()
-        return took_s
-
-    floor, ours = [], []
+    """Time from starting the process to the first reply: as it is started here, and as a desktop client does it."""
+    floor, ours, bare, clients = [], [], [], []
+    held = _command_of_a_client(folder)
     for _ in range(STARTS):
-        floor.append(first_reply_s(*BARE_SERVER))
-        ours.append(first_reply_s(*memory_server(folder, USER_ID)))
+        floor.append(_first_reply_s([sys.executable, *BARE_SERVER]))
+        ours.append(_first_reply_s([sys.executable, *memory_server(folder, USER_ID)]))
+        # The bare server is a module beside this one, which is found in the working folder.
+        bare.append(_first_reply_s([sys.executable, *BARE_SERVER], env={}, cwd=ROOT))
+        clients.append(_first_reply_s(held, env={}, cwd=Path(ROOT.anchor)))
         advance()
-    return [_versus("process start to the first reply, median", median(floor), median(ours), "s", 1.3)]
+    return [
+        _versus("process start to the first reply, median", median(floor), median(ours), "s", 1.3),
+        _versus("the same by a client's file, no environment", median(bare), median(clients), "s", 1.3),
+    ]
+
+
+def _first_reply_s(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> float:
+    began = time.perf_counter()
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, cwd=cwd
+    ) as process:
+        if process.stdin is None or process.stdout is None:
+            message = "the pipes of a process were not opened"
+            raise RuntimeError(message)
+        process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
+        process.stdin.flush()
+        reply = process.stdout.readline()
+        took_s = time.perf_counter() - began
+        process.stdin.close()
+        process.wait()
+    if not reply:
+        message = f"{command[0]} ended without a reply"
+        raise RuntimeError(message)
+    return took_s
+
+
+def _command_of_a_client(folder: Path) -> list[str]:
+    """Put the server into a client's file, as ``memoryos-mcp install`` does, and return the command line it holds."""
+    client, file = CLIENTS["claude-desktop"], folder / "claude_desktop_config.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = Found(client, "user", file, is_client_there=True)
+    server = local_server(None, USER_ID, str(folder))
+    planning.plan_install(found, server, NAME, is_forced=False).carry_out(utc_now())
+    entry = planning.present_entry(client, file)
+    return [entry["command"], *entry["args"]]
 
 
 async def measure_adds(folder: Path, advance: Callable[[], None]) -> list[Figure]:
@@ -262,18 +262,6 @@ def _of_the_largest(p50s: list[float], vector_bytes: int, resident: int) -> list
     ]
 
 
-def print_figures(console: Console, figures: list[Figure]) -> None:
-    """Print the table."""
-    table = Table(title="Speed and memory, each beside its floor of the same run")
-    for column in ("what", "floor", "ours", "ratio", "to reach", "reached"):
-        table.add_column(column, justify="left" if column == "what" else "right")
-    for figure in figures:
-        ratio = "" if figure.ratio is None else f"{figure.ratio:.2f} x"
-        verdict = "yes" if figure.is_reached else "[bold red]no[/bold red]"
-        table.add_row(figure.what, figure.floor, figure.ours, ratio, figure.target, verdict)
-    console.print(table)
-
-
 @click.command()
 @click.option("--quick", is_flag=True, help="Leave out the largest memory.")
 @click.option("--retrieval", is_flag=True, help="Measure retrieval alone, up to a million pages, and the index.")
@@ -282,8 +270,6 @@ def main(quick: bool, retrieval: bool, json_file: Path | None) -> None:
     """Measure the server's speed and memory beside their floors."""
     with Progress(console=Console(stderr=True)) as progress:
         if retrieval:
-            from benchmarks.retrieval_speed import measure_retrieval
-
             figures = asyncio.run(measure_retrieval(quick, progress))
         else:
             figures = asyncio.run(measure(SIZES[:2] if quick else SIZES, progress))
