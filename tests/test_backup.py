@@ -88,6 +88,15 @@ async def test_all_users_are_copied_into_a_folder_and_a_damaged_one_is_told(memo
     assert len(list((tmp_path / "copies").iterdir())) == 2
 
 
+async def test_the_name_of_a_user_is_not_obeyed_by_the_terminal(memory: Path, tmp_path: Path) -> None:
+    await make_memory(memory, 1, user="eve\x1b[2J")
+    shown = run(memory, "backup", tmp_path / "copies", "--all-users").stdout
+    assert "1 page of eve␛[2J, checked" in shown.decode()
+    (copy,) = (tmp_path / "copies").glob("eve*")
+    refused = run(memory, "restore", copy, code=2).stderr
+    assert "is the memory of eve␛[2J" in refused.decode()
+
+
 def test_a_backup_into_a_folder_is_named_by_user_and_time(memory: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
@@ -139,6 +148,35 @@ def test_a_restore_brings_the_memory_back_and_keeps_the_one_before(memory: Path,
     run(memory, "restore", kept, "--yes")
     assert exported(memory) == now
     check_whole(memory)
+
+
+def forgotten(server: PipeServer, **what: object) -> dict[str, object]:
+    dry_run = server.call("forget_memory", **what)
+    receipt = server.call("forget_memory", confirm=dry_run["confirm"])
+    assert isinstance(receipt, dict)
+    return receipt
+
+
+def test_forgetting_tells_of_what_a_restore_kept_and_forgetting_everything_removes_it(memory: Path, copy: Path) -> None:
+    kept = [Path(json.loads(run(memory, "restore", copy, "--yes", "--json").stdout)["kept_as"]) for _ in range(2)]
+    names = [path.name for path in kept]
+    unfinished = kept[0].with_name(".memory.db.0123abcd.restored")
+    shutil.copy2(copy, unfinished)  # a restore was killed
+    with PipeServer(memory, {"embedding_model_name": "none"}) as server:
+        page = server.add("I like tea.")
+        receipt = forgotten(server, ids=[page])
+        assert (receipt["pages"], receipt["kept_copies"]) == (1, names)
+        assert all(path.exists() for path in kept)
+        assert server.call("forget_memory", everything=True)["kept_copies"] == names
+        assert all(path.exists() for path in kept)
+        assert forgotten(server, everything=True)["kept_copies"] == []
+        assert server.close() == 0
+    assert {path.name for path in kept[0].parent.iterdir()} <= {"memory.db", "llm-log.jsonl"}
+    run(memory, "restore", copy, "--yes")
+    told = run(memory, "forget", "--after", "2000-01-01", "--yes").stdout.decode()
+    assert "copies that a restore kept beside the memory: memory-before-" in told
+    told = json.loads(run(memory, "forget", "--everything", "--yes", "--json").stdout)
+    assert told["kept_copies"] == []
 
 
 def test_a_server_starts_on_a_restored_memory(memory: Path, copy: Path, data: Path) -> None:
@@ -250,7 +288,9 @@ def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
 
 def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memory: Path, copy: Path) -> None:
     connection = apsw.Connection(str(copy))
-    connection.execute("DROP TABLE imports; DROP TABLE refused; DROP TABLE forget_plans; DROP TABLE forget_receipts")
+    connection.execute("DROP INDEX page_vectors_pages; DROP INDEX facts_superseded; DROP INDEX facts_words")
+    for table in ("imports", "refused", "forget_plans", "forget_receipts", "failures"):
+        connection.execute(f"DROP TABLE {table}")
     for table, column in (
         ("pages", "source"),
         ("pages", "gives_orders"),

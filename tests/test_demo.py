@@ -8,7 +8,7 @@ import sys
 import anyio
 import pytest
 
-from memoryos_mcp import demo, demo_script
+from memoryos_mcp.commands import demo, demo_script
 from memoryos_mcp.errors import MemoryOSError
 
 LIMIT_S = 120
@@ -97,10 +97,11 @@ def test_topics_that_were_asked_about_are_hotter(shown: str) -> None:
     assert all(float(now) > float(before) for before, now in changes)
 
 
-def test_the_end_says_how_to_go_on_in_two_lines(shown: str) -> None:
-    first, second = shown[shown.index("Your turn") :].splitlines()[1:]
-    assert '{"mcpServers": {"memoryos": {"command": "' in first
-    assert second.endswith("serve")
+def test_the_end_says_how_to_go_on_in_three_lines(shown: str) -> None:
+    first, second, third = shown[shown.index("Your turn") :].splitlines()[1:]
+    assert first.endswith("memoryos-mcp install")
+    assert '{"mcpServers": {"memoryos": {"command": "' in second
+    assert third.endswith("serve")
 
 
 async def test_the_last_words_of_a_server_that_dies_are_told(capsys: pytest.CaptureFixture[str]) -> None:

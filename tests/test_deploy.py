@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import socket
 import ssl
@@ -24,8 +23,9 @@ from cryptography.x509.oid import NameOID
 from memoryos_mcp.cli import cli
 from memoryos_mcp.config import ENV_PREFIX, Settings
 from memoryos_mcp.config.sources import load_settings
+from tests.documents import joined, section
+from tests.recipes import health_check, only_step, stages
 from tests.servers import EXIT_LIMIT_S, clean_environment, serve_command, wait_until
-from tests.test_readme import section
 
 ROOT = Path(__file__).parent.parent
 NAME = "memory.example.org"
@@ -35,26 +35,13 @@ def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def instructions() -> list[tuple[str, str]]:
-    """Return the instructions of the Dockerfile's last stage, each with what follows it."""
-    lines = text_of("Dockerfile").replace("\\\n", " ").splitlines()
-    pairs = [(name, rest.strip()) for name, _, rest in (line.partition(" ") for line in lines) if name.isupper()]
-    last = max(number for number, (name, _) in enumerate(pairs) if name == "FROM")
-    return pairs[last:]
-
-
 def instruction(name: str) -> str:
-    (rest,) = [rest for each, rest in instructions() if each == name]
-    return rest
+    """Return what follows an instruction of the image for HTTP, which has one such."""
+    return only_step("http", name).rest
 
 
 def container_environment() -> dict[str, str]:
-    return dict(part.split("=", 1) for part in shlex.split(instruction("ENV")))
-
-
-def health_check() -> list[str]:
-    command: list[str] = json.loads(instruction("HEALTHCHECK").partition(" CMD ")[2])
-    return command
+    return only_step("http", "ENV").pairs()
 
 
 def parsed(arguments: list[str]) -> click.Context:
@@ -92,7 +79,7 @@ def test_the_containers_memories_are_on_its_volume(in_the_container: None) -> No
     assert variables == {f"{ENV_PREFIX}DATA_STORAGE_PATH": instruction("VOLUME")}
     assert settings_of(["serve"]).data_storage_path == Path(instruction("VOLUME")).absolute()
     assert f"- memoryos:{instruction('VOLUME')}\n" in text_of("compose.yaml")
-    assert f"-v memoryos:{instruction('VOLUME')} " in section("In a container")
+    assert f"-v memoryos:{instruction('VOLUME')} " in section("Containers")
     assert "\n  memoryos:\n    name: memoryos " in text_of("compose.yaml")
 
 
@@ -100,7 +87,7 @@ def test_the_container_does_not_run_as_root() -> None:
     user = instruction("USER")
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", user)
     assert all(f"id {number} " in instruction("RUN") for number in user.split(":"))
-    assert f"user {user.split(':')[0]}" in " ".join(section("In a container").split())
+    assert f"user {user.split(':')[0]}" in joined(section("Containers"))
 
 
 def test_what_the_image_is_built_from_is_not_ignored() -> None:
@@ -117,6 +104,24 @@ def test_ports_agree_in_the_container_compose_and_the_proxy(in_the_container: No
     assert f'- "127.0.0.1:{port}:{port}"\n' in text_of("compose.yaml")
     assert f"proxy_pass http://127.0.0.1:{port};" in text_of("deploy/nginx.conf")
     assert Settings.model_fields["port"].default == port
+
+
+def test_targets_and_build_arguments_that_are_named_are_in_the_dockerfile() -> None:
+    known = stages(text_of("Dockerfile"))
+    assert list(known)[-1] == "http"  # what is built when no target is named
+    assert re.findall(r"^      target: (\w+)$", text_of("compose.yaml"), re.MULTILINE) == ["http"]
+    texts = [text_of(name) for name in ("Dockerfile", "docs/containers.md")]
+    for text in texts:
+        targets = re.findall(r"docker build [^`\n]*--target (\w+)", text)
+        assert targets
+        assert set(targets) <= known.keys()
+    arguments = [name for step in known["build"].steps if step.name == "ARG" for name in step.pairs()]
+    assert set(re.findall(r"--build-arg (\w+)=", texts[-1])) == set(arguments)
+
+
+def test_what_the_image_for_stdio_runs_serves_over_stdin_and_stdout(in_the_container: None) -> None:
+    settings = settings_of(only_step("stdio", "CMD").words())
+    assert (settings.transport, settings.data_storage_path) == ("stdio", Path(instruction("VOLUME")).absolute())
 
 
 def test_compose_checks_health_as_the_image_does() -> None:
@@ -165,12 +170,12 @@ def test_a_call_comes_through_the_proxy_under_its_public_name(data: Path, tmp_pa
 
 def test_every_command_for_a_team_is_accepted(bare_environment: None) -> None:
     lines = re.findall(r"^(?:docker compose exec memoryos )?memoryos-mcp (.+)$", section("For a team"), re.MULTILINE)
-    assert lines == ["serve --transport all", "token add ada", "token add ada"]
-    lines += re.findall(r"docker run [^`]*memoryos-mcp-server ([^`]+)`", section("For a team"))
+    assert lines == ["serve --transport all", "token add ada"]
+    sentences = joined(section("For a team"))
     lines += re.findall(r"^#   memoryos-mcp (.+)$", text_of("deploy/nginx.conf"), re.MULTILINE)
-    lines += [f"serve {flags}" for flags in re.findall(r"`(--(?:oidc|public|log)-[^`]+)`", section("For a team"))]
-    lines += [f"token add ada {flags}" for flags in re.findall(r"`(--scope \S[^`]+)`", section("For a team"))]
-    assert len(lines) == 9
+    lines += [f"serve {flags}" for flags in re.findall(r"`(--(?:oidc|public|log)-[^`]+)`", sentences)]
+    lines += [f"token add ada {flags}" for flags in re.findall(r"`(--(?:scope|expires) \S[^`]+)`", sentences)]
+    assert len(lines) == 8
     for line in lines:
         if line.startswith("serve"):
             assert settings_of(line.split()).model_fields_set

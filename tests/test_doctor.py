@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import anyio
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import doctor
 from memoryos_mcp.cli import cli
+from memoryos_mcp.commands.doctor import machine, models
 from memoryos_mcp.providers import PRESETS, Preset
+from memoryos_mcp.storage.paths import database_file
 from tests.llm_server import (
     Answer,
     Answering,
@@ -31,6 +33,7 @@ from tests.llm_server import (
     json_reply,
     llm_server,
 )
+from tests.memories import USER, Said, memory
 from tests.servers import clean_environment
 
 LIMIT_S = 60
@@ -38,7 +41,19 @@ KEY = "sk-live-4f9a8b7c6d5e"
 PASSWORD = "hunter2"  # noqa: S105 - of no account
 WELL = completion('{"ok": true}')
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
+pytestmark = pytest.mark.usefixtures("bare_environment", "home")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of its own, where no client is."""
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    return folder
 
 
 async def run(data: Path, *arguments: str, **environment: str) -> Result:
@@ -97,7 +112,7 @@ async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_o
     async with asyncio.timeout(LIMIT_S), llm_server(WELL) as server:
         found = await ask(server, data, "--embedding-model-name", "all-MiniLM-L6-v2")
         (asked,) = server.asked
-    assert [check["verdict"] for check in found.values()] == ["ok"] * 5
+    assert [check["verdict"] for check in found.values()] == ["ok"] * 8
     assert "11 + 7 tokens" in found["llm"]["found"]
     assert "json_schema" in found["llm_reply"]["found"]
     assert asked.headers["authorization"] == f"Bearer {KEY}"
@@ -112,23 +127,26 @@ async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(d
     assert (result.exit_code, result.stderr) == (1, "")
     lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
     assert [(mark, name) for mark, name, _ in lines] == [
+        ("ok", "python"),
         ("warn", "settings"),
         ("ok", "data_folder"),
+        ("ok", "memory"),
+        ("ok", "clients"),
         ("ok", "embedding_model"),
         ("ok", "llm"),
         ("fail", "llm_reply"),
     ]
-    assert "set llm_model" in lines[0][2]
-    assert lines[2][2] == "none is wanted: search goes by words alone"
+    assert "set llm_model" in lines[1][2]
+    assert lines[5][2] == "none is wanted: search goes by words alone"
 
 
 async def test_the_bundled_model_is_loaded_and_told_with_its_dimension(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "SLOW_LOAD_S", 1000.0)
+    monkeypatch.setattr(models, "SLOW_LOAD_S", 1000.0)
     async with asyncio.timeout(LIMIT_S):
         quick = checks(await run(data, "--json"))["embedding_model"]
-        monkeypatch.setattr(doctor, "SLOW_LOAD_S", 0.0)
+        monkeypatch.setattr(models, "SLOW_LOAD_S", 0.0)
         slow = checks(await run(data, "--json"))["embedding_model"]
     assert (quick["verdict"], quick["fix"]) == ("ok", None)
     assert quick["found"] == "all-MiniLM-L6-v2 on this machine answers, 384 dimensions"
@@ -180,7 +198,7 @@ async def test_where_no_embeddings_api_answers_at_a_servers_own_port_it_is_said_
     monkeypatch.setattr("memoryos_mcp.openai_api.FIRST_PAUSE_S", 0.01)
     port = free_port()
     preset = Preset(base_url=f"http://localhost:{port}/v1")
-    monkeypatch.setattr(doctor, "PRESETS", {**PRESETS, "llama.cpp": preset})
+    monkeypatch.setattr(models, "PRESETS", {**PRESETS, "llama.cpp": preset})
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", "--embedding-base-url", f"http://127.0.0.1:{port}/v1"))
     assert found["embedding_model"]["found"] == f"nothing answers at http://127.0.0.1:{port}/v1"
@@ -277,7 +295,7 @@ async def test_an_address_that_lacks_v1_is_told_with_the_one_that_answers(data: 
 async def test_an_endpoint_that_does_not_list_models_is_no_further_failure(
     listing: Answer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "PROBE_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(models, "PROBE_TIMEOUT_S", 0.5)
     refused = api_error(404, "model not found")
     answering: Answering = lambda asked: listing if asked.path.endswith("/models") else refused  # noqa: E731
     async with asyncio.timeout(LIMIT_S), llm_server(answering) as server:
@@ -292,7 +310,7 @@ async def test_an_endpoint_that_does_not_list_models_is_no_further_failure(
 async def test_where_nothing_answers_on_this_machine_it_is_said_how_the_server_is_started(
     provider: str, started_with: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(models, "LONGEST_PAUSE_S", 0.01)
     url = f"http://127.0.0.1:{free_port()}/v1"
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", "--llm-provider", provider, "--openai-base-url", url))
@@ -311,7 +329,7 @@ async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) ->
 async def test_nobody_is_kept_waiting_as_long_as_the_settings_allow(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "LONGEST_WAIT_S", 1.0)
+    monkeypatch.setattr(models, "LONGEST_WAIT_S", 1.0)
     async with asyncio.timeout(LIMIT_S), llm_server(Hang()) as server:
         found = await ask(server, data, "--llm-timeout-s", "3600")
         await server.hung_up.wait()
@@ -354,7 +372,7 @@ async def test_a_setting_that_cannot_be_used_is_a_failed_check_and_no_crash(data
     async with asyncio.timeout(LIMIT_S):
         unknown = checks(await run(data, "--json", "--config", str(config)))
         keyless = checks(await run(data, "--json", "--llm-provider", "openai"))
-    assert list(unknown) == ["settings"]
+    assert list(unknown) == ["python", "settings", "clients"]
     assert "llm_modle" in unknown["settings"]["found"]
     assert keyless["settings"]["verdict"] == "fail"
     assert "OPENAI_API_KEY" in keyless["settings"]["fix"]
@@ -378,7 +396,7 @@ async def test_replies_from_a_file_ask_nobody_and_leave_nothing_beside_it(data: 
         found = await ask(server, data, "--llm-replay-file", str(replies))
         assert server.asked == []
     assert str(replies) in found["llm"]["found"]
-    assert files_in(tmp_path) == [data.name]
+    assert sorted(files_in(tmp_path)) == [data.name, "home"]
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])
@@ -434,3 +452,108 @@ async def test_an_address_may_be_pasted_with_the_path_of_chats(data: Path) -> No
 async def test_a_replay_file_that_is_not_there_is_a_warning(data: Path, tmp_path: Path) -> None:
     result = await run(data, "--llm-replay-file", str(tmp_path / "nope.jsonl"))
     assert "not there yet" in result.stdout
+
+
+async def test_a_python_that_the_packages_have_no_wheels_for_is_a_warning(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]
+    assert fine["found"].startswith(f"{platform.python_version()}, 64 bits, ")
+    assert fine["verdict"] == "ok"
+    monkeypatch.setattr(machine, "NEWEST_PYTHON", (3, 10))
+    old = checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]
+    assert (old["verdict"], "install a 64-bit Python from 3.11 to 3.10" in old["fix"]) == ("warn", True)
+    monkeypatch.setattr(machine, "BITS", 32)
+    assert checks(await run(data, "--json", "--embedding-model-name", "none"))["python"]["verdict"] == "fail"
+
+
+async def test_the_users_memory_is_read_through_and_told_or_not_there_yet(data: Path) -> None:
+    flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
+    async with asyncio.timeout(LIMIT_S):
+        assert "has none yet, the first page makes it" in checks(await run(data, *flags))["memory"]["found"]
+        async with memory(data, None) as ours:
+            await ours.add([Said("I keep bees."), Said("And hens.")])
+            in_use = checks(await run(data, *flags))["memory"]
+        at_rest = checks(await run(data, *flags))["memory"]
+    file = database_file(data, USER)
+    for found in (in_use, at_rest):
+        assert found["verdict"] == "ok"
+        assert re.fullmatch(rf"SQLite 3\.\d+\.\d+; {USER}: 2 pages in {re.escape(str(file))}, sound", found["found"])
+
+
+async def test_a_damaged_memory_is_a_failed_check_and_is_left_as_it_was(data: Path) -> None:
+    flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
+    file = database_file(data, USER)
+    async with asyncio.timeout(LIMIT_S):
+        async with memory(data, None) as ours:
+            await ours.add([Said("I keep bees.")])
+        for content in (b"not a memory" * 1000, file.read_bytes()[:8192] + b"\xff" * 8192):
+            file.write_bytes(content)
+            found = checks(await run(data, *flags))["memory"]
+            assert (found["verdict"], file.read_bytes()) == ("fail", content)
+            assert found["fix"]
+
+
+def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {name: entry}}), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "verdict", "told", "fix"),
+    [
+        ("other", {"command": "npx"}, "ok", "not added in", "install --client cursor adds it"),
+        ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "not there any more", "install"),
+        ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "no absolute path", "--client cursor"),
+        ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
+        ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
+        ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "take it out"),
+        ("memory", {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]}, "warn", "another project", "take"),
+        ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not of this program", "--force"),
+        ("memoryos", {"url": "http://127.0.0.1:8000/mcp"}, "ok", "added in", None),
+        ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "added in", None),
+    ],
+)
+async def test_a_clients_entry_is_told_with_what_is_wrong_with_it(
+    name: str, entry: object, verdict: str, told: str, fix: str | None, data: Path, home: Path
+) -> None:
+    file = client_file(home, entry, name)
+    before = file.read_bytes()
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    assert (found["verdict"], file.read_bytes()) == (verdict, before)
+    assert told in found["found"]
+    assert found["fix"] is None if fix is None else fix in found["fix"]
+
+
+async def test_a_clients_file_that_cannot_be_read_is_a_failed_check(data: Path, home: Path) -> None:
+    file = client_file(home, {})
+    file.write_text("{", encoding="utf-8")
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    assert found["verdict"] == "fail"
+    assert str(file) in found["found"]
+    assert "correct it there" in found["fix"]
+
+
+async def test_an_account_without_a_home_may_be_a_servers(data: Path, home: Path) -> None:
+    def homeless() -> Path:
+        raise RuntimeError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "home", homeless)
+        async with asyncio.timeout(LIMIT_S):
+            found = checks(await run(data, "--json", "--embedding-model-name", "none"))["clients"]
+        listed = CliRunner().invoke(cli, ["install"])
+    assert (found["verdict"], "no home folder" in found["found"]) == ("warn", True)
+    assert "set HOME" in str(listed.exception)
+
+
+async def test_what_install_has_written_is_fine(data: Path, home: Path) -> None:
+    client_file(home, {"command": "/gone/memoryos-mcp", "args": ["serve"]})
+    assert CliRunner().invoke(cli, ["install", "--client", "cursor"]).exit_code == 0
+    async with asyncio.timeout(LIMIT_S):
+        found = checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+    assert (found["verdict"], found["fix"]) == ("ok", None)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryos_mcp.commands import opened_store
+from memoryos_mcp.commands.common import opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
 from memoryos_mcp.exchange.found import Found, FoundFact, FoundPage, Skipped, Tell
@@ -15,6 +15,7 @@ from memoryos_mcp.exchange.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
 from memoryos_mcp.exchange.tally import Tally
 from memoryos_mcp.knowledge import About
 from memoryos_mcp.pages import Source, Turn
+from memoryos_mcp.redaction import Redaction
 
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 
@@ -44,8 +45,8 @@ def page(number: int, *, days: float = 0, key: str | None = None) -> FoundPage:
     return FoundPage(f"question {number}", f"answer {number}", at, key or f"list:{number}", {"title": "A talk"})
 
 
-def unchanged(turn: Turn) -> Turn:
-    return turn
+def unchanged(turn: Turn) -> Redaction:
+    return Redaction(turn)
 
 
 async def take_in(
@@ -53,9 +54,15 @@ async def take_in(
 ) -> tuple[Tally, list[str], int]:
     """Take in what a reader finds; return the tally, all pages' texts in order, and how many wait."""
     settings = Settings(data_storage_path=folder, short_term_capacity=2)
+    taking = TakingIn(
+        lambda: opened_store(settings, short_term_capacity=2),
+        folder,
+        prepare=prepare,
+        show=lambda *_: None,
+        is_dry_run=is_dry_run,
+    )
+    await taking.found(reader, max_page_chars=1_000, zone=UTC, now=NOW)
     async with opened_store(settings, short_term_capacity=2) as store:
-        taking = TakingIn(store, folder, prepare=prepare, show=lambda *_: None, is_dry_run=is_dry_run)
-        await taking.found(reader, max_page_chars=1_000, zone=UTC, now=NOW)
         waiting = await store.backlog(10_000)
         return taking.tally, [p.user_input for p in [*waiting, *await store.short_term()]], len(waiting)
 
@@ -113,15 +120,17 @@ async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_place
 
 
 async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> None:
-    def prepare(turn: Turn) -> Turn:
+    def prepare(turn: Turn) -> Redaction:
         if "answer 2" in turn.agent_response:
             raise ArgumentError(argument="agent_response", problem="holds a secret")
-        return replace(turn, user_input=turn.user_input.replace("question", "[redacted]"), gives_orders=True)
+        clean = replace(turn, user_input=turn.user_input.replace("question", "[redacted]"), gives_orders=True)
+        return Redaction(clean, ("password",))
 
     things: list[Found] = [page(1), page(2), FoundFact(About.USER, "Has a question.", None, "fact:1")]
     tally, texts, _ = await take_in(tmp_path, ListReader(things), prepare=prepare)
     assert texts == ["[redacted] 1"]
     assert tally.places["agent_response: holds a secret"] == ["list:2"]
+    assert tally.redacted == {"password": 2}
     async with opened_store(Settings(data_storage_path=tmp_path)) as store:
         (fact,) = await store.facts(About.USER)
         (stored,) = await store.short_term()

@@ -93,10 +93,19 @@ def test_a_packed_file_is_the_same_file(memory: Path, file: Path, data: Path, tm
 
 def test_an_export_is_for_its_owner_only_and_replaces_the_one_before_as_a_whole(memory: Path, file: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
-    file.write_text("an older export", encoding="utf-8")
+    file.write_bytes(file.read_bytes().replace(b"Oslo", b"Rome"))
     run(memory, "export", file)
     assert file.read_bytes() == exported(memory)
     assert not list(file.parent.glob(".*.part"))
+
+
+def test_an_export_replaces_no_file_of_something_else(memory: Path, tmp_path: Path) -> None:
+    packed = gzip.compress(b'{"format": "other"}')
+    for name, text in (("notes.txt", b"What I did in May."), ("packed.jsonl.gz", packed)):
+        file = tmp_path / name
+        file.write_bytes(text)
+        assert f"{file}: is a file, and no export" in run(memory, "export", file, code=2).stderr.decode()
+        assert file.read_bytes() == text
 
 
 def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Path, tmp_path: Path) -> None:
@@ -113,11 +122,13 @@ def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Pat
 def test_an_export_for_which_there_is_no_space_leaves_the_one_before(tmp_path: Path) -> None:
     asyncio.run(make_memory(tmp_path / "memory", 500))
     file = tmp_path / "memory.jsonl"
-    file.write_text("an older export", encoding="utf-8")
+    asyncio.run(make_memory(tmp_path / "another", 1))
+    run(tmp_path / "another", "export", file)
+    before = file.read_bytes()
     # The memory's own side file needs a part of that.
     told = run(tmp_path / "memory", "export", file, code=1, limit="ulimit -f 100").stderr.decode()
     assert f"{file} cannot be written" in told
-    assert file.read_text(encoding="utf-8") == "an older export"
+    assert file.read_bytes() == before
     assert not list(tmp_path.glob(".*.part"))
 
 
@@ -223,7 +234,7 @@ def test_an_import_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_pat
             finally:
                 process.send_signal(number)
             told = process.communicate()[1].decode()
-        assert process.returncode == (1 if number == signal.SIGINT else -number)
+        assert process.returncode == (130 if number == signal.SIGINT else -number)
         assert ("interrupted" in told, "Traceback" in told) == (number == signal.SIGINT, False)
     assert 0 < count(data) < pages
     report = imported(data, file)
@@ -388,6 +399,7 @@ def test_a_file_of_no_known_format_is_refused(content: bytes, data: Path, tmp_pa
     told = run(data, "import", path, code=1).stderr.decode()
     assert str(path) in told
     assert ("is empty" if not content else "--format") in told
+    assert ("memoryos-mcp restore" in told) == bool(content)
 
 
 def test_a_file_that_is_missing_or_cannot_be_read_is_refused(data: Path, tmp_path: Path, file: Path) -> None:

@@ -384,6 +384,25 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
         assert (await engine.stats()).counts.pages == 0
 
 
+async def test_topics_that_are_many_get_their_words_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryos_mcp.forgetting.WORDS_AT_ONCE", 1)
+    async with memory(tmp_path, short_term_capacity=0) as engine:
+        ids = await add_all(engine, *POTTERY)
+        ids += await add_all(engine, *CHESS)
+        assert len((await settled(engine)).hottest) > 1
+        # What is learned meanwhile makes no difference here.
+        dry_run = await engine.plan_forgetting(Selection(ids=[ids[0], ids[-1]]))
+        await engine.forget(dry_run.handle)
+
+        async def have_words() -> bool:
+            return all(segment.summary and segment.keywords for segment, _ in (await engine.stats()).hottest)
+
+        await until(have_words)
+        assert (await settled(engine)).counts.pages == len(ids) - 2
+
+
 async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_and_files_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,6 +466,7 @@ def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: P
     with PipeServer(data) as server:
         server.add(f"I like {SECRETS[0]}.")
         kept = server.add("I like tea.")
+    assert run_forget(data, "--receipts").stdout == "Nothing was ever forgotten.\n"
     asked = run_forget(data, "--query", SECRETS[0])
     assert (asked.returncode, f"I like {SECRETS[0]}." in asked.stdout) == (1, True)
     assert "--yes" in asked.stderr

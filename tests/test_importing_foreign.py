@@ -1,14 +1,17 @@
 """Memories of other systems are taken in by the command, once however often."""
 
 import json
+import random
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.secret_keys import checked_token
 from memoryos_mcp.exchange import own
 from memoryos_mcp.exchange.readers import READERS
+from tests.documents import table
 from tests.foreign_memories import (
     chatgpt_dialogue,
     claude_conversation,
@@ -84,6 +87,19 @@ def test_a_folder_of_several_users_is_refused_and_nothing_is_stored(tmp_path: Pa
         write_reference(tmp_path, make_reference(pages=6), user=user)
     done = run(data, "import", tmp_path, code=1)
     assert b"import one of users/" in done.stderr
+    assert not (data / "users").exists()
+
+
+def test_secrets_are_counted_where_they_are_left_out(tmp_path: Path, data: Path) -> None:
+    token = checked_token("ghp", random.Random(1))  # noqa: S311 - made-up
+    conversation = claude_conversation(1, [claude_message(1, "human", f"My token is {token}.")])
+    file = tmp_path / "conversations.json"
+    write_json(file, [conversation])
+    assert imported(data, file)["redacted"] == {"github token": 1}
+    assert stored(data)[0][0] == "My token is [redacted: github token]."
+    export = tmp_path / "export.jsonl"
+    run(data, "export", export)
+    assert imported(tmp_path / "other", export)["redacted"] == {}
 
 
 def test_no_two_formats_have_one_name() -> None:
@@ -91,6 +107,6 @@ def test_no_two_formats_have_one_name() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_every_format_stands_in_the_readme() -> None:
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    assert all(f"| `{reader.NAME}` |" in readme for reader in READERS)
+def test_every_format_is_described() -> None:
+    described = [row[0].strip("`") for row in table("Memories of other systems")[1:]]  # its head is code too
+    assert sorted(described) == sorted(reader.NAME for reader in READERS)

@@ -1,4 +1,4 @@
-"""Documented examples run: the reference's, with import, key and URL changed, on a real model, and the README's."""
+"""Documented examples run: the reference's, with import, key and URL changed, on a real model, and our own."""
 
 import asyncio
 import inspect
@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from memoryos_mcp import Memoryos
+from tests.documents import section, table
 from tests.llama import MODEL, running_llama
 from tests.llm_server import Asked, Reply, completion, llm_server
 from tests.servers import clean_environment
-from tests.test_readme import section, table
 
 LIMIT_S = 60
 SAID = "You repair them."
 
 
-def test_every_method_stands_in_the_readme_as_it_is() -> None:
+def test_every_method_is_described_as_it_is() -> None:
     documented = {row[0].strip("`") for row in table("As a library")}
     found = set()
     for name, method in inspect.getmembers(Memoryos, inspect.isfunction):
@@ -31,7 +31,7 @@ def test_every_method_stands_in_the_readme_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-async def test_an_example_of_the_readme_runs(tmp_path: Path, place: int) -> None:
+async def test_an_example_of_the_page_runs(tmp_path: Path, place: int) -> None:
     example = re.findall(r"```python\n(.*?)```", section("As a library"), re.DOTALL)[place]
     async with llm_server(reply) as server:
         script = example.replace("http://localhost:8080/v1", server.base_url).replace("~/my-memories", str(tmp_path))

@@ -51,6 +51,13 @@ def test_what_was_added_is_there_after_a_close(tmp_path: Path) -> None:
     assert not threads()
 
 
+def test_neither_a_key_nor_a_folder_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", str(tmp_path))
+    with Memoryos("ada", embedding_model_name="none") as memo:
+        memo.add_memory("I repair radios.", "Lovely.")
+    assert database_file(tmp_path, "ada").exists()
+
+
 def test_it_works_in_the_thread_of_a_running_loop(tmp_path: Path) -> None:
     async def cell() -> int:
         with opened(tmp_path) as memo:

@@ -18,12 +18,12 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.values import Waiting
+from tests.documents import table
 from tests.fakes import WordEmbedder
 from tests.http_server import HttpServer, asker, bearer
 from tests.llm_server import Answer, Asked, api_error, completion, llm_server
 from tests.servers import open_store
 
-README = Path(__file__).parent.parent / "README.md"
 LIMIT_S = 120
 HOUR_US = 3_600_000_000
 # Nothing is filed before its batch is full, and then at once.
@@ -45,8 +45,8 @@ async def metrics(server: HttpServer, token: str) -> Samples:
 
 
 def described() -> set[str]:
-    """Return the metrics of the README's table."""
-    return set(re.findall(r"^\| `(memoryos_\w+)` \|", README.read_text(encoding="utf-8"), re.MULTILINE))
+    """Return the metrics of the table."""
+    return {row[0].strip("`") for row in table("Seeing what it does")}
 
 
 async def metrics_when(server: HttpServer, token: str, holds: Callable[[Samples], bool]) -> Samples:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import background, commands
+from memoryos_mcp import background
 from memoryos_mcp.cli import cli
+from memoryos_mcp.commands import common
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.service import MemoryService
@@ -148,7 +149,7 @@ async def test_what_is_done_again_and_what_it_takes_is_told_in_words(data: Path)
 async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(common, "LINE_EVERY_S", 0.0)
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
         result = await run(data, "--json", server=server)
@@ -265,7 +266,7 @@ async def test_ctrl_c_ends_it_cleanly_and_nothing_is_lost(data: Path) -> None:
         finally:
             if process.returncode is None:
                 process.kill()
-        assert (process.returncode, stdout) == (1, b"")
+        assert (process.returncode, stdout) == (130, b"")
         assert b"stopped; what was done stays done" in stderr
         assert b"Traceback" not in stderr
         assert KEY.encode() not in stderr

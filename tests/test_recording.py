@@ -16,7 +16,9 @@ from pydantic import JsonValue
 
 from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, ReplyForm, Usage
-from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat, ReplayChat, request_body, request_key
+from memoryos_mcp.llm.log_lines import request_body, request_key
+from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
+from memoryos_mcp.llm.replaying import ReplayChat
 from tests.fakes import Clock
 
 LIMIT_S = 10

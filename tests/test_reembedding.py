@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import background, commands
+from memoryos_mcp import background
 from memoryos_mcp.cli import cli
+from memoryos_mcp.commands import common
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import IDENTITY
 from memoryos_mcp.embedding.revision import PROBE
@@ -184,7 +185,7 @@ async def test_all_pages_get_vectors_of_the_new_model_and_taking_the_old_one_bac
 async def test_progress_is_told_line_by_line_where_there_is_no_terminal(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(common, "LINE_EVERY_S", 0.0)
     async with asyncio.timeout(LIMIT_S), llm_server(answers()) as server:
         await remember(data)
         result = await run("reembed", *flags(data, server))

@@ -11,6 +11,7 @@ import pytest
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, ConfigError, ModelError, ReplyFormatError, StorageError
+from memoryos_mcp.forgetting import Selection
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.pages import estimate_tokens
@@ -197,6 +198,20 @@ async def test_who_stops_listening_ends_the_call_and_nothing_is_stored(tmp_path:
             async for _ in stream:
                 break
         assert chat.is_cancelled
+        assert await pages(engine) == 0
+
+
+async def test_what_is_forgotten_while_the_last_pieces_are_read_is_not_stored_again(tmp_path: Path) -> None:
+    chat = TalkingChat("Nadia lives", " in Porto.")
+    async with memory(tmp_path, chat) as engine:
+        told = await engine.add("Nadia lives in Porto.", "I see.")
+        async with aclosing(engine.respond_streaming("Where does Nadia live?")) as stream:
+            assert await anext(stream) == "Nadia lives"
+            assert await anext(stream) == " in Porto."  # the reply is whole
+            dry_run = await engine.plan_forgetting(Selection(ids=[told.page_id]))
+            await engine.forget(dry_run.handle)
+            with pytest.raises(ModelError, match="something was forgotten while the LLM answered"):
+                await anext(stream)
         assert await pages(engine) == 0
 
 

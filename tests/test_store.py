@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
@@ -20,6 +21,7 @@ from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import database, lexical, lexicon, spaces, sqlite
+from memoryos_mcp.storage.copies import check_copy, make_copy, put_in_place
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
@@ -415,6 +417,40 @@ async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path)
         assert (await reader.changes(changes.position, 100)).pages == ()
 
 
+async def test_a_memory_that_is_opened_while_it_is_restored_is_the_restored_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(1)])
+    file = tmp_path / "users" / "ada" / "memory.db"
+    backup, kept = tmp_path / "backup.db", file.with_name("memory-before.db")
+    make_copy(file, backup, lambda *_: None, is_in_use=False)
+    async with opened(tmp_path) as store:
+        await store.add_pages([turn(2)])
+
+    async def say() -> None:
+        async with opened(tmp_path) as store:
+            await store.add_pages([turn(3)])
+
+    speaking = threading.Thread(target=asyncio.run, args=(say(),))
+    has_opened = threading.Event()
+    replace = Path.replace
+
+    def replaced_while_another_opens(path: Path, target: Path) -> Path:
+        apsw.connection_hooks.append(lambda _: has_opened.set())
+        speaking.start()
+        assert has_opened.wait(10)
+        apsw.connection_hooks.pop()
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replaced_while_another_opens)
+    await asyncio.to_thread(put_in_place, backup, file, kept)
+    await asyncio.to_thread(speaking.join)
+    async with opened(tmp_path) as store:
+        assert [page.user_input for page in await store.short_term()] == [turn(1).user_input, turn(3).user_input]
+    assert check_copy(kept).pages == 2
+
+
 async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
@@ -433,6 +469,7 @@ async def test_the_file_is_whole_and_alone_after_closing(tmp_path: Path) -> None
         "SELECT * FROM pages WHERE seq >= (SELECT next_seq FROM spaces WHERE space = 1) ORDER BY seq LIMIT 16",
         "SELECT * FROM pages WHERE segment = 1 AND is_analysed <= 0 ORDER BY seq DESC LIMIT 5",
         "SELECT seq, vector FROM page_vectors WHERE space = 1 AND seq > 5 ORDER BY seq, part LIMIT 10",
+        "SELECT fact FROM facts WHERE about = 'user' AND assistant_id = '' AND folded = 'likes tea'",
     ],
 )
 async def test_what_runs_at_every_call_never_reads_a_whole_table(tmp_path: Path, sql: str) -> None:

@@ -3,10 +3,11 @@
 import asyncio
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,10 @@ from memoryos_mcp.knowledge import About, ConfirmFact
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, TraitChange
 from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.database import Database
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
-from memoryos_mcp.storage.forgetting import REASON_LOST
+from memoryos_mcp.storage.forgetting import REASON_LOST, WordlessPlace
+from memoryos_mcp.storage.page_rows import add_page
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan
 from tests.fakes import START
@@ -166,6 +169,20 @@ async def test_a_trait_that_other_pages_speak_for_stays_without_reason_and_histo
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
 
 
+async def test_no_other_dry_run_keeps_the_name_of_a_trait_that_is_gone(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        assert await file(store, lease, topic(1, 2))
+        traits = [TraitChange(name, Level.LOW, "said so", (page,)) for name, page in (("Calm", 1), ("Open", 2))]
+        await learn(store, lease, [1, 2], *traits)
+        for name in ("Calm", "Open"):
+            await store.owned.plan_forgetting(ForgetPlan(traits=(name,), refuses=True), f"f_{name}", LATER)
+        await forget(store, pages(1))
+        assert rows(tmp_path, "SELECT handle FROM forget_plans") == [("f_Open",)]
+        assert await store.owned.forget("f_Calm") is None
+        assert await store.owned.forget("f_Open") is not None
+
+
 async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_until_they_get_new_ones(
     tmp_path: Path,
 ) -> None:
@@ -176,12 +193,12 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         await forget(store, pages(1, 2, 3))
         assert rows(tmp_path, "SELECT segment, summary, keywords, page_count FROM segments") == [(2, "", "[]", 1)]
         assert rows(tmp_path, "SELECT chain, summary FROM chains") == [(2, "")]
-        found = await store.owned.wordless()
+        found = await store.owned.wordless(WordlessPlace(), 10)
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
         assert not await store.owned.give_words(found, digests, "test")  # they may quote what is gone by now
-        assert await store.owned.give_words(await store.owned.wordless(), digests, "test")
+        assert await store.owned.give_words(await store.owned.wordless(WordlessPlace(), 10), digests, "test")
         assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
             ("chain",),
             ("segment",),
@@ -204,6 +221,30 @@ async def test_derived_text_with_a_word_that_no_page_holds_any_more_goes_too(tmp
         assert (await store.traits())[0].reason == REASON_LOST
 
 
+async def test_a_word_is_the_same_word_beside_letters_of_other_languages(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([Turn("At the Café: O'Brien", "", START), Turn("common", "", START)])
+        lease = await lease_of(store)
+        assert await file(store, lease, topic(1), topic(2), chains=[ChainPlan(None, (1, 2), "one")])
+        await learn(store, lease, [2], fact("O'Brien is a friend.", 2))
+        await forget(store, pages(1))
+        assert await facts(store) == []
+
+
+async def test_deleting_a_row_never_looks_through_a_whole_table_for_what_refers_to_it(tmp_path: Path) -> None:
+    async with opened(tmp_path):
+        pass
+    keys = rows(
+        tmp_path,
+        'SELECT t.name, f."from" FROM pragma_table_list AS t, pragma_foreign_key_list(t.name) AS f '
+        "WHERE f.\"table\" IN ('pages', 'facts', 'chains', 'segments')",
+    )
+    assert ("page_vectors", "seq") in keys
+    for table, column in keys:
+        plan = rows(tmp_path, f"EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE {column} = 1")  # noqa: S608 - our names
+        assert all(step[3].startswith("SEARCH") for step in plan), (table, column, plan)
+
+
 async def test_what_was_computed_before_is_refused_and_the_background_goes_on_after_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
@@ -213,6 +254,25 @@ async def test_what_was_computed_before_is_refused_and_the_background_goes_on_af
         with pytest.raises(LeaseLostError):
             await store.set_page_vectors(lease, {1: [Window(0, 5, vector(1, 0, 0))]})
         assert await file(store, await lease_of(store), topic(2, 3))
+
+
+async def test_scrubbing_ends_although_a_page_comes_between_any_two_transactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path) as store:
+        await filled(store, 3)
+        await forget(store, pages(1))
+        write, later = Database.write, iter(range(10, 500))
+
+        async def written(database: Database, change: Callable[[apsw.Connection], object]) -> object:
+            result = await write(database, change)
+            await write(database, lambda connection: add_page(connection, said(next(later)), 0, 1800))
+            return result
+
+        monkeypatch.setattr(Database, "write", written)
+        assert await store.owned.scrub()
+        assert 0 < len(await store.short_term()) < 20
+        assert not vocabulary(tmp_path) & {"question1", "answer1"}
 
 
 async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.callers import Scope
 from memoryos_mcp.cli import cli
+from memoryos_mcp.commands.tokens import expiry
 from memoryos_mcp.http.tokens import TokenStore, token_file, token_id_of
-from memoryos_mcp.token_commands import expiry
 from tests.servers import clean_environment
 
 LIMIT_S = 60
@@ -104,7 +104,7 @@ def test_without_tokens_it_is_said_how_to_make_one_and_nothing_is_written(data: 
 def test_no_user_id_can_command_the_terminal(data: Path) -> None:
     assert "\x1b" not in run(data, "add", "\x1b[31mann").stderr
     assert "\x1b" not in run(data, "list").stdout
-    assert "\ufffd[31mann" in run(data, "list").stdout
+    assert "␛[31mann" in run(data, "list").stdout
     assert listed(data)[0]["user_id"] == "\x1b[31mann"
 
 

@@ -1,0 +1,37 @@
+"""Becomes a container's process: run as a script in namespaces of its own, with a JSON object for its one argument.
+
+``root``: the image's folder. ``mounts``: arguments of ``mount``, each in turn. ``wants_loopback``: whether the network
+namespace is new. ``user``: ids with a colon between them. ``folder``, ``environment``, ``command``: as they are inside.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from typing import Any
+
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
+
+
+def main(job: dict[str, Any]) -> None:
+    for mount in job["mounts"]:
+        subprocess.run(["mount", *mount], check=True)
+    if job["wants_loopback"]:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    user, group = (int(number) for number in job["user"].split(":"))
+    os.chroot(job["root"])
+    os.chdir(job["folder"])
+    os.umask(0o022)
+    os.setgroups([])
+    os.setgid(group)
+    os.setuid(user)
+    os.execvpe(job["command"][0], job["command"], job["environment"])  # noqa: S606 - the recipe's own command
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,401 @@
+"""The command line as people and their shells meet it: help, mistakes, exit codes, completion."""
+
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+from memoryos_mcp.cli import cli
+from memoryos_mcp.command_line import (
+    EXIT_CODES,
+    NOT_AS_FLAGS,
+    OTHER_COMMANDS,
+    PROGRAM,
+    SECTIONS,
+    SETTINGS_SHOWN,
+    Command,
+    Group,
+    run,
+)
+from memoryos_mcp.commands.completing import SHELLS, VARIABLE
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import StorageError
+from tests.servers import clean_environment, wait_until
+
+LIMIT_S = 60
+ROOT = Path(__file__).parent.parent
+# What they do is not a report: a conversation, a protocol, a script.
+WITHOUT_JSON = {"serve", "demo", "completion"}
+HEAVY = {"rich", "mcp", "openai", "numpy", "apsw", "faiss", "onnxruntime", "starlette", "httpx2"}
+
+
+def invoke(*args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "memoryos_mcp", *map(str, args)],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env=clean_environment(env),
+        stdin=subprocess.DEVNULL,
+        timeout=LIMIT_S,
+    )
+
+
+def paths(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command with its words."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from paths(command, (*before, name))
+        else:
+            yield (*before, name), command
+
+
+# Help -----------------------------------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command_once_in_a_section_with_a_whole_line() -> None:
+    shown = invoke("--help").stdout
+    for name, command in cli.commands.items():
+        (line,) = re.findall(rf"^  {name} +(\S.*)$", shown, re.MULTILINE)
+        assert line == command.get_short_help_str(1_000)
+    assert OTHER_COMMANDS not in shown
+    titles = [line.removesuffix(":") for line in shown.splitlines() if re.fullmatch(r"\S.*:", line)]
+    assert titles == [*SECTIONS, "Options", "Exit codes"]
+
+
+def test_help_of_a_group_tells_of_its_commands_in_whole_lines() -> None:
+    shown = invoke("token", "--help").stdout
+    assert re.findall(r"^  (add|list|revoke) +\S.*\.$", shown, re.MULTILINE) == ["add", "list", "revoke"]
+
+
+def test_help_ends_with_the_exit_codes() -> None:
+    shown = invoke("--help").stdout
+    assert re.findall(r"^  (\d+) +\S", shown, re.MULTILINE) == [str(code) for code in EXIT_CODES]
+
+
+@pytest.mark.parametrize("words", [words for words, _ in paths()], ids=" ".join)
+def test_a_commands_help_is_short_enough_to_be_read(words: Sequence[str]) -> None:
+    done = invoke(*words, "--help")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) < 60
+    settings = set(re.findall(r"^  --([a-z-]+) VALUE", done.stdout, re.MULTILINE))
+    own = SETTINGS_SHOWN if words != ("serve",) else (*SETTINGS_SHOWN, "transport", "host", "port")
+    assert settings <= {name.replace("_", "-") for name in own} | {"expires"}
+
+
+def test_help_settings_tells_every_setting() -> None:
+    shown = invoke("stats", "--help-settings").stdout
+    for name in Settings.model_fields:
+        word = name if name in NOT_AS_FLAGS else f"--{name.replace('_', '-')}"
+        assert re.search(rf"^  {word}\b", shown, re.MULTILINE), name
+    assert "default 8000" in shown
+
+
+def test_every_example_of_a_commands_help_is_a_command_line_that_can_be_used() -> None:
+    examples = [line for _, command in paths() if isinstance(command, Command) for line, _ in command.examples]
+    assert len(examples) > 10
+    for line in examples:
+        program, *words = shlex.split(line.partition(" > ")[0])
+        assert program == PROGRAM
+        group, args = cli, words
+        context = click.Context(cli)
+        while isinstance(group, click.Group):
+            _, command, args = group.resolve_command(context, args)
+            assert command is not None
+            group = command  # type: ignore[assignment]
+        assert group.make_context(words[0], args) is not None
+
+
+def test_without_arguments_the_help_goes_to_stderr_and_the_exit_code_says_that_nothing_was_done() -> None:
+    done = invoke()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "serve" in done.stderr
+
+
+def test_every_command_that_reports_can_do_so_in_json() -> None:
+    without = {words[0] for words, command in paths() if not any(o.name == "as_json" for o in command.params)}
+    assert without <= WITHOUT_JSON
+
+
+# Mistakes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "meant"),
+    [
+        (["stat"], "'stats'"),
+        (["token", "lst"], "'list'"),
+        (["search", "x", "--explian"], "'--explain'"),
+        (["serve", "--short-term-capcity", "3"], "'--short-term-capacity'"),
+        (["token", "add", "ada", "--scope", "raed"], "'read'"),
+        (["completion", "bsh"], "'bash'"),
+        (["install", "cursor", "--dry-run"], "'--client cursor'"),
+        (["serve", "--transport", "htp"], "did you mean http?"),
+        (["import", __file__, "--format", "chatgtp"], "did you mean chatgpt?"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_a_mistyped_word_is_told_what_was_likely_meant(args: list[str], meant: str, tmp_path: Path) -> None:
+    done = invoke(*args, env={"MEMORYOS_DATA_STORAGE_PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert meant in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_config_file_that_cannot_be_read_is_a_wrong_setting(tmp_path: Path) -> None:
+    (tmp_path / "config.json").mkdir()
+    for path in (tmp_path / "config.json", tmp_path / "missing.json", Path("/proc/self/mem")):
+        done = invoke("stats", "--config", path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert str(path) in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_under_the_output_is_told_in_one_line() -> None:
+    for args in (["--help"], ["token", "list", "--json"]):
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "memoryos_mcp", *args],
+                check=False,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                env=clean_environment(),
+                timeout=LIMIT_S,
+            )
+        assert done.returncode == 1
+        assert re.fullmatch(rb"memoryos-mcp: .*No space left on device\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermissionError(13, "Permission denied", "/some/file"), "/some/file: Permission denied"),
+        (ValueError("with a text that nobody is to see"), f"unexpected ValueError in {Path(__file__).name}, line "),
+        (KeyboardInterrupt(), "interrupted"),
+        (StorageError("it is of eve\x1b[2J\u202e"), "it is of eve\u241b[2J\ufffd"),
+    ],
+    ids=["system", "defect", "interrupt", "escapes"],
+)
+def test_what_nobody_foresaw_is_one_line_too(
+    error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = Group(PROGRAM)
+
+    @group.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "argv", [PROGRAM, "fail"])
+    with pytest.raises(SystemExit) as ended:
+        run(group)
+    assert ended.value.code == (130 if isinstance(error, KeyboardInterrupt) else 1)
+    shown = capsys.readouterr().err
+    assert told in shown
+    assert len(shown.strip().splitlines()) == 1
+    assert "nobody is to see" not in shown
+
+
+# Exit codes -----------------------------------------------------------------------------------------------------------
+
+
+def test_done_failed_and_unusable_have_their_codes(tmp_path: Path) -> None:
+    assert invoke("token", "list", "--data-storage-path", tmp_path).returncode == 0
+    assert invoke("stats", "--data-storage-path", tmp_path).returncode == 1
+    assert invoke("stats", "--port", "no", "--data-storage-path", tmp_path).returncode == 2
+
+
+def test_ctrl_c_while_the_program_is_loading_ends_it_in_one_line(tmp_path: Path) -> None:
+    # The first library that is loaded is one at which somebody presses Ctrl-C.
+    pressed = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+    (tmp_path / "click.py").write_text(pressed, encoding="utf-8")
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    done = invoke("stats", env={"PYTHONPATH": path})
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "\nmemoryos-mcp: interrupted\n"
+
+
+def test_ctrl_c_ends_a_question_at_once_with_a_code_of_its_own(tmp_path: Path) -> None:
+    in_terminal = InTerminal("demo")
+    in_terminal.read_until("A real server")
+    in_terminal.send("\x03")
+    assert in_terminal.ended() == 130
+    assert "interrupted" in in_terminal.shown
+    assert "Traceback" not in in_terminal.shown
+
+
+@pytest.mark.parametrize("args", [["--help"], ["serve", "--help-settings"], ["completion", "bash"]], ids=" ".join)
+def test_a_reader_who_has_gone_ends_a_command_quietly(args: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "memoryos_mcp", *args],
+            check=False,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=clean_environment(),
+            timeout=LIMIT_S,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+class InTerminal:
+    """A command in a pseudo-terminal; ``shown`` is what a person sees of it."""
+
+    def __init__(self, *args: object, columns: int = 80, env: dict[str, str] | None = None) -> None:
+        self.shown = ""
+        environment = clean_environment({"TERM": "xterm", "COLUMNS": str(columns), **(env or {})})
+        # The last one has Python warn of what libraries do; stderr is shown here too.
+        for name in ("NO_COLOR", "FORCE_COLOR", "PYTHONWARNDEFAULTENCODING"):
+            if name not in (env or {}):
+                environment.pop(name, None)
+        self._process, self._terminal = pty.fork()
+        if not self._process:
+            os.execve(sys.executable, [sys.executable, "-m", "memoryos_mcp", *map(str, args)], environment)  # noqa: S606
+
+    def send(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def read_until(self, text: str) -> None:
+        wait_until(lambda: not self._read() or text in self.shown, f"the terminal shows {text!r}", LIMIT_S)
+        assert text in self.shown
+
+    def ended(self) -> int:
+        """Read to the end and return the exit code."""
+        try:
+            wait_until(lambda: not self._read(), "the command has ended", LIMIT_S)
+        except AssertionError:
+            os.kill(self._process, signal.SIGKILL)
+            raise
+        finally:
+            _, status = os.waitpid(self._process, 0)
+            os.close(self._terminal)
+        return os.waitstatus_to_exitcode(status)
+
+    def _read(self) -> bool:
+        """Read what is there; return whether there may be more."""
+        try:
+            data = os.read(self._terminal, 65_536)
+        except OSError:  # the other end is closed
+            return False
+        self.shown += data.decode("utf-8", "replace")
+        return bool(data)
+
+
+# Completion -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the command as a shell finds it."""
+    folder = tmp_path_factory.mktemp("bin")
+    program = folder / PROGRAM
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m memoryos_mcp "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return folder
+
+
+def completed(programs: Path, *words: str) -> list[str]:
+    """Return what bash proposes for the last of some words, having sourced the script."""
+    line = f"""
+        source <({PROGRAM} completion bash)
+        complete -p {PROGRAM} >&2
+        COMP_WORDS=({" ".join(map(shlex.quote, [PROGRAM, *words]))})
+        COMP_CWORD={len(words)}
+        _memoryos_mcp_completion {PROGRAM}
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", line],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        env=clean_environment({"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}),
+        timeout=LIMIT_S,
+    )
+    assert "_memoryos_mcp_completion" in done.stderr
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_values(programs: Path) -> None:
+    assert completed(programs, "st") == ["stats"]
+    assert set(cli.commands) == set(completed(programs, ""))
+    assert completed(programs, "token", "") == ["add", "list", "revoke"]
+    assert completed(programs, "search", "--exp") == ["--explain"]
+    assert completed(programs, "serve", "--transport", "") == ["stdio", "http", "sse", "all"]
+    assert completed(programs, "serve", "--llm-log", "t") == ["true"]
+    assert completed(programs, "completion", "") == list(SHELLS)
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "cword", "proposed"),
+    [
+        ("zsh", f"{PROGRAM} sea", "1", "plain\nsearch\nLook something up, as an assistant would."),
+        ("fish", f"{PROGRAM} sea", "sea", "plain,search\tLook something up, as an assistant would."),
+    ],
+)
+def test_zsh_and_fish_are_given_what_they_ask_for(shell: str, words: str, cword: str, proposed: str) -> None:
+    environment = {VARIABLE: f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": cword}
+    assert proposed in invoke(env=environment).stdout
+
+
+def test_each_script_is_for_its_shell_and_asks_this_program() -> None:
+    scripts = {shell: invoke("completion", shell).stdout for shell in SHELLS}
+    assert scripts["zsh"].startswith(f"#compdef {PROGRAM}\n")
+    assert f"complete -o nosort -F _memoryos_mcp_completion {PROGRAM}" in scripts["bash"]
+    assert f"complete --no-files --command {PROGRAM}" in scripts["fish"]
+    for shell, script in scripts.items():
+        assert f"{VARIABLE}={shell}_complete" in script
+    assert invoke("completion", env={"SHELL": "/usr/bin/fish"}).stdout == scripts["fish"]
+    unknown = invoke("completion", env={"SHELL": "/bin/tcsh"})
+    assert (unknown.returncode, "bash, zsh, fish" in unknown.stderr) == (2, True)
+
+
+def test_a_terminal_is_told_where_the_script_belongs() -> None:
+    in_terminal = InTerminal("completion", "fish")
+    assert in_terminal.ended() == 0
+    assert "~/.config/fish/completions/memoryos-mcp.fish" in in_terminal.shown
+
+
+def test_completing_loads_no_library_that_takes_long() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "memoryos_mcp"],
+        capture_output=True,
+        check=True,
+        env=clean_environment({VARIABLE: "bash_complete", "COMP_WORDS": f"{PROGRAM} ser", "COMP_CWORD": "1"}),
+        timeout=LIMIT_S,
+    )
+    assert done.stdout.split() == [b"plain,serve", b"plain,search"] or done.stdout.split() == [b"plain,serve"]
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.decode().splitlines()}
+    assert "click" in loaded
+    assert not loaded & HEAVY
+
+
+# The document ---------------------------------------------------------------------------------------------------------
+
+
+def document() -> str:
+    return (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+
+def test_the_document_tells_of_every_command_in_its_section_and_of_no_other() -> None:
+    told = re.findall(r"^\| `memoryos-mcp ([a-z-]+)[^`]*` \|", document(), re.MULTILINE)
+    in_order = [name for names in SECTIONS.values() for name in names if name in cli.commands]
+    assert told == in_order
+    assert all(f"\n### {title}\n" in document() for title in SECTIONS)
+
+
+def test_the_documents_exit_codes_are_those_of_the_program() -> None:
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", document(), re.MULTILINE)
+    assert {int(code): meaning for code, meaning in rows} == EXIT_CODES

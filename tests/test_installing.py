@@ -1,0 +1,743 @@
+"""install and uninstall: clients' files on disk, with all that can be wrong with them, and what they then start."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner, Result
+from mcp.client.client import Client as McpClient
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import CallToolResult
+
+from memoryos_mcp.cli import cli
+from memoryos_mcp.clients import entries, files, jsonc, planning
+from memoryos_mcp.clients.catalogue import CLIENTS, Client
+from memoryos_mcp.clients.places import Found, Machine, places_of
+from memoryos_mcp.commands.installing.outcomes import masked
+from memoryos_mcp.errors import ClientFileError
+from tests.test_client_texts import FILES
+
+LIMIT_S = 120
+NOW = datetime(2026, 5, 8, 12, tzinfo=UTC)
+TOKEN = "mem_4f9a8b7c6d5e"  # noqa: S105 - of no account
+URL = "http://127.0.0.1:8000/mcp"
+LOCAL = entries.Local("/opt/memory/bin/memoryos-mcp", ("serve",))
+
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of its own, and a project as the working folder."""
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "APPDATA", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    folder, project = tmp_path / "home", tmp_path / "project"
+    folder.mkdir()
+    project.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    monkeypatch.chdir(project)
+    return folder
+
+
+def run(*arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(cli, list(arguments), input=stdin)
+
+
+def refused(*arguments: str, told: str) -> None:
+    """Run a command that must fail, for this reason."""
+    result = run(*arguments)
+    said = result.stderr + str(result.exception or "")
+    assert result.exit_code == 1, result.output
+    assert told in said
+
+
+def file_of(client: Client, home: Path) -> Path:
+    """Return the client's file of user scope, in a folder as the client makes it."""
+    (found,) = places_of(client, "user", Machine.this())
+    found.file.parent.mkdir(parents=True, exist_ok=True)
+    assert found.file.is_relative_to(home)
+    return found.file
+
+
+def real_file(client: Client, home: Path) -> Path:
+    """Return the client's file, with a real one's content."""
+    file = file_of(client, home)
+    shutil.copyfile(next(FILES.glob(f"{client.name}.*")), file)
+    return file
+
+
+def held(client: Client, file: Path) -> dict[str, Any]:
+    text = file.read_bytes().decode("utf-8-sig")
+    value: Any = tomllib.loads(text) if client.form == "toml" else jsonc.read(text)
+    for key in client.path:
+        value = value[key]
+    return dict(value)
+
+
+def beside(file: Path) -> list[Path]:
+    return sorted(path for path in file.parent.iterdir() if path != file)
+
+
+FILE_CLIENTS = [client for client in CLIENTS.values() if client.own_command is None]
+BY_NAME = pytest.mark.parametrize("client", FILE_CLIENTS, ids=lambda client: client.name)
+
+
+@BY_NAME
+def test_a_real_file_is_changed_backed_up_and_given_back_byte_by_byte(client: Client, home: Path) -> None:
+    file = real_file(client, home)
+    before = file.read_bytes()
+    result = run("install", "--client", client.name)
+    assert result.exit_code == 0, result.output
+    assert "memoryos added" in result.stdout
+    assert "was not found" not in result.stdout
+    assert held(client, file)["memoryos"]["command"] == entries.this_command()[0]
+    (backup,) = beside(file)
+    assert backup.read_bytes() == before
+    assert str(backup) in result.stdout
+    assert stat.S_IMODE(backup.stat().st_mode) == 0o600
+    again = run("install", "--client", client.name)
+    assert (again.exit_code, beside(file)) == (0, [backup])
+    assert "nothing to do" in again.stdout
+    taken_out = run("uninstall", "--client", client.name)
+    assert taken_out.exit_code == 0
+    assert client.then in result.stdout
+    assert client.then not in taken_out.stdout
+    assert f"if {client.title} runs" in taken_out.stdout
+    assert file.read_bytes() == before
+
+
+@BY_NAME
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xef\xbb\xbf"], ids=["missing", "empty", "blank", "mark"])
+def test_a_file_that_holds_nothing_is_written_whole(client: Client, content: bytes | None, home: Path) -> None:
+    file = file_of(client, home)
+    if content is not None:
+        file.write_bytes(content)
+    assert run("install", "--client", client.name).exit_code == 0
+    assert set(held(client, file)) == {"memoryos"}
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf") is (content == b"\xef\xbb\xbf")
+    if content is None:
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert run("uninstall", "--client", client.name).exit_code == 0
+    if content is None:
+        assert client.form == "toml" or held(client, file) == {}
+    else:
+        assert file.read_bytes() == content
+
+
+@BY_NAME
+def test_a_dry_run_shows_the_change_and_makes_none(client: Client, home: Path) -> None:
+    file = real_file(client, home)
+    before = file.read_bytes()
+    shown = run("install", "--client", client.name, "--dry-run").stdout
+    assert "would be added" in shown
+    assert any(line.startswith("+") and "memoryos" in line for line in shown.splitlines())
+    assert (file.read_bytes(), beside(file)) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"mcpServers": {', "not valid JSON (line 1, column 17)"),
+        (b'{"mcpServers": []}', '"mcpServers" is no object'),
+        (b'{"mcpServers": {}, "mcpServers": {}}', "stands in it twice"),
+        (b"[1, 2]", "no JSON object"),
+        (b'{"name": "\xe9"}', "not UTF-8"),
+        ('{"mcpServers": {}}'.encode("utf-16"), "UTF-16"),
+        (b"\x00" * 100, "not valid JSON"),
+        (b'{"a": "' + b"x" * files.MAX_BYTES + b'"}', "larger than"),
+        (b'{"mcpServers": {"memoryos": {"command": "node", "args": ["memory.js"]}}}', "not written by this program"),
+        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp"]}}}', "of another project"),
+        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp@2.1"]}}}', "of another project"),
+        (b'{"mcpServers": {"memoryos": "on"}}', "not written by this program"),
+        (b'{"mcpServers": {"memoryos": {"url": "https://a.example", "oauth": {}}}}', "not written by this program"),
+    ],
+)
+def test_a_file_that_cannot_be_changed_is_left_and_told_of(content: bytes, told: str, home: Path) -> None:
+    file = file_of(CLIENTS["cursor"], home)
+    file.write_bytes(content)
+    refused("install", "--client", "cursor", told=told)
+    refused("install", "--client", "cursor", told=str(file))
+    if "is no object" in told or "twice" in told:
+        assert "nothing to do" in run("uninstall", "--client", "cursor").stdout
+    else:
+        refused("uninstall", "--client", "cursor", told=told)
+    assert file.read_bytes() == content
+    assert beside(file) == []
+
+
+def test_somebody_elses_entry_is_replaced_and_taken_out_by_force_only(home: Path) -> None:
+    file = file_of(CLIENTS["cursor"], home)
+    file.write_text('{"mcpServers": {"memoryos": {"command": "node"}}}', encoding="utf-8")
+    assert run("install", "--client", "cursor", "--force").exit_code == 0
+    assert held(CLIENTS["cursor"], file)["memoryos"]["args"] == ["serve"]
+    file.write_text('{"mcpServers": {"memoryos": {"command": "node"}}}', encoding="utf-8")
+    assert run("uninstall", "--client", "cursor", "--force").exit_code == 0
+    assert held(CLIENTS["cursor"], file) == {}
+
+
+def test_an_entry_that_is_no_table_is_taken_out_of_no_toml_and_told(home: Path) -> None:
+    file = file_of(CLIENTS["codex"], home)
+    file.write_text('model = "a"\n', encoding="utf-8")
+    run("install", "--client", "codex")
+    file.write_text('[mcp_servers]\nmemoryos = "on"\n', encoding="utf-8")
+    refused("uninstall", "--client", "codex", told="not written by this program")
+    refused("uninstall", "--client", "codex", "--force", told="not written as one table")
+    assert file.read_text(encoding="utf-8") == '[mcp_servers]\nmemoryos = "on"\n'
+
+
+def test_an_older_entry_of_ours_is_updated_and_keeps_what_the_user_added(home: Path) -> None:
+    file = file_of(CLIENTS["cline"], home)
+    old = {"command": "/gone/bin/memoryos-mcp", "args": ["serve"], "env": {"A": "b"}, "autoApprove": ["get_memory"]}
+    file.write_text(json.dumps({"mcpServers": {"memoryos": old}}), encoding="utf-8")
+    result = run("install", "--client", "cline", "--user-id", "ada")
+    assert "updated" in result.stdout
+    new = held(CLIENTS["cline"], file)["memoryos"]
+    assert new == {**old, "command": entries.this_command()[0], "args": ["serve", "--user-id", "ada"]}
+    run("uninstall", "--client", "cline")
+    assert held(CLIENTS["cline"], file) == {}
+
+
+def test_a_server_that_the_client_started_may_become_one_at_an_address_and_back(home: Path) -> None:
+    for client in FILE_CLIENTS:
+        if client.http is not None:
+            local = entries.entry_of(client, LOCAL)
+            remote = entries.entry_of(client, entries.Remote(URL, TOKEN), local)
+            assert remote[client.http.url_key] == URL
+            assert "command" not in remote
+            assert entries.kind_of(client, remote) is entries.Kind.OURS
+            assert entries.entry_of(client, LOCAL, remote) == local
+
+
+def test_a_token_stays_with_its_address_and_other_headers_stay(home: Path) -> None:
+    other = f"{URL}2"
+    for client in FILE_CLIENTS:
+        if client.http is not None:
+            key = client.http.headers_key
+            entry = entries.entry_of(client, entries.Remote(URL, TOKEN))
+            entry[key]["X-Team"] = "memory"
+            assert entries.entry_of(client, entries.Remote(URL), entry) == entry
+            moved = entries.entry_of(client, entries.Remote(other), entry)
+            assert moved == {**entry, client.http.url_key: other, key: {"X-Team": "memory"}}
+            assert entries.entry_of(client, entries.Remote(URL, TOKEN), moved) == entry
+    codex = CLIENTS["codex"]
+    entry = entries.entry_of(codex, entries.Remote(URL, token_variable="MEM"))  # noqa: S106 - a variable's name
+    assert entries.entry_of(codex, entries.Remote(URL), entry) == entry
+    assert entries.entry_of(codex, entries.Remote(other), entry) == {"url": other}
+
+
+def test_the_block_of_this_repository_is_ours() -> None:
+    shipped = json.loads((FILES.parent.parent / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]
+    assert list(shipped) == [entries.NAME]
+    assert entries.kind_of(CLIENTS["claude-desktop"], shipped[entries.NAME]) is entries.Kind.OURS
+
+
+def test_a_link_is_followed_and_stays_also_where_its_target_is_not_there_yet(home: Path, tmp_path: Path) -> None:
+    for name in ("there.json", "not-there.json"):
+        target, link = tmp_path / "dotfiles" / name, file_of(CLIENTS["cursor"], home)
+        target.parent.mkdir(exist_ok=True)
+        if name == "there.json":
+            target.write_text('{"mcpServers": {"a": {}}}', encoding="utf-8")
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        assert run("install", "--client", "cursor").exit_code == 0
+        assert link.is_symlink()
+        assert "memoryos" in held(CLIENTS["cursor"], target)
+
+
+def test_a_folder_or_pipe_in_the_files_place_is_told_of(home: Path) -> None:
+    file = file_of(CLIENTS["cursor"], home)
+    file.mkdir()
+    refused("install", "--client", "cursor", told=f"{file} is a folder")
+    file.rmdir()
+    os.mkfifo(file)
+    refused("install", "--client", "cursor", told=f"{file} is no file")
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_what_is_read_only_is_left(what: str, home: Path) -> None:
+    file = real_file(CLIENTS["cursor"], home)
+    before = file.read_bytes()
+    path = file if what == "file" else file.parent
+    mode = path.stat().st_mode
+    path.chmod(0o444 if what == "file" else 0o555)
+    try:
+        refused("install", "--client", "cursor", told="read-only")
+    finally:
+        path.chmod(mode)
+    assert file.read_bytes() == before
+    assert beside(file) == []
+
+
+def test_that_a_client_is_not_here_is_told(home: Path) -> None:
+    shown = run("install", "--client", "zed").stdout
+    assert "Zed was not found on this machine; the file is where it would look" in shown
+    told = json.loads(run("install", "--client", "codex", "--json").stdout)
+    assert [change["is_client_there"] for change in told["changes"]] == [False]
+
+
+def test_a_folder_that_cannot_be_made_is_told_of(home: Path) -> None:
+    (home / ".cursor").write_text("a file", encoding="utf-8")
+    refused("install", "--client", "cursor", told="cannot be read")
+
+
+def test_a_path_that_is_no_text_is_refused(home: Path) -> None:
+    client = CLIENTS["cursor"]
+    file = real_file(client, home)
+    before = file.read_bytes()
+    server = entries.Local("/opt/\udcff/memoryos-mcp", ("serve",))
+    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False)
+    with pytest.raises(ClientFileError, match="no Unicode text"):
+        plan.carry_out(NOW)
+    assert (file.read_bytes(), beside(file)) == (before, [])
+
+
+def test_permissions_and_owner_stay(home: Path) -> None:
+    file = real_file(CLIENTS["cursor"], home)
+    file.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(file, 1234, 1235)
+    before = file.stat()
+    assert run("install", "--client", "cursor").exit_code == 0
+    after = file.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_a_file_that_changes_between_reading_and_writing_is_left(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = CLIENTS["cursor"]
+    file = real_file(client, home)
+    plan = planning.plan_install(Found(client, "user", file, is_client_there=True), LOCAL, "memoryos", is_forced=False)
+    before = file.read_bytes()
+    newer = before.replace(b"browser", b"browser2")
+    file.write_bytes(newer)
+    with pytest.raises(ClientFileError, match="changed by another program"):
+        plan.carry_out(NOW)
+    assert (file.read_bytes(), beside(file)) == (newer, [])
+    file.unlink()
+    with pytest.raises(ClientFileError, match="changed by another program"):
+        plan.carry_out(NOW)
+    assert list(file.parent.iterdir()) == []
+    file.write_bytes(before)
+    sync = os.fsync
+
+    def sync_and_change(descriptor: int) -> None:
+        file.write_bytes(newer)
+        sync(descriptor)
+
+    monkeypatch.setattr("memoryos_mcp.clients.files.os.fsync", sync_and_change)
+    with pytest.raises(ClientFileError, match="changed by another program"):
+        plan.carry_out(NOW)
+    assert (file.read_bytes(), beside(file)) == (newer, [])
+
+
+def test_a_file_that_was_changed_since_loses_the_entry_only(home: Path) -> None:
+    client = CLIENTS["claude-desktop"]
+    file = real_file(client, home)
+    run("install", "--client", client.name)
+    changed = file.read_bytes().replace(b"Europe/Lisbon", b"Europe/Porto")
+    file.write_bytes(changed)
+    assert run("uninstall", "--client", client.name).exit_code == 0
+    assert file.read_bytes() == next(FILES.glob("claude-desktop.*")).read_bytes().replace(b"Lisbon", b"Porto")
+
+
+def test_one_file_that_cannot_be_changed_does_not_keep_the_others(home: Path) -> None:
+    broken, good = file_of(CLIENTS["cursor"], home), real_file(CLIENTS["gemini"], home)
+    broken.write_text("{", encoding="utf-8")
+    result = run("install", "--client", "all", "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["ok"]) == (1, False)
+    actions = {change["client"]: change["action"] for change in told["changes"]}
+    assert actions == {"cursor": "refused", "gemini": "add"}
+    assert "memoryos" in held(CLIENTS["gemini"], good)
+
+
+def test_in_a_home_of_another_account_no_client_is_found(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert "No MCP client was found" in run("install").stdout
+
+
+def test_without_a_client_those_that_are_here_are_listed(home: Path) -> None:
+    assert "No MCP client was found" in run("install").stdout
+    real_file(CLIENTS["windsurf"], home)
+    run("install", "--client", "windsurf")
+    assert "All of them have it" in run("install").stdout
+    file_of(CLIENTS["zed"], home).write_text("{", encoding="utf-8")
+    shown = run("install").stdout
+    assert [line.split()[:2] for line in shown.splitlines()[:2]] == [["windsurf", "added"], ["zed", "unreadable"]]
+    assert "--client all" in shown
+    listed = json.loads(run("uninstall", "--json").stdout)
+    assert [each["state"] for each in listed["clients"]] == ["added", "unreadable"]
+    assert listed["known"] == list(CLIENTS)
+
+
+@pytest.mark.parametrize("client", [c for c in CLIENTS.values() if c.project], ids=lambda client: client.name)
+def test_a_projects_file_is_in_the_working_folder(client: Client, home: Path) -> None:
+    assert run("install", "--client", client.name, "--scope", "project").exit_code == 0
+    file = Path.cwd() / str(client.project)
+    assert "memoryos" in held(client, file)
+    assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0o044
+    assert not list(home.iterdir())
+
+
+def test_a_projects_new_file_with_a_token_is_for_this_account_only(home: Path) -> None:
+    result = run("install", "--client", "cursor", "--scope", "project", "--http", URL, "--token", "-", stdin=TOKEN)
+    assert "do not commit it" in result.stderr
+    assert stat.S_IMODE((Path.cwd() / ".cursor" / "mcp.json").stat().st_mode) == 0o600
+
+
+def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) -> None:
+    for name in ("claude-desktop", "cline", "windsurf"):
+        refused("install", "--client", name, "--scope", "project", told="has no file for a project")
+    refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
+    for name in ("cline", "zed"):
+        arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")
+        refused(*arguments, told="fills in no variables")
+    assert not list(home.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--http", "ftp://a"), "is no address"),
+        (("--http", "http://[::1"), "is no address"),
+        (("--http", "localhost:8000"), "is no address"),
+        (("--http", "http://u:p@a/mcp"), "holds a login"),
+        (("--http", URL, "--token", "a b"), "--token"),
+        (("--http", URL, "--token", " "), "--token"),
+        (("--http", URL, "--token", "a", "--token-variable", "B"), "one of them"),
+        (("--http", URL, "--token-variable", "a b"), "no name of a variable"),
+        (("--http", URL, "--user-id", "ada"), "settings"),
+        (("--token", "a"), "--http URL"),
+        (("--name", "a b"), "--name"),
+        (("--config", "not-there.json"), "not-there.json"),
+        (("--user-id", ""), "user_id"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused_before_anything_is_touched(
+    arguments: tuple[str, ...], told: str, home: Path
+) -> None:
+    file = real_file(CLIENTS["cursor"], home)
+    before = file.read_bytes()
+    result = run("install", "--client", "cursor", *arguments)
+    assert result.exit_code != 0
+    assert told in str(result.exception)
+    assert file.read_bytes() == before
+
+
+EXPECTED_HTTP: Mapping[str, Mapping[str, Any]] = {
+    "cline": {"type": "streamableHttp", "url": URL, "disabled": False, "autoApprove": [], "timeout": 60},
+    "cursor": {"url": URL},
+    "vscode": {"type": "http", "url": URL},
+    "claude-code": {"type": "http", "url": URL},
+    "windsurf": {"serverUrl": URL},
+    "zed": {"url": URL},
+    "codex": {"url": URL},
+    "gemini": {"httpUrl": URL},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED_HTTP)
+def test_a_server_at_an_address_is_written_as_the_client_reads_it_and_the_token_is_shown_nowhere(
+    name: str, home: Path
+) -> None:
+    client = CLIENTS[name]
+    assert client.http is not None
+    scope = ("--scope", "project") if client.own_command else ()
+    file = Path.cwd() / str(client.project) if scope else file_of(client, home)
+    arguments = ("--client", name, *scope, "--http", URL.removesuffix("/mcp"))
+    for further in ((), ("--dry-run",), ("--json",)):
+        result = run("install", *arguments, *further, "--token", "-", stdin=f"{TOKEN}\n")
+        assert result.exit_code == 0, result.output
+        assert TOKEN not in result.output
+    headers = {client.http.headers_key: {"Authorization": f"Bearer {TOKEN}"}}
+    assert held(client, file)["memoryos"] == {**EXPECTED_HTTP[name], **headers}
+    shown = run("uninstall", *arguments[:2], *scope)
+    assert shown.exit_code == 0
+    assert TOKEN not in shown.output
+
+
+def test_a_token_on_the_command_line_is_taken_with_a_caution(home: Path) -> None:
+    file_of(CLIENTS["cursor"], home)
+    result = run("install", "--client", "cursor", "--http", "http://far.example", "--token", TOKEN)
+    assert result.exit_code == 0
+    assert "can be read by others" in result.stderr
+    assert "readable by others; give an address that begins with https" in result.stderr
+    assert TOKEN not in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cursor", {"headers": {"Authorization": "Bearer ${env:MEM}"}}),
+        ("vscode", {"headers": {"Authorization": "Bearer ${env:MEM}"}}),
+        ("windsurf", {"headers": {"Authorization": "Bearer ${env:MEM}"}}),
+        ("gemini", {"headers": {"Authorization": "Bearer ${MEM}"}}),
+        ("codex", {"bearer_token_env_var": "MEM"}),
+    ],
+)
+def test_a_client_may_take_the_token_from_a_variable(name: str, expected: Mapping[str, Any], home: Path) -> None:
+    file = file_of(CLIENTS[name], home)
+    result = run("install", "--client", name, "--http", URL, "--token-variable", "MEM")
+    assert result.exit_code == 0, result.output
+    entry = held(CLIENTS[name], file)["memoryos"]
+    assert expected.items() <= entry.items()
+
+
+def test_keys_of_other_servers_are_not_shown_even_where_the_file_is_one_line(home: Path) -> None:
+    key = "sk-proj-" + "Ab1" * 16
+    others = {f"server{number}": {"command": "x", "env": {"OPENAI_API_KEY": key}} for number in range(20)}
+    file = file_of(CLIENTS["cursor"], home)
+    file.write_text(json.dumps({"mcpServers": others}), encoding="utf-8")
+    shown = run("install", "--client", "cursor").stdout
+    assert key not in shown
+    assert max(map(len, shown.splitlines())) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ('"GITHUB_TOKEN": "hunter2"', "hunter2"),
+        ('"Authorization": "Basic dXNlcjpwYXNz"', "dXNlcjpwYXNz"),
+        ('"authorization": "bearer hunter2"', "hunter2"),
+        ('"Authorization": "Bearer ab}\'hunter2"', "hunter2"),
+        ('"Authorization": "Bearer ab\\"hunter2"', "hunter2"),
+        ('"password" : "a\\"hunter2"', "hunter2"),
+        ("api_key = 'hunter2'", "hunter2"),
+        ('http_headers = { X-Api-Key = "hunter2" }', "hunter2"),
+    ],
+)
+def test_whatever_is_called_a_secret_is_not_shown(text: str, secret: str) -> None:
+    assert secret not in masked(text)
+    assert masked(text).count('"') % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Authorization": "Bearer ${env:MEM}"',
+        'bearer_token_env_var = "MEM"',
+        '"API_KEY": "${input:key}"',
+        '"command": "/opt/bin/memoryos-mcp"',
+        '"keys": []',
+    ],
+)
+def test_what_is_no_secret_is_shown(text: str) -> None:
+    assert masked(text) == text
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_of_a_token_that_is_replaced_neither_is_shown(indent: int | None, home: Path) -> None:
+    older = "mem_4f9a8b7c0000"
+    others = {f"server{number}": {"command": "x" * 50} for number in range(20)}
+    file = file_of(CLIENTS["cursor"], home)
+    entry = entries.entry_of(CLIENTS["cursor"], entries.Remote(URL, older))
+    file.write_text(json.dumps({"mcpServers": {**others, "memoryos": entry}}, indent=indent), encoding="utf-8")
+    result = run("install", "--client", "cursor", "--http", URL, "--token", "-", stdin=TOKEN)
+    assert "updated" in result.stdout
+    assert TOKEN in file.read_text(encoding="utf-8")
+    for secret in (TOKEN, older, TOKEN[-4:], older[-4:]):
+        assert secret not in result.output
+
+
+def test_variables_that_the_client_would_not_hand_on_are_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYOS_USER_ID", "ada")
+    result = run("install", "--client", "cursor", "--dry-run")
+    assert "MEMORYOS_USER_ID is set here, but a client starts the server without" in result.stderr
+
+
+LINUX = {"XDG_CONFIG_HOME": "/x/config", "CODEX_HOME": "/x/codex", "CLAUDE_CONFIG_DIR": "/x/claude"}
+WINDOWS = {"APPDATA": "/u/AppData/Roaming", "LOCALAPPDATA": "/u/AppData/Local"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "name", "expected"),
+    [
+        ("linux", {}, "claude-desktop", "/u/.config/Claude/claude_desktop_config.json"),
+        ("linux", LINUX, "claude-desktop", "/x/config/Claude/claude_desktop_config.json"),
+        ("linux", {"XDG_CONFIG_HOME": "relative"}, "vscode", "/u/.config/Code/User/mcp.json"),
+        ("linux", LINUX, "vscode", "/x/config/Code/User/mcp.json"),
+        ("linux", LINUX, "zed", "/x/config/zed/settings.json"),
+        ("linux", LINUX, "codex", "/x/codex/config.toml"),
+        ("linux", LINUX, "claude-code", "/x/claude/.claude.json"),
+        ("linux", {}, "claude-code", "/u/.claude.json"),
+        ("macos", LINUX, "zed", "/u/.config/zed/settings.json"),
+        ("macos", {}, "claude-desktop", "/u/Library/Application Support/Claude/claude_desktop_config.json"),
+        ("macos", {}, "vscode", "/u/Library/Application Support/Code/User/mcp.json"),
+        ("macos", {}, "cline", "/u/.cline/data/settings/cline_mcp_settings.json"),
+        ("windows", WINDOWS, "claude-desktop", "/u/AppData/Roaming/Claude/claude_desktop_config.json"),
+        ("windows", {}, "claude-desktop", "/u/AppData/Roaming/Claude/claude_desktop_config.json"),
+        ("windows", WINDOWS, "zed", "/u/AppData/Roaming/Zed/settings.json"),
+        ("windows", WINDOWS, "gemini", "/u/.gemini/settings.json"),
+        ("windows", WINDOWS, "windsurf", "/u/.codeium/windsurf/mcp_config.json"),
+    ],
+)
+def test_files_are_where_each_platform_has_them(
+    platform: Any, environment: Mapping[str, str], name: str, expected: str
+) -> None:
+    machine = Machine(platform, Path("/u"), environment, Path("/p"))
+    (found,) = places_of(CLIENTS[name], "user", machine)
+    assert (found.file.as_posix(), found.is_client_there) == (expected, False)
+
+
+def test_a_packaged_claude_desktop_is_found_and_so_is_every_editor_with_cline(tmp_path: Path) -> None:
+    packaged = tmp_path / "AppData/Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"
+    packaged.mkdir(parents=True)
+    machine = Machine("windows", tmp_path, {}, tmp_path)
+    found = places_of(CLIENTS["claude-desktop"], "user", machine)
+    assert [each.file for each in found] == [packaged / "claude_desktop_config.json"]
+    (tmp_path / "AppData/Roaming/Claude").mkdir(parents=True)
+    assert len(places_of(CLIENTS["claude-desktop"], "user", machine)) == 2
+    for editor in ("Code", "Cursor"):
+        (tmp_path / f"AppData/Roaming/{editor}/User/globalStorage/saoudrizwan.claude-dev").mkdir(parents=True)
+    there = [each.file for each in places_of(CLIENTS["cline"], "user", machine)]
+    assert [file.parts[-6] for file in there] == ["Code", "Cursor"]
+
+
+STAND_IN = """#!{python}
+import json, sys
+from pathlib import Path
+file, words = Path({file!r}), sys.argv[1:]
+with Path({log!r}).open("a", encoding="utf-8") as log:
+    log.write(json.dumps(words) + "\\n")
+held = json.loads(file.read_text(encoding="utf-8"))
+if words[:2] == ["mcp", "remove"]:
+    del held["mcpServers"][words[-1]]
+elif "--" in words:
+    at = words.index("--")
+    entry = {{"type": "stdio", "command": words[at + 1], "args": words[at + 2:], "env": {{}}}}
+    held["mcpServers"][words[at - 1]] = entry
+else:
+    sys.exit("no stdio\\nfurther")
+file.write_text(json.dumps(held), encoding="utf-8")
+"""
+
+
+@pytest.fixture
+def claude(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for Claude Code's command, which changes its file; returns the log of how it was called."""
+    file, log, script = home / ".claude.json", tmp_path / "claude.log", tmp_path / "bin" / "claude"
+    file.write_text('{"numStartups": 3, "mcpServers": {}}', encoding="utf-8")
+    script.parent.mkdir()
+    text = STAND_IN.format(python=sys.executable, file=str(file), log=str(log))
+    script.write_text(text, encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+    return log
+
+
+def test_claude_codes_own_file_is_changed_by_its_command_only(claude: Path, home: Path) -> None:
+    command = entries.this_command()
+    dry = run("install", "--client", "claude-code", "--dry-run")
+    assert "claude mcp add --scope user --transport stdio memoryos -- " in dry.stdout
+    assert not claude.exists()
+    for arguments in ((), (), ("--user-id", "ada")):
+        result = run("install", "--client", "claude-code", *arguments)
+        assert result.exit_code == 0, result.output
+    assert run("uninstall", "--client", "claude-code").exit_code == 0
+    assert run("uninstall", "--client", "claude-code").exit_code == 0
+    start = ["mcp", "add", "--scope", "user", "--transport", "stdio", "memoryos", "--", *command, "serve"]
+    remove = ["mcp", "remove", "--scope", "user", "memoryos"]
+    called = [json.loads(line) for line in claude.read_text(encoding="utf-8").splitlines()]
+    assert called == [start, remove, [*start, "--user-id", "ada"], remove]
+    assert beside(home / ".claude.json") == []
+
+
+def test_what_claude_codes_command_says_against_it_is_told_and_a_token_never_goes_on_its_command_line(
+    claude: Path, home: Path
+) -> None:
+    arguments = ("install", "--client", "claude-code", "--http", URL)
+    refused(*arguments, "--token-variable", "MEM", told="refused (no stdio)")
+    refused(*arguments, "--token", TOKEN, told="give --token-variable NAME")
+    (line,) = claude.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line)[-3:] == [URL, "--header", "Authorization: Bearer ${MEM}"]
+    (home / ".claude.json").write_text('{"mcpServers": {"memoryos": {"command": "node"}}}', encoding="utf-8")
+    refused("install", "--client", "claude-code", told="not written by this program")
+    refused("uninstall", "--client", "claude-code", told="not written by this program")
+
+
+def test_what_the_user_added_to_claude_codes_entry_is_not_lost_by_its_command(claude: Path, home: Path) -> None:
+    run("install", "--client", "claude-code")
+    file = home / ".claude.json"
+    text = file.read_text(encoding="utf-8").replace('"env": {}', '"env": {"MEMORYOS_LLM_MODEL": "a"}, "timeout": 9')
+    file.write_text(text, encoding="utf-8")
+    assert "nothing to do" in run("install", "--client", "claude-code").stdout
+    refused("install", "--client", "claude-code", "--user-id", "ada", told="holds env, timeout, which Claude Code's")
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_what_claude_codes_command_has_done_is_not_told_to_be_typed_again(claude: Path, home: Path) -> None:
+    run("install", "--client", "claude-code", "--http", URL)  # the stand-in refuses this one
+    entry = {"type": "http", "url": f"{URL}2"}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"memoryos": entry}}), encoding="utf-8")
+    refused("install", "--client", "claude-code", "--http", URL, told="type: claude mcp add --scope user")
+    assert "memoryos" not in held(CLIENTS["claude-code"], home / ".claude.json")
+
+
+def test_without_claude_codes_command_it_is_said_what_to_type(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    refused("install", "--client", "claude-code", told="type where it is: claude mcp add --scope user")
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_what_a_file_holds_is_started_as_the_client_does_and_answers(name: str, home: Path) -> None:
+    """With an empty environment, from the root folder."""
+    client = CLIENTS[name]
+    config = home / "memory.json"
+    config.write_text('{"embedding_model_name": "none"}', encoding="utf-8")
+    scope = ("--scope", "project") if client.own_command else ()
+    settings = ("--config", str(config), "--user-id", "ada", "--data-storage-path", str(home / "data"))
+    result = run("install", "--client", name, *scope, *settings)
+    assert result.exit_code == 0, result.output
+    file = Path.cwd() / str(client.project) if scope else file_of(client, home)
+    entry = held(client, file)["memoryos"]
+    assert entries.problem_of(entry) is None
+
+    async def speak() -> None:
+        # The SDK adds what its own environment holds of a short list; `env -i` leaves nothing of it.
+        bare = [entry["command"], *entry["args"]] if os.name == "nt" else ["-i", entry["command"], *entry["args"]]
+        command = bare.pop(0) if os.name == "nt" else "/usr/bin/env"
+        parameters = StdioServerParameters(command=command, args=bare, env={}, cwd="/")
+        with anyio.fail_after(LIMIT_S):
+            async with McpClient(stdio_client(parameters)) as server:
+                added = await server.call_tool("add_memory", {"user_input": "I keep bees.", "agent_response": "Oh!"})
+                found = await server.call_tool("retrieve_memory", {"query": "bees"})
+        for reply in (added, found):
+            assert isinstance(reply, CallToolResult)
+            assert not reply.is_error, reply.content
+        assert "I keep bees." in json.dumps(found.structured_content)
+
+    anyio.run(speak)
+    assert (home / "data" / "users" / "ada").is_dir()
+
+
+def test_in_a_process_of_its_own_stdout_is_the_json(home: Path) -> None:
+    file = real_file(CLIENTS["codex"], home)
+    command = [sys.executable, "-m", "memoryos_mcp", "install", "--client", "codex", "--json"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    (change,) = json.loads(done.stdout)["changes"]
+    assert (change["action"], change["is_done"], change["file"]) == ("add", True, str(file))
+
+
+def test_without_the_script_the_module_is_started_and_not_what_lies_in_the_working_folder(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryos_mcp.clients.entries.os.access", lambda *_: False)
+    command = entries.this_command()
+    assert command == (sys.executable, "-P", "-m", "memoryos_mcp")
+    (Path.cwd() / "json.py").write_text("raise SystemExit('the wrong module')", encoding="utf-8")
+    done = subprocess.run([*command, "--version"], capture_output=True, encoding="utf-8", timeout=LIMIT_S, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

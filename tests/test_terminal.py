@@ -1,0 +1,402 @@
+"""stats, search and show: what they show is what the tools tell, and looking changes nothing."""
+
+import asyncio
+import hashlib
+import io
+import json
+import logging
+import os
+import re
+import subprocess
+import unicodedata
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from rich.cells import cell_len
+
+from memoryos_mcp import command_line
+from memoryos_mcp.cli import cli
+from memoryos_mcp.commands.demo_script import CONVERSATION
+from memoryos_mcp.commands.search import highlighted, snippet
+from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.service import MemoryService
+from memoryos_mcp.storage.paths import database_file
+from tests.memories import UNFILED
+from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until
+from tests.test_command_line import InTerminal
+
+LIMIT_S = 120
+EVIL = "\x1b]0;pwned\x07 said \x1b[2J my \x9b31m evil\u202etxt.exe\u2066 \x08\r twin"
+WIDE = "日本語のテキスト 😀 and العربية beside it"
+# Heats a topic beyond the threshold only by many visits: nothing is promoted while a test looks.
+COOL = {"consolidation_idle_s": 0, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
+
+
+# Nothing listens there.
+DEAD_MODEL = ("--embedding-model-name", "x", "--embedding-base-url", "http://127.0.0.1:9/v1")
+
+
+@pytest.fixture(autouse=True)
+def _log_level() -> Iterator[None]:
+    logger = logging.getLogger("memoryos_mcp")
+    level = logger.level
+    yield
+    logger.setLevel(level)
+
+
+def run(data: Path, *args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command on a memory to its exit code, its stdout no terminal.
+
+    In this process: what is tested here begins after all the imports, which would take longest. A real process, in a
+    terminal, is `InTerminal`.
+    """
+    line = [*map(str, args), "--data-storage-path", str(data), "--user-id", USER]
+    shown, told = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        patch.dict(os.environ, clean_environment(env), clear=True),
+        patch("os._exit", side_effect=AssertionError("the model was not ready")),
+        redirect_stdout(shown),
+        redirect_stderr(told),
+        pytest.raises(SystemExit) as ended,
+    ):
+        command_line.run(cli, line)
+    assert isinstance(ended.value.code, int)
+    texts = [stream.buffer.getvalue().decode() for stream in (shown, told)]
+    return subprocess.CompletedProcess(line, ended.value.code, *texts)
+
+
+def looked(data: Path, *args: object, env: dict[str, str] | None = None) -> str:
+    done = run(data, *args, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def as_json(data: Path, *args: object) -> Any:
+    return json.loads(looked(data, *args, "--json"))
+
+
+def content(data: Path) -> str:
+    """Return a digest of every row of every table."""
+    connection = open_store(data)
+    try:
+        digest = hashlib.sha256()
+        for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"):
+            if not name.startswith("page_words"):  # a virtual table and what it is made of; it follows the pages
+                rows = connection.execute(f'SELECT * FROM "{name}"').fetchall()  # noqa: S608 - a name of its own
+                digest.update(repr(rows).encode())
+        return digest.hexdigest()
+    finally:
+        connection.close()
+
+
+async def _remember(data: Path) -> None:
+    settings: dict[str, Any] = {**COOL, "mid_term_heat_threshold": 3.5}
+    async with asyncio.timeout(LIMIT_S), MemoryEngine.open(USER, data_storage_path=data, **settings) as engine:
+        for turn in CONVERSATION:
+            await engine.add(turn.user_input, turn.agent_response)
+        await engine.add(WIDE, "Noted.")
+        await engine.add(EVIL, WIDE)
+        await engine.add("I moved to the harbour.", "Enjoy it.")
+        await engine.analyse()
+        while not (await engine.stats()).is_settled:  # noqa: ASYNC110 - another task's state
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("looked") / "memory"
+    asyncio.run(_remember(folder))
+    return folder
+
+
+# What is shown --------------------------------------------------------------------------------------------------------
+
+
+def test_stats_shows_the_tiers_topics_profile_knowledge_and_models_of_the_memory(data: Path) -> None:
+    shown, told = looked(data, "stats"), as_json(data, "stats")
+    stats, profile = told["stats"], told["profile"]
+    assert f"{stats['short_term_pages']} of 7 pages" in shown
+    assert f"{stats['mid_term_pages']} pages in {stats['segments']} of 200 topics" in shown
+    for segment in stats["hottest_segments"][:8]:
+        (line,) = re.findall(rf"^  {segment['segment_id']}  .*$", shown, re.MULTILINE)
+        assert f"{segment['heat']:.2f}" in line
+        assert segment["keywords"][0] in line
+    assert profile["traits"]
+    for trait in profile["traits"][:8]:
+        assert re.search(rf"^  {re.escape(trait['id'])} +{trait['level']} +{len(trait['evidence'])} page", shown, re.M)
+    assert all(fact["knowledge"] in shown for fact in profile["user_knowledge"][:10])
+    assert f"{stats['total_pages']} of {stats['total_pages']} pages have vectors" in shown
+    assert told["file"] == str(database_file(data, USER))
+    assert told["file_bytes"] >= Path(told["file"]).stat().st_size
+    sizes = open_store(data).execute("SELECT sum(octet_length(user_input || agent_response)) FROM pages").get
+    assert sum(told["text_bytes"].values()) == sizes
+
+
+def test_a_heat_bar_is_full_at_the_threshold_and_as_long_as_the_heat_below_it(data: Path) -> None:
+    segments = as_json(data, "stats")["stats"]["hottest_segments"]
+    hottest = segments[0]["heat"]
+    for threshold, cells in ((hottest / 2, 16), (hottest * 2, 8)):
+        shown = looked(data, "stats", "--mid-term-heat-threshold", threshold)
+        (bar,) = re.findall(rf"^  {segments[0]['segment_id']}  ([█░]+)", shown, re.MULTILINE)
+        assert len(bar) == 16
+        assert bar.count("█") in (cells, cells - 1)  # it cools while it is looked at
+
+
+def test_what_a_list_leaves_out_is_said_and_shown_with_all(data: Path) -> None:
+    told = as_json(data, "stats", "--all")
+    assert len(told["stats"]["hottest_segments"]) == told["stats"]["segments"]
+    whole = looked(data, "stats", "--all")
+    assert "--all shows them" not in whole
+    assert all(segment["segment_id"] in whole for segment in told["stats"]["hottest_segments"])
+
+
+def test_search_finds_what_the_tool_finds(data: Path) -> None:
+    question = "Where did I move to, and what about my dog?"
+    found = as_json(data, "search", question, "--explain", "--max-results", 5)
+    with PipeServer(data, COOL) as server:
+        server.initialise()
+        server.wait_until_semantic()
+        told = server.call("retrieve_memory", query=question, explain=True, max_results=5)
+    for result in (found, told):
+        result.pop("timestamp")
+        for segment in result["segments"]:
+            segment.pop("heat")  # falls as time goes by
+        for page in result["retrieved_pages"]:
+            page["signals"] = {name: round(share, 2) for name, share in page["signals"].items()}
+            page["score"] = round(page["score"], 2)
+    assert found == told
+    assert found["search_mode"] == "hybrid"
+
+
+def test_search_shows_a_page_a_line_with_the_words_that_were_looked_for(data: Path) -> None:
+    shown = looked(data, "search", "beagles")
+    lines = re.findall(r"^  \d{4}-\d\d-\d\d  (p_\w+) .*$", shown, re.MULTILINE)
+    found = as_json(data, "search", "beagles")
+    assert lines[: len(found["retrieved_pages"])] == [page["page_id"] for page in found["retrieved_pages"]]
+    coloured = looked(data, "search", "beagles", env={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
+    assert re.search(r"\x1b\[1;33m[Bb]eagle\x1b\[0m", coloured)
+
+
+def test_explain_says_how_the_query_was_read_and_what_counted(data: Path) -> None:
+    shown = looked(data, "search", "biscuit", "--explain")
+    assert re.search(r"words +biscuit \(on \d+ pages\)", shown)
+    assert re.search(r"^    -?\d+\.\d\d = \w+ [+-]\d\.\d\d", shown, re.MULTILINE)
+    assert "= " not in looked(data, "search", "biscuit")
+
+
+def test_that_nothing_was_found_is_said_before_the_recent_pages(tmp_path: Path) -> None:
+    with PipeServer(tmp_path) as server:
+        server.add("I planted a tree.")
+    shown = looked(tmp_path, "search", "zebra", "--embedding-model-name", "none").splitlines()
+    assert shown[:2] == ["No earlier page and no fact was found.", ""]
+    assert shown[2].startswith("Most recent pages")
+
+
+def test_full_shows_both_sides_of_each_page(data: Path) -> None:
+    shown = looked(data, "search", "harbour", "--full")
+    assert "user: I moved to the harbour." in shown
+    assert "assistant: Enjoy it." in shown
+
+
+def test_search_says_that_it_goes_by_words_alone_and_why(data: Path) -> None:
+    assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
+    done = run(data, "search", "biscuit", *DEAD_MODEL)
+    assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
+    assert done.stderr.startswith("memoryos-mcp: search goes by the embedding model of before: ")
+
+
+def test_show_shows_each_kind_of_memory_by_its_id(data: Path) -> None:
+    told = as_json(data, "stats")
+    page = as_json(data, "search", "harbour")["short_term_memory"][-1]["page_id"]
+    trait, fact = told["profile"]["traits"][0], told["profile"]["user_knowledge"][0]
+    shown = looked(data, "show", "s1", "c1", fact["knowledge_id"], trait["id"], page)
+    assert re.findall(r"^(\S+)  (segment|chain|fact|trait|page)$", shown, re.MULTILINE) == [
+        ("s1", "segment"),
+        ("c1", "chain"),
+        (fact["knowledge_id"], "fact"),
+        (trait["id"], "trait"),
+        (page, "page"),
+    ]
+    assert fact["knowledge"] in shown
+    assert fact["evidence"][0] in shown
+    kinds = [memory["kind"] for memory in as_json(data, "show", "s1", page)["memories"]]
+    assert kinds == ["segment", "page"]
+
+
+@pytest.mark.parametrize("ids", [["k999"], ["s1", "nonsense"], ["p_00"]], ids=" ".join)
+def test_show_of_what_is_not_there_shows_nothing(data: Path, ids: list[str]) -> None:
+    done = run(data, "show", *ids)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("memoryos-mcp: ID")
+
+
+def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Path) -> None:
+    data = tmp_path / "memory"
+    settings = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
+    with PipeServer(data, settings) as server:
+        server.initialise()
+        server.add("I planted a tree.")
+        wait_until(lambda: bool(server.stats()["background"]["embedding"]["failed_attempts"]), "it has failed")
+        failed = server.stats()["background"]["embedding"]
+    wait_until(lambda: "embedding" in as_json(data, "stats")["last_errors"], "it is kept")
+    kept = as_json(data, "stats")["last_errors"]["embedding"]
+    assert (kept["last_error"], kept["failed_attempts"] >= 1) == (failed["last_error"], True)
+    shown = looked(data, "stats")
+    assert re.search(r"^  embedding  \d{4}-\d\d-\d\d \d\d:\d\d  failed \d+ times? in a row: \S", shown, re.MULTILINE)
+
+
+# Looking changes nothing ----------------------------------------------------------------------------------------------
+
+LOOKS = (["stats"], ["stats", "--json"], ["search", "biscuit the dog"], ["show", "s1", "s2"])
+
+
+def test_no_row_changes_whatever_is_looked_at(data: Path) -> None:
+    before, files = content(data), sorted(each.name for each in data.rglob("*"))
+    for args in LOOKS:
+        looked(data, *args)
+        # Less room than there is in use is no reason to move anything.
+        looked(data, *args, "--short-term-capacity", 1, "--mid-term-heat-threshold", 0.1, "--retention-days", 1)
+    assert content(data) == before
+    assert sorted(each.name for each in data.rglob("*")) == files
+
+
+def test_looking_works_beside_a_running_server_and_counts_no_visit(data: Path) -> None:
+    with PipeServer(data, COOL) as server:
+        server.initialise()
+        server.wait_until_settled()
+        before = server.stats()["hottest_segments"]
+        for args in LOOKS:
+            looked(data, *args)
+        after = server.stats()["hottest_segments"]
+    assert [(each["segment_id"], each["n_visit"]) for each in after] == [
+        (each["segment_id"], each["n_visit"]) for each in before
+    ]
+
+
+def test_pages_that_wait_are_left_waiting(tmp_path: Path) -> None:
+    data = tmp_path / "memory"
+    with PipeServer(data, {**UNFILED, "short_term_capacity": 1, "embedding_model_name": "none"}) as server:
+        server.initialise()
+        for number in range(4):
+            server.add(f"I planted tree {number}.")
+    before = content(data)
+    shown = looked(data, "stats", "--consolidation-idle-s", 0)
+    assert re.search(r"^  3 pages to be sorted into topics, the oldest since \d{4}-", shown, re.MULTILINE)
+    assert "0 of 4 pages have vectors" in shown
+    assert "\n  4 pages to be given vectors" in shown
+    found = as_json(data, "search", "tree", "--consolidation-idle-s", 0)
+    assert found["search_mode"] == "lexical"  # no page has vectors, and none is given any
+    assert len(found["retrieved_pages"]) == 3
+    done = run(data, "search", "tree", *DEAD_MODEL)
+    assert (done.returncode, "found by words alone" in done.stdout) == (0, True)
+    assert done.stderr.startswith("memoryos-mcp: search goes by words alone: ")
+    assert content(data) == before
+
+
+def test_where_there_is_no_memory_none_is_made(tmp_path: Path) -> None:
+    for args in LOOKS:
+        done = run(tmp_path / "none", *args)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"there is no memory of {USER}" in done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_empty_file_is_made_no_memory(tmp_path: Path) -> None:
+    file = database_file(tmp_path, USER)
+    file.parent.mkdir(parents=True)
+    file.touch()
+    done = run(tmp_path, "stats")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is empty; nothing was made" in done.stderr
+    assert file.stat().st_size == 0
+
+
+async def test_sqlite_itself_refuses_a_change_to_a_memory_that_is_looked_at(data: Path) -> None:
+    from memoryos_mcp.config import Settings
+
+    async with asyncio.timeout(LIMIT_S):
+        settings = Settings(data_storage_path=data, user_id=USER, embedding_model_name="none")
+        async with MemoryService(settings, only_looks=True) as service, service.user(USER) as engine:
+            with pytest.raises(StorageError, match="nothing was stored"):
+                await engine.add("Not to be kept.", "")
+            with pytest.raises(StorageError, match="nothing was made"):
+                async with service.user("nobody"):
+                    pass
+
+
+# The terminal ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args", [["stats", "--all"], ["search", "evil twin"], ["search", "evil", "--full"], ["search", "evil", "--json"]]
+)
+def test_nothing_that_was_stored_is_obeyed_by_the_terminal(data: Path, args: list[str]) -> None:
+    shown = looked(data, *args)
+    assert not {char for char in shown if unicodedata.category(char) == "Cc" and char not in "\n\t"}
+    assert not {char for char in shown if unicodedata.bidirectional(char) in {"RLO", "LRO", "RLE", "LRE", "RLI", "LRI"}}
+    if args[0] == "search":
+        assert "evil" in shown
+
+
+def test_a_page_that_is_shown_whole_is_not_obeyed_either(data: Path) -> None:
+    page = as_json(data, "search", "evil twin")["short_term_memory"][1]
+    assert page["user_input"] == EVIL
+    shown = looked(data, "show", page["page_id"])
+    assert "␛]0;pwned␇" in shown
+    assert not set(shown) & set("\x1b\x07\x9b\x08\r\u202e\u2066")
+
+
+@pytest.mark.parametrize("args", [["stats"], ["search", "日本語 biscuit"]], ids=["stats", "search"])
+@pytest.mark.parametrize("columns", [60, 100])
+def test_lines_keep_to_the_terminals_width_also_with_wide_characters(data: Path, args: list[str], columns: int) -> None:
+    options = ["--data-storage-path", data, "--user-id", USER]
+    in_terminal = InTerminal(*args, *options, columns=columns, env={"NO_COLOR": "1", "MEMORYOS_LOG_LEVEL": "ERROR"})
+    assert in_terminal.ended() == 0
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", in_terminal.shown)
+    lines = [line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n")]
+    # The file's path is one word, which is told whole.
+    assert max(cell_len(line) for line in lines if "memory.db" not in line and str(data)[:20] not in line) <= columns
+    if args[0] == "search":
+        page = next(line for line in lines if "日本語" in line)
+        assert page.startswith("  20")
+
+
+@pytest.mark.parametrize(
+    ("env", "is_coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ids=["terminal", "NO_COLOR", "dumb"],
+)
+def test_colour_is_for_terminals_that_want_it(data: Path, env: dict[str, str], is_coloured: bool) -> None:
+    in_terminal = InTerminal("show", "s1", "--data-storage-path", data, "--user-id", USER, env=env)
+    assert in_terminal.ended() == 0
+    assert (re.search(r"\x1b\[[0-9;]*3[0-7]m", in_terminal.shown) is not None) == is_coloured
+
+
+def test_a_pipe_gets_plain_text_unless_colour_is_forced(data: Path) -> None:
+    plain, forced = looked(data, "show", "s1"), looked(data, "show", "s1", env={"FORCE_COLOR": "1"})
+    assert "\x1b" not in plain
+    assert "\x1b[" in forced
+    assert not any(line.endswith(" ") for line in plain.splitlines())
+
+
+def test_words_are_marked_in_every_script() -> None:
+    assert [str(span.start) for span in highlighted("Beagles dig; a beagle sleeps", frozenset({"beagl"})).spans] == [
+        "0",
+        "15",
+    ]
+    (span,) = highlighted("昨日は東京に行きました", frozenset({"東京"})).spans
+    assert (span.start, span.end) == (3, 5)
+
+
+def test_a_line_begins_where_the_word_can_be_seen() -> None:
+    line = f"{'so it goes ' * 20}and then a beagle came along {'and on ' * 20}"
+    shown = snippet(line, frozenset({"beagl"}), 60).plain
+    assert shown.startswith("…")
+    assert shown.index("beagle") < 60
+    assert snippet("a beagle", frozenset({"beagl"}), 60).plain == "a beagle"
+    assert snippet(line, frozenset({"cat"}), 60).plain == line
