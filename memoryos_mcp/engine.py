@@ -224,9 +224,10 @@ class MemoryEngine:
         check_results(results)
         check_tokens(tokens)
         await self._upkeep.until_loaded()
-        retrieving = self._upkeep.spaces.retrieving
-        with retrieving.mirror.querying():
-            recall = await retrieving.retrieve(self._admitting.asked(query), max_results=results, max_tokens=tokens)
+        spaces = self._upkeep.spaces
+        with spaces.queries_first.querying():
+            asked = self._admitting.asked(query)
+            recall = await spaces.retrieving.retrieve(asked, max_results=results, max_tokens=tokens)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 

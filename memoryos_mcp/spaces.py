@@ -23,6 +23,7 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.retrieval.queries_first import QueriesFirst
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import Lease, Space, Waiting
@@ -70,6 +71,7 @@ class Spaces:
 
     Attributes:
         retrieving: Answers queries by the space that holds most, by words alone until there is one.
+        queries_first: Has vectors that are being read give way to queries, whichever space answers them.
         filing: Held while pages are filed by their vectors, so that no other space takes over in the middle of it.
 
     Args:
@@ -96,6 +98,7 @@ class Spaces:
         self._target: _Filled | None = None
         self._before: _Filled | None = None
         self.retrieving = retrieving(store, Mirror(store, PageIndex(store, partial(make_index, 1))), None)
+        self.queries_first = QueriesFirst()
         self.filing = asyncio.Lock()
 
     @property
@@ -260,7 +263,7 @@ class Spaces:
         """Have a space answer, once its vectors are in RAM."""
         make_index = partial(self._make_index, filled.embedder.dimension)
         mirror = Mirror(filled.store, PageIndex(filled.store, make_index))
-        await mirror.load_index()
+        await mirror.load_index(self.queries_first.patiently())
         # What is being filed without vectors meets none in the end either.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)

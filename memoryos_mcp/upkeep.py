@@ -36,6 +36,8 @@ QUIET_S = 0.25
 LONGEST_UNREST_S = 30.0
 # How long the first queries after opening wait for the vectors: those of some ten thousand pages are there by then.
 OPENING_PATIENCE_S = 0.25
+# A memory with more pages than these takes longer than that to read its vectors.
+READ_IN_A_MOMENT_PAGES = 25_000
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
@@ -193,12 +195,16 @@ class Upkeep:
         self._loops["embedding"].wake()
 
     async def until_loaded(self) -> None:
-        """Wait a moment for the vectors of a memory that was just opened, if the model is there: they come at once.
+        """Wait a moment for the vectors of a memory that was just opened, where they come in a moment.
 
-        In a large memory they take longer than anybody waits, and while a process starts the model does: then words
-        answer alone.
+        In a large memory they do not, and while a process starts the model does not: then words answer alone.
+
+        Raises:
+            StorageError: The store could not be read.
         """
-        if self._is_begun and self.spaces.is_warming:
+        if not self._is_begun or not self.spaces.is_warming:
+            return
+        if await self._store.newest_seq() <= READ_IN_A_MOMENT_PAGES:
             with suppress(TimeoutError):
                 async with asyncio.timeout(OPENING_PATIENCE_S):
                     await self._is_warm.wait()

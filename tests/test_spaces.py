@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from memoryos_mcp import upkeep
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.embedders import Embedders
@@ -19,6 +20,9 @@ from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.pages import Window
 from memoryos_mcp.parts import Given, make_parts
+from memoryos_mcp.retrieval import page_index, queries_first
+from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.storage.values import Lexicon, PageVectors
 from memoryos_mcp.views import Stats
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
@@ -124,6 +128,87 @@ async def test_the_model_before_answers_until_the_next_ones_vectors_are_whole(tm
         assert (stats.space, stats.counts.unembedded) == (new.identity, 0)
         assert "words" not in await answers(engine, [*range(0, PAGES, 5), 99])
     assert new.embedded == PAGES + 2
+
+
+class Reading:
+    """Holds queries, and counts the pieces in which vectors are read or holds these too."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pieces = 0
+        self.queries = asyncio.Event()
+        self.vectors = asyncio.Event()
+        self.vectors.set()
+        lexicon, all_vectors = SqliteStore.lexicon, SqliteStore.all_vectors
+
+        async def held_query(store: SqliteStore, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+            await self.queries.wait()
+            return await lexicon(store, words, names)
+
+        async def held_vectors(store: SqliteStore, after_seq: int, limit: int) -> PageVectors:
+            await self.vectors.wait()
+            self.pieces += 1
+            return await all_vectors(store, after_seq, limit)
+
+        monkeypatch.setattr(SqliteStore, "lexicon", held_query)
+        monkeypatch.setattr(SqliteStore, "all_vectors", held_vectors)
+
+
+async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Model("words", 16)
+    await remember(tmp_path, model)
+    monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
+    monkeypatch.setattr(queries_first, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
+    reading = Reading(monkeypatch)
+    reading.vectors.clear()
+    async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(engine.retrieve("friend1 town1"))
+        await asyncio.sleep(POLL_S)
+        reading.vectors.set()
+        await asyncio.sleep(10 * POLL_S)
+        assert reading.pieces <= 1  # one that was begun before
+        reading.queries.set()
+        assert not (await asking).is_semantic
+        await until(engine, is_settled)
+        assert reading.pieces > PAGES
+
+
+async def test_a_load_that_has_given_way_for_long_enough_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model("words", 16)
+    await remember(tmp_path, model)
+    monkeypatch.setattr(queries_first, "PATIENCE_S", POLL_S)
+    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
+    reading = Reading(monkeypatch)
+    async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(engine.retrieve("friend1 town1"))
+        await until(engine, is_settled)
+        assert not asking.done()
+        reading.queries.set()
+        await asking
+
+
+@pytest.mark.parametrize(("is_large", "is_semantic"), [(False, True), (True, False)])
+async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_large: bool, is_semantic: bool
+) -> None:
+    model = Model("words", 16)
+    await remember(tmp_path, model)
+    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(upkeep, "READ_IN_A_MOMENT_PAGES", PAGES - 1 if is_large else PAGES)
+    reading = Reading(monkeypatch)
+    reading.queries.set()
+    reading.vectors.clear()
+    async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(engine.retrieve("friend1 town1"))
+        if not is_large:
+            await asyncio.sleep(POLL_S)
+            assert not asking.done()
+            reading.vectors.set()
+        assert (await asking).is_semantic is is_semantic
+        reading.vectors.set()
+        await until(engine, is_settled)
 
 
 async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:

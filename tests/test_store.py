@@ -20,7 +20,7 @@ from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import database, lexical, lexicon, spaces, sqlite
+from memoryos_mcp.storage import database, inspection, lexical, lexicon, spaces, sqlite
 from memoryos_mcp.storage.copies import check_copy, make_copy, put_in_place
 from memoryos_mcp.storage.database import Checks
 from memoryos_mcp.storage.paths import database_file
@@ -757,7 +757,7 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[apsw.Connection] = []
-    check = database.quick_check
+    check = inspection.quick_check
 
     def counted(connection: apsw.Connection) -> None:
         read.append(connection)

@@ -4,9 +4,7 @@ Any process may write; each look begins by asking the store's change sequence wh
 """
 
 import asyncio
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
 
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.profile import Trait
@@ -16,8 +14,6 @@ from memoryos_mcp.storage import Store
 from memoryos_mcp.terms import stem, stems
 
 CHANGES_AT_ONCE = 1_000
-# How long a load gives way to queries, all in all.
-PATIENCE_S = 1.0
 
 
 class Mirror:
@@ -33,43 +29,23 @@ class Mirror:
         self._store = store
         self._position: int | None = None
         self._lock = asyncio.Lock()
-        self._queries = 0
-        self._patience_s = PATIENCE_S
-        self._is_quiet = asyncio.Event()
-        self._is_quiet.set()
 
-    async def load_index(self) -> None:
-        """Read all page vectors, once; looks go on meanwhile without them."""
+    async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
+        """Read all page vectors, once; looks go on meanwhile without them.
+
+        Args:
+            give_way: Is awaited before each piece.
+        """
         if self.index.is_loaded:
             return
         before = await self._store.position()
-        await self.index.load(self._give_way)
+        await self.index.load(give_way)
         async with self._lock:
             if self._position is None:
                 await self._load_midterm()
                 await self._load_longterm()
             # What changed during the load is told again with the next look; to be told twice does no harm.
             self._position = before if self._position is None else min(before, self._position)
-
-    @contextmanager
-    def querying(self) -> Iterator[None]:
-        """Have the loading of the index give way while a query is answered."""
-        self._queries += 1
-        self._is_quiet.clear()
-        try:
-            yield
-        finally:
-            self._queries -= 1
-            if not self._queries:
-                self._is_quiet.set()
-
-    async def _give_way(self) -> None:
-        """Wait while queries are answered, but not for ever, or many of them would keep the index from being loaded."""
-        began = time.monotonic()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._patience_s):
-                await self._is_quiet.wait()
-        self._patience_s = max(0.0, self._patience_s - (time.monotonic() - began))
 
     async def refresh(self) -> None:
         """Take over what any process has changed since the last time."""

@@ -287,6 +287,10 @@ class Store(Protocol):
         """Return the newest page older than ``seq``, with its chain's summary as it stands, empty without a chain."""
         ...
 
+    async def newest_seq(self) -> int:
+        """Return the ``seq`` of the page that was added last; 0 without pages. There are not more pages than that."""
+        ...
+
     async def last_added_at(self) -> datetime | None:
         """Return when the newest page was stored; None without pages."""
         ...

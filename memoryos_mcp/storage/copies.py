@@ -14,7 +14,8 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.database import look_at_content, look_at_header, quick_check, translated
+from memoryos_mcp.storage.file_errors import translated
+from memoryos_mcp.storage.inspection import look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000

@@ -4,7 +4,6 @@ Opening looks before it touches: a file that is damaged, foreign or newer is ref
 """
 
 import asyncio
-import errno
 import logging
 import os
 import threading
@@ -16,8 +15,10 @@ from typing import Any, TypeVar
 
 import apsw
 
-from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
+from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
+from memoryos_mcp.storage.inspection import look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -26,7 +27,6 @@ T = TypeVar("T")
 
 # Below this, several connections to one WAL file could corrupt it, and FTS5 had no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
-BUSY_TIMEOUT_MS = 30_000
 READERS = 4
 # What a connection keeps of the file in RAM. Little of one query's pages serves the next, and every change that another
 # connection makes empties it: more would be spent five times for each open user.
@@ -43,10 +43,6 @@ CHECK_HOLDS_S = 3_600.0
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
-
-_READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_FSTAT})
-_MAGIC = b"SQLite format 3\x00"
-_HEADER_BYTES = 100
 
 
 class Checks:
@@ -326,19 +322,6 @@ class Database:
             raise
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors about a file into ours."""
-    try:
-        yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise _damaged(path, "SQLite finds it malformed") from error
-    except apsw.Error as error:
-        raise StorageError(_advice(error, path)) from error
-    except OSError as error:
-        raise StorageError(_system_advice(error, path)) from error
-
-
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:
     reader.execute("BEGIN")
     try:
@@ -354,39 +337,6 @@ def _make_private(path: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def look_at_header(path: Path) -> None:
-    """Refuse a file that its first bytes give away, without opening it as a database."""
-    if not path.exists():
-        return
-    size = path.stat().st_size
-    if size == 0:
-        wal = path.with_name(path.name + "-wal")
-        if wal.exists() and wal.stat().st_size > 0:
-            raise _damaged(path, "it is empty although its journal is not")
-        return
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise _damaged(path, "it is no SQLite file")
-    found = int.from_bytes(header[60:64])
-    if found > schema.CURRENT_VERSION and int.from_bytes(header[68:72]) == schema.APPLICATION_ID:
-        raise _newer(path, found)
-
-
-def look_at_content(connection: apsw.Connection, path: Path) -> int:
-    """Return the file's version, or refuse a database that another program or a newer version made."""
-    found = schema.version(connection)
-    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
-    is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
-    if is_ours and found > schema.CURRENT_VERSION:
-        raise _newer(path, found)
-    if not is_ours and not (is_empty and found == 0):
-        raise _damaged(path, "another program made it")
-    if is_ours and (is_empty or found == 0):
-        raise _damaged(path, "its tables are gone")
-    return found
 
 
 def _use_wal(connection: apsw.Connection) -> None:
@@ -406,17 +356,6 @@ def _use_wal(connection: apsw.Connection) -> None:
             return
 
 
-def quick_check(connection: apsw.Connection) -> None:
-    """Read the whole file for damage.
-
-    Raises:
-        apsw.CorruptError: There is some.
-    """
-    verdict = connection.execute("PRAGMA quick_check(1)").get
-    if verdict != "ok":
-        raise apsw.CorruptError
-
-
 def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
     """Have a connection rest between its steps, and stop once its work is given up."""
     rested_at = time.monotonic()
@@ -432,37 +371,3 @@ def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
 
 def _closed() -> StorageError:
     return StorageError("the store is closed; nothing was stored")
-
-
-def _damaged(path: Path, what: str) -> DamagedStoreError:
-    return DamagedStoreError(
-        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
-    )
-
-
-def _newer(path: Path, found: int) -> NewerStoreError:
-    return NewerStoreError(
-        f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
-        "Upgrade memoryos-mcp-server"
-    )
-
-
-def _advice(error: apsw.Error, path: Path) -> str:
-    folder = path.parent
-    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
-        return f"{path} could not be read; check the disk and put back a backup if it is failing"
-    if isinstance(error, apsw.FullError | apsw.IOError):
-        return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
-    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
-        return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
-    return f"{path} could not be used (SQLite: {type(error).__name__}); nothing was stored"
-
-
-def _system_advice(error: OSError, path: Path) -> str:
-    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return f"{path.parent} cannot be written; make the folder and its files writable for this user"
-    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return f"no space to write in {path.parent}; free space, try again"
-    return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"

@@ -245,6 +245,10 @@ class SqliteStore:
         rows = await self._database.rows(sql, seq)
         return (to_page(rows[0][1:]), rows[0][0] or "") if rows else None
 
+    async def newest_seq(self) -> int:
+        rows = await self._database.rows("SELECT coalesce(max(seq), 0) FROM pages")
+        return int(rows[0][0])
+
     async def last_added_at(self) -> datetime | None:
         rows = await self._database.rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
         return from_us(rows[0][0]) if rows else None
