@@ -6,7 +6,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from memoryos_mcp.cli import cli
 from memoryos_mcp.commands.doctor import machine, models
 from memoryos_mcp.providers import PRESETS, Preset
 from memoryos_mcp.storage.paths import database_file
+from tests.http_server import HttpServer
 from tests.llm_server import (
     Answer,
     Answering,
@@ -512,7 +513,9 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
         ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "take it out"),
         ("memory", {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]}, "warn", "another project", "take"),
         ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not of this program", "--force"),
-        ("memoryos", {"url": "http://127.0.0.1:8000/mcp"}, "ok", "added in", None),
+        ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
+        ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
+        ("memoryos", {"url": "no address"}, "fail", "no server answers", "correct the address"),
         ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "added in", None),
     ],
 )
@@ -526,6 +529,35 @@ async def test_a_clients_entry_is_told_with_what_is_wrong_with_it(
     assert (found["verdict"], file.read_bytes()) == (verdict, before)
     assert told in found["found"]
     assert found["fix"] is None if fix is None else fix in found["fix"]
+
+
+async def test_the_server_at_an_entrys_address_is_greeted_with_the_entrys_token(
+    data: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(entry: Mapping[str, object]) -> dict[str, Any]:
+        client_file(home, entry)
+        return checks(await run(data, "--json", "--embedding-model-name", "none"))["client_cursor"]
+
+    monkeypatch.delenv("TEAM_TOKEN", raising=False)
+    async with asyncio.timeout(LIMIT_S):
+        with HttpServer(home / "served") as server:
+            token = server.add_token("ada")
+            for path in ("/mcp", "/sse"):
+                url = f"{server.url}{path}"
+                bearer = {"Authorization": f"Bearer {token}"}
+                assert (await found({"url": url, "headers": bearer}))["verdict"] == "ok"
+                refused = await found({"url": url, "headers": {"Authorization": f"Bearer {token}x"}})
+                assert (refused["verdict"], "does not take" in refused["found"]) == ("fail", True)
+                assert token not in json.dumps(refused)
+                assert "token create" in refused["fix"]
+                by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}
+                unset = await found(by_variable)
+                assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("fail", True)
+                with monkeypatch.context() as patch:
+                    patch.setenv("TEAM_TOKEN", token)
+                    assert (await found(by_variable))["verdict"] == "ok"
+            elsewhere = await found({"url": f"{server.url}/health/live"})
+            assert (elsewhere["verdict"], "no MCP server" in elsewhere["found"]) == ("fail", True)
 
 
 async def test_a_clients_file_that_cannot_be_read_is_a_failed_check(data: Path, home: Path) -> None:

@@ -56,7 +56,7 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
         settings = load()
     except ConfigError as error:
         yield failed("settings", error)
-        for check in check_clients():
+        async for check in check_clients():
             yield check
         return
     endpoint: Endpoint | None = None
@@ -73,7 +73,7 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     yield configuration
     yield await check_folder(settings)
     yield await check_memory(settings)
-    for check in check_clients():
+    async for check in check_clients():
         yield check
     yield await check_embedder(settings)
     if configuration.verdict is Verdict.FAIL:

@@ -1,16 +1,19 @@
-"""Which MCP clients are on this machine, and whether they can start the server."""
+"""Which MCP clients are on this machine, and whether they can start the server or reach it."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from memoryos_mcp.clients import entries, planning
+from memoryos_mcp.clients.catalogue import Client
 from memoryos_mcp.clients.places import Found, Machine
 from memoryos_mcp.commands.doctor.checks import Check, Verdict, failed, parts
+from memoryos_mcp.commands.doctor.reaching import unreached
 from memoryos_mcp.commands.installing import clients_here
 from memoryos_mcp.errors import ClientFileError
 
 
-def check_clients() -> Iterator[Check]:
+async def check_clients() -> AsyncIterator[Check]:
     """Yield a check for each client's file; one that there is none, if there is none."""
     try:
         here = clients_here(Machine.this())
@@ -22,10 +25,10 @@ def check_clients() -> Iterator[Check]:
         found = "no MCP client was found on this machine"
         yield Check(name="clients", verdict=Verdict.OK, found=found, fix="docs/clients.md tells how to add one by hand")
     for found_file in here:
-        yield _check(found_file)
+        yield await _check(found_file)
 
 
-def _check(found: Found) -> Check:
+async def _check(found: Found) -> Check:
     name = f"client_{found.client.name}"
     try:
         listed = planning.all_entries(found.client, found.file)
@@ -40,9 +43,10 @@ def _check(found: Found) -> Check:
         elif kind is entries.Kind.OURS and (key == entries.NAME or isinstance(entry.get("command"), str)):
             ours[key] = entry
     for key, entry in ours.items():
-        if (problem := entries.problem_of(entry)) is not None:
+        if (problem := await _problem_of(found.client, entry)) is not None:
             option = "" if key == entries.NAME else f" --name {key}"
-            return Check(name=name, verdict=Verdict.FAIL, found=f'"{key}": {problem}', fix=f"{again}{option}")
+            told, fix = problem
+            return Check(name=name, verdict=Verdict.FAIL, found=f'"{key}": {told}', fix=fix or f"{again}{option}")
     if others:
         told = f'"{others[0]}" starts another project, whose package is called memoryos-mcp'
         return Check(name=name, verdict=Verdict.WARN, found=told, fix=f"take it out of {found.file}, then {again}")
@@ -54,3 +58,14 @@ def _check(found: Found) -> Check:
             name=name, verdict=Verdict.WARN, found=told, fix=f"{again} --force replaces it, --name NAME adds one"
         )
     return Check(name=name, verdict=Verdict.OK, found=f"not added in {found.file}", fix=f"{again} adds it")
+
+
+async def _problem_of(client: Client, entry: Mapping[str, Any]) -> tuple[str, str | None] | None:
+    """Return what is wrong with an entry of ours and what to do, which is to install it anew if that is None.
+
+    None if nothing is wrong.
+    """
+    if client.http is not None and client.http.url_key in entry:
+        return await unreached(entry, client.http, os.environ)
+    problem = entries.problem_of(entry)
+    return None if problem is None else (problem, None)
