@@ -114,6 +114,19 @@ def test_every_example_of_a_commands_help_is_a_command_line_that_can_be_used() -
         assert group.make_context(words[0], args) is not None
 
 
+def test_every_command_that_the_programs_words_name_is_there() -> None:
+    named = set()
+    for file in sorted((ROOT / "memoryos_mcp").rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        named |= {(found[1], found[2]) for found in re.finditer(rf"{PROGRAM} ([a-z][\w-]*)(?: ([a-z][\w-]*))?", text)}
+    assert len(named) > 20
+    for name, second in named:
+        command = cli.commands.get(name)
+        assert command is not None, f"{PROGRAM} {name}"
+        if isinstance(command, click.Group) and second is not None:
+            assert second in command.commands, f"{PROGRAM} {name} {second}"
+
+
 def test_without_arguments_the_help_goes_to_stderr_and_the_exit_code_says_that_nothing_was_done() -> None:
     done = invoke()
     assert (done.returncode, done.stdout) == (2, "")

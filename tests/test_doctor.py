@@ -549,7 +549,7 @@ async def test_the_server_at_an_entrys_address_is_greeted_with_the_entrys_token(
                 refused = await found({"url": url, "headers": {"Authorization": f"Bearer {token}x"}})
                 assert (refused["verdict"], "does not take" in refused["found"]) == ("fail", True)
                 assert token not in json.dumps(refused)
-                assert "token create" in refused["fix"]
+                assert "token add USER" in refused["fix"]
                 by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}
                 unset = await found(by_variable)
                 assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("fail", True)

@@ -59,7 +59,7 @@ async def unreached(entry: Mapping[str, Any], http: Http, environment: Mapping[s
     if status in {401, 403}:
         return (
             f"the server at {address} does not take the entry's token (HTTP {status})",
-            "memoryos-mcp token create makes one where the server runs; give it with --http URL --token -",
+            "memoryos-mcp token add USER makes one where the server runs; give it with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
         return (
