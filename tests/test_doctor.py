@@ -515,7 +515,8 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
         ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not of this program", "--force"),
         ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
         ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
-        ("memoryos", {"url": "no address"}, "fail", "no server answers", "correct the address"),
+        ("memoryos", {"url": "no address"}, "fail", "its address is none", "--http URL"),
+        ("memoryos", {"url": "http://[::1/mcp"}, "fail", "its address is none", "--http URL"),
         ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "added in", None),
     ],
 )
@@ -552,7 +553,9 @@ async def test_the_server_at_an_entrys_address_is_greeted_with_the_entrys_token(
                 assert "token add USER" in refused["fix"]
                 by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}
                 unset = await found(by_variable)
-                assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("fail", True)
+                assert (unset["verdict"], "set TEAM_TOKEN" in unset["fix"]) == ("warn", True)
+                asked_for = await found({"url": url, "headers": {"Authorization": "Bearer ${input:token}"}})
+                assert (asked_for["verdict"], "input:token" in asked_for["found"]) == ("warn", True)
                 with monkeypatch.context() as patch:
                     patch.setenv("TEAM_TOKEN", token)
                     assert (await found(by_variable))["verdict"] == "ok"

@@ -8,7 +8,7 @@ from memoryos_mcp.clients import entries, planning
 from memoryos_mcp.clients.catalogue import Client
 from memoryos_mcp.clients.places import Found, Machine
 from memoryos_mcp.commands.doctor.checks import Check, Verdict, failed, parts
-from memoryos_mcp.commands.doctor.reaching import unreached
+from memoryos_mcp.commands.doctor.reaching import Trouble, reaching
 from memoryos_mcp.commands.installing import clients_here
 from memoryos_mcp.errors import ClientFileError
 
@@ -43,10 +43,10 @@ async def _check(found: Found) -> Check:
         elif kind is entries.Kind.OURS and (key == entries.NAME or isinstance(entry.get("command"), str)):
             ours[key] = entry
     for key, entry in ours.items():
-        if (problem := await _problem_of(found.client, entry)) is not None:
+        if (trouble := await _trouble_of(found.client, entry)) is not None:
             option = "" if key == entries.NAME else f" --name {key}"
-            told, fix = problem
-            return Check(name=name, verdict=Verdict.FAIL, found=f'"{key}": {told}', fix=fix or f"{again}{option}")
+            fix = trouble.fix or f"{again}{option}"
+            return Check(name=name, verdict=trouble.verdict, found=f'"{key}": {trouble.found}', fix=fix)
     if others:
         told = f'"{others[0]}" starts another project, whose package is called memoryos-mcp'
         return Check(name=name, verdict=Verdict.WARN, found=told, fix=f"take it out of {found.file}, then {again}")
@@ -60,12 +60,9 @@ async def _check(found: Found) -> Check:
     return Check(name=name, verdict=Verdict.OK, found=f"not added in {found.file}", fix=f"{again} adds it")
 
 
-async def _problem_of(client: Client, entry: Mapping[str, Any]) -> tuple[str, str | None] | None:
-    """Return what is wrong with an entry of ours and what to do, which is to install it anew if that is None.
-
-    None if nothing is wrong.
-    """
-    if client.http is not None and client.http.url_key in entry:
-        return await unreached(entry, client.http, os.environ)
+async def _trouble_of(client: Client, entry: Mapping[str, Any]) -> Trouble | None:
+    """Return what is wrong with an entry of ours; None if nothing is."""
+    if client.http is not None and "command" not in entry:
+        return await reaching(entry, client.http, os.environ)
     problem = entries.problem_of(entry)
-    return None if problem is None else (problem, None)
+    return None if problem is None else Trouble(problem)

@@ -3,12 +3,14 @@
 import asyncio
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
 from memoryos_mcp.clients.catalogue import Http
+from memoryos_mcp.commands.doctor.checks import Verdict
 from memoryos_mcp.config.masks import without_credentials
 
 TIMEOUT_S = 5.0
@@ -24,14 +26,27 @@ _HELLO = {
         "clientInfo": {"name": "memoryos-mcp doctor", "version": "1"},
     },
 }
-# As clients write it: ${NAME} and ${env:NAME}.
-_VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)\}")
+# As clients write it: ${NAME} and ${env:NAME}; what else stands in braces they ask their user for.
+_VARIABLE = re.compile(r"\$\{(?:env:)?([^}]+)\}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _SESSION = "mcp-session-id"
 
 
-async def unreached(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return why a client does not reach the server of its entry, and what to do; None if it does.
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a client does not start or reach a server.
+
+    Attributes:
+        fix: What to do; None if the entry is to be made anew.
+    """
+
+    found: str
+    fix: str | None = None
+    verdict: Verdict = Verdict.FAIL
+
+
+async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> Trouble | None:
+    """Return why a client does not reach the server of its entry; None if it does.
 
     The server is greeted as the client would greet it: the token goes to the address that it stands beside.
 
@@ -41,28 +56,32 @@ async def unreached(entry: Mapping[str, Any], http: Http, environment: Mapping[s
         environment: Fills in the variables that the entry names.
     """
     url = str(entry[http.url_key])
-    address = without_credentials(url)
     headers, missing = _headers(entry, http, environment)
     try:
+        address = without_credentials(url)
         async with asyncio.timeout(TIMEOUT_S):
             status, is_mcp = await _greet(url, headers)
-    except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError):
-        return (
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError):
+        return Trouble("its address is none", "correct it with --http URL")
+    except (TimeoutError, httpx2.HTTPError):
+        return Trouble(
             f"no server answers at {address}",
             "start it there with memoryos-mcp serve --transport http, or correct the address with --http URL",
         )
     if status in {401, 403} and missing:
-        return (
+        # The client may know what is not known here.
+        return Trouble(
             f"the server at {address} asks for a token, and {missing[0]}, which is to hold it, is not set here",
             f"set {missing[0]} where the client is started",
+            Verdict.WARN,
         )
     if status in {401, 403}:
-        return (
+        return Trouble(
             f"the server at {address} does not take the entry's token (HTTP {status})",
             "memoryos-mcp token add USER makes one where the server runs; give it with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
-        return (
+        return Trouble(
             f"what answers at {address} is no MCP server (HTTP {status})",
             "correct the address with --http URL; its path is /mcp unless a proxy says otherwise",
         )
