@@ -12,8 +12,8 @@ from memoryos_mcp.ids import Kind, MemoryId, fold_dimension, not_there, numbered
 from memoryos_mcp.knowledge import LEARNED_BY_USER, About, CorrectedFact
 from memoryos_mcp.profile import Level
 from memoryos_mcp.storage.longterm import IN_FORCE, to_history
-from memoryos_mcp.storage.refusals import newest_seq, refuse_fact, refuse_trait
-from memoryos_mcp.storage.rows import folded
+from memoryos_mcp.storage.refusals import refuse_fact, refuse_trait
+from memoryos_mcp.storage.rows import folded, newest_seq
 from memoryos_mcp.storage.vector_rows import note_change
 
 """Who learned a fact or trait that the user corrected; as ``ended_by``, who ended the one before."""

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.ids import fold_dimension
-from memoryos_mcp.storage.rows import all_rows, from_us, numbers
+from memoryos_mcp.storage.rows import all_rows, from_us, newest_seq, numbers
 
 SAMPLES = 10
 SAMPLE_CHARS = 200
@@ -155,7 +155,7 @@ def trait_named(connection: apsw.Connection, name: str) -> str | None:
 
 def everything(connection: apsw.Connection) -> ForgetPlan:
     """Return the plan that leaves nothing of what there is now."""
-    newest = connection.execute("SELECT max(seq) FROM pages").get
+    newest = newest_seq(connection)
     return ForgetPlan(
         runs=((1, newest),) if newest else (),
         facts=tuple(numbers(connection, "SELECT fact FROM facts ORDER BY fact")),

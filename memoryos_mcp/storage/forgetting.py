@@ -29,7 +29,7 @@ from memoryos_mcp.storage.lexicon import has_word, unindex_names
 from memoryos_mcp.storage.longterm import drop_facts
 from memoryos_mcp.storage.midterm import recount
 from memoryos_mcp.storage.refusals import drop_needless, refuse_fact, refuse_trait
-from memoryos_mcp.storage.rows import all_rows, numbers
+from memoryos_mcp.storage.rows import all_rows, newest_seq, numbers
 from memoryos_mcp.storage.vector_rows import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.terms import words
 
@@ -132,7 +132,7 @@ def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[D
 
 
 def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
-    newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    newest = newest_seq(connection)
     pages = _take(connection, plan)
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
     chains = numbers(connection, f"SELECT DISTINCT chain FROM pages WHERE chain > 0 AND seq IN {_GOING}")  # noqa: S608

@@ -7,6 +7,7 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.storage.lexicon import index_names, phrase
+from memoryos_mcp.storage.rows import newest_seq
 from memoryos_mcp.storage.values import WordHit, WordMatches
 from memoryos_mcp.terms import index_text
 
@@ -87,7 +88,7 @@ def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit
     BM25 would count every posting of every word for it, which takes tens of milliseconds in a large memory.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
-    newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    newest = newest_seq(connection)
     found: dict[int, float] = {}
     for held in range(len(words), 0, -1):
         for together in combinations(words, held):

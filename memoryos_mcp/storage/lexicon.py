@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import apsw
 
 from memoryos_mcp.names import addressed
+from memoryos_mcp.storage.rows import newest_seq
 from memoryos_mcp.storage.values import Lexicon
 from memoryos_mcp.terms import index_forms, is_unspaced
 
@@ -92,7 +93,7 @@ class WordCounts:
 
 def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
     """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
-    newest = int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+    newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
     for name in names[:WORDS_AT_MOST]:

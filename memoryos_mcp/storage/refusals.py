@@ -15,11 +15,6 @@ _SALT = "refusal_salt"
 _SALT_BYTES = 16
 
 
-def newest_seq(connection: apsw.Connection) -> int:
-    """Return the newest page's ``seq``, 0 without pages."""
-    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
-
-
 def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
     """Have a fact not be learned again, inside the caller's transaction.
 

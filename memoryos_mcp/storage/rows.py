@@ -123,6 +123,11 @@ def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tu
     return connection.execute(sql, parameters).fetchall()
 
 
+def newest_seq(connection: apsw.Connection) -> int:
+    """Return the newest page's ``seq``, 0 without pages."""
+    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+
+
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
     """Return the numbers in the one column of a query."""
     return [row[0] for row in connection.execute(sql, parameters)]

@@ -43,6 +43,7 @@ from memoryos_mcp.storage.rows import (
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     from_us,
+    newest_seq,
     to_fact,
     to_page,
     to_segment,
@@ -246,8 +247,7 @@ class SqliteStore:
         return (to_page(rows[0][1:]), rows[0][0] or "") if rows else None
 
     async def newest_seq(self) -> int:
-        rows = await self._database.rows("SELECT coalesce(max(seq), 0) FROM pages")
-        return int(rows[0][0])
+        return await self._database.read(newest_seq)
 
     async def last_added_at(self) -> datetime | None:
         rows = await self._database.rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
