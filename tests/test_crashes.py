@@ -1,70 +1,241 @@
+"""Servers and imports that are killed whatever they are doing: no page is lost, doubled or comes back.
+
+``MEMORYOS_KILLS`` sets how often, 60 times by default.
+"""
+
+import asyncio
+import json
+import os
 import random
+import signal
 import subprocess
+import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.servers import BUSY_BACKGROUND, PipeServer, StoredPage, open_store, page_id_of, stored_pages
+from benchmarks.llm_server import purpose_of, reply_to
+from memoryos_mcp.llm.chat import Purpose
+from tests.foreign_memories import claude_conversation, claude_message, write_json
+from tests.llm_server import Answer, Asked, LlmServer, completion, embeddings, llm_server
+from tests.servers import PipeServer, clean_environment, open_store, page_id_of, stored_pages, wait_until
 
-ROUNDS, ROUNDS_AT_MOST = 50, 200
-PAGES_PER_ROUND = (4, 16)
+KILLS = int(os.environ.get("MEMORYOS_KILLS", "60"))
+# Every page is filed, learned from and embedded within moments, so that kills fall into all of it.
+SETTINGS = {
+    "short_term_capacity": 2,
+    "consolidation_batch_pages": 3,
+    "consolidation_idle_s": 0,
+    "mid_term_heat_threshold": 3,
+    "llm_model": "tiny",
+}
+BUNDLED = {"embedding_model_name": "all-MiniLM-L6-v2"}
+LLM_LATENCY_S = 0.01
 LONGEST_DELAY_S = 0.4
+LIKED = ("tea", "rowing", "chess", "Lisbon")
+CHATS, TURNS_PER_CHAT = 12, 20
+SECONDS_PER_KILL = 8
 
 
-def crash_round(data: Path, number: int, dice: random.Random) -> tuple[dict[str, str], set[str]]:
-    """Start a server, let it work for a random while, kill it; return what it acknowledged by id, and what was sent."""
-    texts = [
-        f"Round {number}, page {page}: I like {dice.choice(['tea', 'rowing', 'chess', 'Lisbon'])} {dice.random()}."
-        for page in range(dice.randint(*PAGES_PER_ROUND))
-    ]
-    with PipeServer(data, BUSY_BACKGROUND) as server:
-        if number % 2:  # every other kill falls into embedding and consolidation, the rest into starting and loading
-            server.wait_until_semantic()
-        turns = {text: {"user_input": text, "agent_response": "Noted."} for text in texts}
-        sent = {server.send_call("add_memory", turn): text for text, turn in turns.items()}
-        server.reply(min(sent))
-        kill_at = time.monotonic() + dice.uniform(0, LONGEST_DELAY_S)
+@dataclass
+class Ledger:
+    """What was sent to the killed processes, and what they had acknowledged.
+
+    Attributes:
+        sent: The words that tell each added page from all others.
+        acknowledged: Those words by the id that a reply gave the page.
+        forgotten: Words of pages whose forgetting was acknowledged.
+        unsure: Words of pages that a killed forgetting named, each of them all or nothing.
+        imported: Words of the pages of each imported file.
+    """
+
+    sent: set[str] = field(default_factory=set)
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)
+    unsure: list[set[str]] = field(default_factory=list)
+    imported: dict[Path, set[str]] = field(default_factory=dict)
+
+
+class Killing:
+    """One memory, and the rounds of work in which its processes are killed."""
+
+    def __init__(self, data: Path, llm: LlmServer, dice: random.Random) -> None:
+        self.data = data
+        self.ledger = Ledger()
+        self._llm = llm
+        self._dice = dice
+        self._made = 0
+        self._model: Mapping[str, object] = BUNDLED
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {**SETTINGS, **self._model, "openai_base_url": self._llm.base_url}
+
+    def word(self) -> str:
+        """Return a word that no other page has."""
+        self._made += 1
+        return f"zq{self._made}q{self._dice.randrange(2**32):08x}"
+
+    def adds(self) -> None:
+        """Kill a server while pages arrive and are filed, learned from and embedded."""
+        with PipeServer(self.data, self.settings) as server:
+            if self._dice.random() < 0.5:  # the other kills fall into starting and loading
+                server.wait_until_semantic()
+            words = [self.word() for _ in range(self._dice.randint(4, 16))]
+            self.ledger.sent |= set(words)
+            said = {word: f"I like {self._dice.choice(LIKED)} {word}." for word in words}
+            sent = {
+                server.send_call("add_memory", {"user_input": text, "agent_response": "Oh."}): word
+                for word, text in said.items()
+            }
+            server.reply(min(sent))
+            self._kill_soon(server)
+            replies = server.replies()
+        told = {page: sent[request] for request in sent if (page := page_id_of(replies.get(request, {})))}
+        assert told.keys().isdisjoint(self.ledger.acknowledged)
+        self.ledger.acknowledged |= told
+
+    def forgets(self) -> None:
+        """Kill a server while it forgets some pages."""
+        known = sorted(self.ledger.acknowledged)
+        if not known:
+            return
+        ids = self._dice.sample(known, min(len(known), self._dice.randint(1, 5)))
+        words = {self.ledger.acknowledged.pop(page) for page in ids}
+        with PipeServer(self.data, self.settings) as server:
+            handle = server.call("forget_memory", ids=ids)["confirm"]
+            request = server.send_call("forget_memory", {"confirm": handle})
+            self._kill_soon(server, longest_delay_s=0.1)
+            reply = server.replies().get(request)
+        if reply is not None and reply["result"]["structuredContent"]["status"] == "forgotten":
+            self.ledger.forgotten |= words
+        else:
+            self.ledger.unsure.append(words)
+
+    def imports(self) -> None:
+        """Kill an import of a file, a new one or one that an earlier kill has cut off."""
+        known = sorted(self.ledger.imported)
+        is_new = not known or self._dice.random() < 0.3
+        file = self._new_chats() if is_new else self._dice.choice(known)
+        with subprocess.Popen(
+            self._import_command(file), env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                process.wait(self._dice.uniform(0.4, 1.2))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+        assert process.returncode in (0, -signal.SIGKILL)
+
+    def changes_model(self) -> None:
+        """Kill a server while it gives all pages vectors of another model."""
+        api = {"embedding_model_name": "small", "embedding_base_url": self._llm.base_url}
+        self._model = api if self._model is BUNDLED else BUNDLED
+        with PipeServer(self.data, self.settings) as server:
+            self._kill_soon(server, longest_delay_s=1.5)
+
+    def ends(self) -> None:
+        """End every import, and let a last server do all that is left."""
+        for file in self.ledger.imported:
+            subprocess.run(self._import_command(file), env=clean_environment(), check=True, capture_output=True)
+        self._model = BUNDLED
+        self.end_lease()
+        with PipeServer(self.data, self.settings) as server:
+            server.wait_until_settled(limit_s=300)
+            wait_until(lambda: server.stats()["embedding_move"] is None, "all vectors are of the bundled model", 300)
+            # Forgetting once more writes the files anew, if a kill came before that.
+            word = self.word()
+            page = server.add(f"Forget {word}.")
+            handle = server.call("forget_memory", ids=[page])["confirm"]
+            assert server.call("forget_memory", confirm=handle)["scrubbed"]
+            self.ledger.forgotten.add(word)
+            server.wait_until_settled(limit_s=60)
+            assert server.close() == 0
+            assert "Traceback" not in server.stderr
+
+    def end_lease(self) -> None:
+        """End the lease of a killed server now instead of in half a minute."""
+        connection = open_store(self.data)
+        try:
+            connection.execute("UPDATE lease SET expires_us = 0")
+        finally:
+            connection.close()
+
+    def _kill_soon(self, server: PipeServer, longest_delay_s: float = LONGEST_DELAY_S) -> None:
+        kill_at = time.monotonic() + self._dice.uniform(0, longest_delay_s)
         try:
             server.process.wait(max(0.0, kill_at - time.monotonic()))
         except subprocess.TimeoutExpired:
             server.kill()
-        assert server.process.returncode == -9, f"the server ended by itself: {server.stderr[-2000:]}"
-        replies = server.replies()
-    acknowledged = {page: sent[request] for request in sent if (page := page_id_of(replies.get(request, {})))}
-    return acknowledged, set(texts)
+        assert server.process.returncode == -signal.SIGKILL, f"the server ended by itself: {server.stderr[-2000:]}"
+
+    def _new_chats(self) -> Path:
+        words: set[str] = set()
+        chats = []
+        for chat in range(CHATS):
+            messages = []
+            for turn in range(TURNS_PER_CHAT):
+                words.add(word := self.word())
+                messages.append(claude_message(2 * turn, "human", f"I like {word}."))
+                messages.append(claude_message(2 * turn + 1, "assistant", "Noted."))
+            chats.append(claude_conversation(len(self.ledger.imported) * CHATS + chat, messages))
+        file = write_json(self.data.parent / f"chats-{len(self.ledger.imported)}" / "conversations.json", chats)
+        self.ledger.imported[file] = words
+        return file
+
+    def _import_command(self, file: Path) -> list[str]:
+        return [sys.executable, "-m", "memoryos_mcp", "import", str(file), "--data-storage-path", str(self.data)]
 
 
-def test_no_acknowledged_page_is_lost_or_doubled_when_the_server_is_killed_50_times(data: Path) -> None:
+def answer(asked: Asked) -> Answer:
+    """Answer as an LLM that keeps to the form, or as a small embedding model."""
+    if "messages" in asked.body:
+        return completion(json.dumps(reply_to(asked.body["messages"])))
+    return embeddings([[float(text.count(letter) + 1) for letter in "aeiourst"] for text in asked.body["input"]])
+
+
+async def slow_answer(asked: Asked) -> Answer:
+    await asyncio.sleep(LLM_LATENCY_S)
+    return answer(asked)
+
+
+async def test_kills_lose_double_and_bring_back_no_page(data: Path) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown only if the test fails, so that its delays can be repeated
     dice = random.Random(seed)  # noqa: S311 - no secret
-    acknowledged: dict[str, str] = {}
-    sent: set[str] = set()
-    number = 0
-    before: list[StoredPage] = []
-    # A killed server's lease stands for half a minute, so that on a slow machine it takes more kills to meet a filing.
-    while number < ROUNDS or (number < ROUNDS_AT_MOST and not any(page.segment is not None for page in before)):
-        told, tried = crash_round(data, number, dice)
-        assert told.keys().isdisjoint(acknowledged)
-        acknowledged |= told
-        sent |= tried
-        number += 1
-        before = stored_pages(data) if number >= ROUNDS else []
-    assert len(acknowledged) >= ROUNDS
-    assert any(page.segment is not None for page in before), "no kill can have fallen into a consolidation"
+    async with asyncio.timeout(600 + KILLS * SECONDS_PER_KILL), llm_server(slow_answer) as llm:
+        killing = Killing(data, llm, dice)
+        rounds = (killing.adds, killing.adds, killing.adds, killing.forgets, killing.imports, killing.changes_model)
+        for number in range(KILLS):
+            await asyncio.to_thread(rounds[number % len(rounds)])
+            await asyncio.to_thread(killing.end_lease)
+        await asyncio.to_thread(killing.ends)
+        purposes = {purpose_of(asked.body["messages"]) for asked in llm.asked if "messages" in asked.body}
+    assert purposes == {Purpose.ORGANISE, Purpose.LEARN}, "no kill can have fallen into filing or learning"
+    check_pages(data, killing.ledger)
+    assert_derived_rows_agree(data)
 
-    with PipeServer(data, BUSY_BACKGROUND) as server:
-        stats = server.wait_until_settled(limit_s=90)
-        assert server.close() == 0
-        assert "Traceback" not in server.stderr
+
+def check_pages(data: Path, ledger: Ledger) -> None:
     pages = stored_pages(data)
-    assert stats["total_pages"] == len(pages) == len(before)
     by_id = {page.page_id: page.user_input for page in pages}
     assert len(by_id) == len(pages)
-    assert by_id.items() >= acknowledged.items()
-    texts = [page.user_input for page in pages]
-    assert len(texts) == len(set(texts))
-    assert set(texts) <= sent
-    assert_derived_rows_agree(data)
+    words = [word.strip(".") for page in pages for word in page.user_input.split() if word.startswith("zq")]
+    assert len(words) == len(set(words)) == len(pages), "a page is doubled"
+    there = set(words)
+    lost = [page for page, word in ledger.acknowledged.items() if word not in by_id.get(page, "")]
+    assert not lost, f"{len(lost)} acknowledged pages are lost"
+    imported = set().union(*ledger.imported.values())
+    assert imported <= there, f"{len(imported - there)} imported pages are lost"
+    for named in ledger.unsure:
+        assert named <= there or not named & there, "a killed forgetting has forgotten a part"
+    assert there <= ledger.sent | imported
+    gone = (ledger.sent | ledger.forgotten) - there
+    assert not ledger.forgotten & there, "a forgotten page is back"
+    files = b"".join(path.read_bytes() for path in sorted(data.rglob("*")) if path.is_file())
+    back = [word for word in gone if word.encode() in files]
+    assert not back, f"the files still hold {len(back)} forgotten pages"
 
 
 def assert_derived_rows_agree(data: Path) -> None:
@@ -84,5 +255,7 @@ def assert_derived_rows_agree(data: Path) -> None:
             assert connection.execute(empty).get == 0
         assert connection.execute("SELECT count(*) FROM pages WHERE is_degraded OR attempts").get == 0
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        facts: list[Any] = connection.execute("SELECT folded FROM facts WHERE valid_until_us IS NULL").fetchall()
+        assert len(facts) == len(set(facts))
     finally:
         connection.close()
