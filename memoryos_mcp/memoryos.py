@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -27,14 +28,16 @@ from memoryos_mcp.service import MemoryService
 T = TypeVar("T")
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]
 
-# What an interpreter that ends waits for the thread at most; every page is on disk already.
-EXIT_LIMIT_S = 10.0
+# How long the collector of garbage waits for a memory that nothing refers to; every page is on disk already.
+COLLECT_LIMIT_S = 10.0
+# How often an open memory looks whether the main thread has ended.
+MAIN_THREAD_POLL_S = 0.2
 
 
 class Memoryos:
     """One user's memory, for programs without an event loop of their own. Close it after use, or use it with ``with``.
 
-    What is not closed is closed with the interpreter, or when nothing refers to it any more. Safe to share between
+    What is not closed is closed when the main thread ends, or when nothing refers to it any more. Safe to share between
     threads. After a fork the child's copy refuses every call: make another one there, or start processes with "spawn".
 
     Args:
@@ -97,7 +100,7 @@ class Memoryos:
         chosen = load_settings(None, {**settings, **named})
         check_data_folder(chosen)
         self._thread = _MemoryThread(chosen)
-        self._finalizer = weakref.finalize(self, self._thread.end, EXIT_LIMIT_S)
+        self._finalizer = weakref.finalize(self, self._thread.end, COLLECT_LIMIT_S)
 
     def __enter__(self) -> Self:
         return self
@@ -236,10 +239,18 @@ class _MemoryThread:
         self._is_ended = False
         # Whoever collects what nothing refers to may do so in the middle of `end`.
         self._end_lock = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ending = asyncio.Event()
         opened: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(opened,), name="memoryos", daemon=True)
+        # Not a daemon, so neither are the threads that it starts: the interpreter waits for them. A daemon that loads a
+        # model while the interpreter ends would abort the process.
+        self._thread = threading.Thread(target=self._run, args=(opened,), name="memoryos", daemon=False)
         self._thread.start()
-        opened.result()
+        try:
+            opened.result()
+        except BaseException:  # Ctrl-C included
+            self.end(0.0)
+            raise
 
     def call(self, work: Work[T]) -> T:
         """Return what work in the loop returns.
@@ -254,7 +265,7 @@ class _MemoryThread:
         if threading.current_thread() is self._thread:
             msg = "called from the memory's own thread, which would wait for itself; call it from another thread"
             raise MemoryOSError(msg)
-        if self._is_ended:
+        if self._is_ended or self._loop is None:
             raise StorageError(_CLOSED)
         calling = self._work(work)
         try:
@@ -277,7 +288,9 @@ class _MemoryThread:
         with self._end_lock:
             if not self._is_ended:
                 self._is_ended = True
-                self._loop.call_soon_threadsafe(self._ending.set)
+                if self._loop is not None:
+                    with suppress(RuntimeError):  # the loop ended with the main thread
+                        self._loop.call_soon_threadsafe(self._ending.set)
         # What nothing refers to any more may be collected in any thread, also in this one.
         if threading.current_thread() is not self._thread:
             self._thread.join(limit_s)
@@ -290,13 +303,21 @@ class _MemoryThread:
                 opened.set_exception(error)
 
     async def _live(self, opened: "Future[None]") -> None:
-        self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
+        with self._end_lock:
+            self._loop = asyncio.get_running_loop()
         async with (
             MemoryService(self._settings) as self._service,
             self._service.user(self._settings.user_id) as self._engine,
         ):
             opened.set_result(None)
-            await self._ending.wait()
+            await self._until_ended()
+
+    async def _until_ended(self) -> None:
+        # The interpreter runs no hook of a program before it has waited for all threads.
+        while not self._is_ended and threading.main_thread().is_alive():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MAIN_THREAD_POLL_S):
+                    await self._ending.wait()
 
     async def _work(self, work: Work[T]) -> T:
         return await work(self._service, self._engine)

@@ -242,7 +242,7 @@ class BundledEmbedder:
         if self._model is None:
             async with self._loading:
                 if self._model is None:
-                    self._model = await anyio.to_thread.run_sync(_load, self._model_file, self._tokenizer_file)
+                    self._model = await _in_thread(self._passages, _load, self._model_file, self._tokenizer_file)
         return self._model
 
     async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
