@@ -198,9 +198,15 @@ class Forgetting:
         """
         if self._retention is None:
             return False
-        moment = self._clock() - self._retention
         receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
-        forgotten = await self._store.forget_before(lease, moment, RETAINED_AT_ONCE, receipt)
+        forgotten = await self._store.expire(lease, self._retention, RETAINED_AT_ONCE, receipt)
+        if isinstance(forgotten, datetime):
+            logger.warning(
+                "pages are older than retention_days, but all of them or by a clock that may be wrong; they are "
+                "forgotten from %s on. Set the clock right, or raise retention_days, to keep them",
+                forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
+            )
+            return False
         if forgotten is not None:
             logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
         return forgotten is not None

@@ -289,7 +289,7 @@ def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
 def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memory: Path, copy: Path) -> None:
     connection = apsw.Connection(str(copy))
     connection.execute("DROP INDEX page_vectors_pages; DROP INDEX facts_superseded; DROP INDEX facts_words")
-    for table in ("imports", "refused", "forget_plans", "forget_receipts", "failures"):
+    for table in ("imports", "refused", "forget_plans", "forget_receipts", "failures", "retention"):
         connection.execute(f"DROP TABLE {table}")
     for table, column in (
         ("pages", "source"),

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -425,9 +425,7 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
         assert left_in_files(tmp_path) == {}
 
 
-async def test_pages_older_than_the_retention_go_when_a_memory_is_opened_and_each_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
@@ -441,11 +439,83 @@ async def test_pages_older_than_the_retention_go_when_a_memory_is_opened_and_eac
             receipts = await engine.forget_receipts()
             return (await engine.stats()).counts.pages == pages and all(known.is_scrubbed for known in receipts)
 
-        await until(lambda: are_left(4))
+        await until(lambda: waits_until(engine, START + timedelta(days=1)))
+        clock.move(days=1)
+        await until(lambda: are_left(3))
         assert left_in_files(tmp_path) == {}
-        clock.move(days=2)
+        clock.move(days=1)
         await until(lambda: are_left(2))
         assert await page_texts(engine) == set(POTTERY[:2])
+
+
+async def waits_until(engine: MemoryEngine, moment: datetime | None) -> bool:
+    return (await engine.stats()).counts.retention_waits_until == moment
+
+
+YEARS = 5 * 365
+
+
+@pytest.mark.parametrize("is_open_meanwhile", [True, False])
+async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_open_meanwhile: bool
+) -> None:
+    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    clock = Clock()
+    texts = set(POTTERY)
+    settings: dict[str, Any] = {"clock": clock, "retention_days": 365}
+    async with memory(tmp_path, **settings) as engine:
+        await add_all(engine, *POTTERY)
+        await settled(engine)
+        if is_open_meanwhile:
+            clock.move(days=YEARS)
+            await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+    if not is_open_meanwhile:
+        clock.move(days=YEARS)
+    async with memory(tmp_path, **settings) as engine:
+        await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+        assert "set the clock right" in caplog.text.lower()
+        clock.move(hours=23)
+        clock.move(days=-YEARS)
+        await until(lambda: waits_until(engine, None))
+        assert await page_texts(engine) == texts
+        clock.move(days=2 * YEARS)
+        await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+        clock.move(days=YEARS)  # it leapt once more, so this is no second look
+        await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+        assert await page_texts(engine) == texts
+
+
+async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    clock = Clock()
+    async with memory(tmp_path, clock=clock, retention_days=365) as engine:
+        await add_all(engine, *POTTERY)
+        clock.move(days=YEARS)
+        await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+    clock.move(days=1)
+    async with memory(tmp_path, clock=clock, retention_days=365) as engine:
+
+        async def is_empty() -> bool:
+            return (await engine.stats()).counts.pages == 0
+
+        await until(is_empty)
+
+
+def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> None:
+    settings = {"retention_days": 30}
+    with PipeServer(data) as server:
+        server.add("I like tea.", timestamp="2020-05-08T12:00:00Z")
+    with PipeServer(data, settings) as server:
+        wait_until(lambda: bool(server.stats()["retention_waits_until"]), "the first look is taken")
+        assert server.stats()["total_pages"] == 1
+        assert "retention_days" in server.stderr
+    command = [sys.executable, "-m", "memoryos_mcp", "doctor", "--json", "--data-storage-path", str(data)]
+    found = subprocess.run(
+        [*command, "--retention-days", "30"], capture_output=True, check=False, env=clean_environment(), timeout=60
+    )
+    (check,) = [check for check in json.loads(found.stdout)["checks"] if check["name"] == "memory"]
+    assert (check["verdict"], "retention_days" in check["found"]) == ("warn", True)
+    assert len(stored_pages(data)) == 1
 
 
 def run_forget(data: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -225,7 +225,12 @@ def _waiting(overview: Overview) -> Iterator[str]:
         yield f"{amount(stats.degraded_pages, 'page')} to be done again by the LLM, which failed"
     if without_vectors:
         yield f"{amount(without_vectors, 'page')} to be given vectors, which a running server does"
-    if not (stats.backlog_pages or stats.degraded_pages or without_vectors):
+    if stats.retention_waits_until is not None:
+        yield (
+            f"Pages older than retention_days are forgotten from {minute(stats.retention_waits_until)} on; to keep "
+            "them set the clock right, or raise retention_days."
+        )
+    if not (stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until):
         yield "Nothing."
 
 

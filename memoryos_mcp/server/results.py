@@ -192,6 +192,9 @@ class GetMemoryStatsResult(BaseModel):
     short_term_capacity: int
     backlog_pages: int = Field(description="Pages waiting to be filed into topics.")
     oldest_backlog_at: str | None
+    retention_waits_until: str | None = Field(
+        description="From when on pages older than retention_days are forgotten, where the clock may be wrong."
+    )
     backlog_attempts: int = Field(description="How often filing has failed for the page that failed most.")
     degraded_pages: int = Field(description="Pages organised without the LLM because it failed; redone later.")
     mid_term_pages: int

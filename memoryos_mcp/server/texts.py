@@ -69,6 +69,12 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.degraded_pages:
         pages = amount(result.degraded_pages, "page")
         lines.append(f"Organised without the LLM, to be redone when it answers: {pages}.")
+    if result.retention_waits_until is not None:
+        until = result.retention_waits_until[:16].replace("T", " ")
+        lines.append(
+            f"Pages older than retention_days are forgotten from {until} on; to keep them set the clock right, or "
+            "raise retention_days."
+        )
     for name, loop in result.background.items():
         if loop.failed_attempts:
             lines.append(f"{name} has failed, {amount(loop.failed_attempts, 'time')} in a row: {loop.last_error}")

@@ -241,6 +241,7 @@ def stats_result(
         short_term_capacity=settings.short_term_capacity,
         backlog_pages=counts.backlog,
         oldest_backlog_at=text_time(counts.oldest_backlog_at) if counts.oldest_backlog_at else None,
+        retention_waits_until=text_time(counts.retention_waits_until) if counts.retention_waits_until else None,
         backlog_attempts=counts.attempts,
         degraded_pages=counts.degraded,
         mid_term_pages=counts.mid_term,

@@ -5,7 +5,7 @@ holds the user's lease; such a write names its lease and is refused once another
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from memoryos_mcp.knowledge import About, CorrectedFact, Fact
@@ -321,14 +321,20 @@ class Store(Protocol):
         """Take segments out of the scored mid-term memory; their pages stay."""
         ...
 
-    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
-        """Forget the oldest pages that were said before a moment, at most ``limit``; None if there are none.
+    async def expire(
+        self, lease: Lease, retention: timedelta, limit: int, receipt: str
+    ) -> ForgetReceipt | datetime | None:
+        """Forget the oldest pages that were said longer ago than ``retention``, at most ``limit``.
 
         Args:
             lease: The right to do so.
-            moment: Pages that were said then or later stay.
+            retention: How long pages are kept.
             limit: How many pages at most.
             receipt: The name of the receipt.
+
+        Returns:
+            The receipt; None if no page is old enough; a time if the clock may be wrong, from when on a second look
+            forgets.
         """
         ...
 

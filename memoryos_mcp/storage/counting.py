@@ -5,6 +5,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.knowledge import About
+from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.rows import from_us
 from memoryos_mcp.storage.values import Counts, Waiting
@@ -36,6 +37,7 @@ def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: 
         assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, assistant_id),
         superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
         oldest_backlog_at=before_it.oldest_backlog_at,
+        retention_waits_until=retention.waits_until(connection),
     )
 
 

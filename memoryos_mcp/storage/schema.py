@@ -302,6 +302,15 @@ CREATE TABLE failures (
 ) STRICT, WITHOUT ROWID;
 """
 
+# When the file was last looked at for pages older than is to be kept, and since when a second look is waited for.
+_RETENTION = """
+CREATE TABLE retention (
+    slot INTEGER PRIMARY KEY CHECK (slot = 1),
+    looked_us INTEGER NOT NULL,
+    waits_since_us INTEGER
+) STRICT;
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -324,6 +333,7 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _OWNED,
     _QUICK_TO_DELETE,
     _FAILURES,
+    _RETENTION,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from memoryos_mcp.storage import (
     usage,
     vector_rows,
 )
+from memoryos_mcp.storage import retention as retention_looks
 from memoryos_mcp.storage.counting import counted, waiting
 from memoryos_mcp.storage.database import READERS, Checks, Database
 from memoryos_mcp.storage.forget_plans import ForgetPlan, ForgetReceipt
@@ -462,11 +463,20 @@ class SqliteStore:
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
         await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
 
-    async def forget_before(self, lease: Lease, moment: datetime, limit: int, receipt: str) -> ForgetReceipt | None:
-        def change(connection: apsw.Connection) -> ForgetReceipt | None:
-            old = forget_plans.pages_between(connection, None, to_us(moment))[:limit]
-            plan = ForgetPlan(runs=forget_plans.runs(old))
-            return forgetting.forget(connection, plan, receipt, to_us(self._clock())) if old else None
+    async def expire(
+        self, lease: Lease, retention: timedelta, limit: int, receipt: str
+    ) -> ForgetReceipt | datetime | None:
+        now = self._clock()
+
+        def change(connection: apsw.Connection) -> ForgetReceipt | datetime | None:
+            now_us, before_us = to_us(now), to_us(now - retention)
+            old = forget_plans.pages_between(connection, None, before_us)[:limit]
+            if not old:
+                retention_looks.nothing_old(connection, now_us)
+                return None
+            if not retention_looks.may_forget(connection, before_us, now_us):
+                return retention_looks.waits_until(connection)
+            return forgetting.forget(connection, ForgetPlan(runs=forget_plans.runs(old)), receipt, now_us)
 
         return await self._derive(lease, change)
 

@@ -147,6 +147,8 @@ class Counts:
     Attributes:
         degraded: Pages that the stand-in organised or read for an LLM that failed.
         attempts: Failed attempts on the page of the backlog that has had most.
+        retention_waits_until: From when on pages older than ``retention_days`` are forgotten, where the clock may be
+            wrong; None if that is not waited for.
     """
 
     pages: int
@@ -164,6 +166,7 @@ class Counts:
     assistant_facts: int
     superseded_facts: int
     oldest_backlog_at: datetime | None
+    retention_waits_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

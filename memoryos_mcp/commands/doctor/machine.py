@@ -59,4 +59,9 @@ async def check_memory(settings: Settings) -> Check:
         found = f"{path} cannot be read ({error.strerror or type(error).__name__})"
         return Check(name=name, verdict=Verdict.FAIL, found=found, fix="see to its permissions")
     found = f"SQLite {version}; {memory.user_id}: {memory.pages:,} pages in {path}, sound"
+    if settings.retention_days is not None and memory.retention_waits_until is not None:
+        until = memory.retention_waits_until.astimezone(settings.zone).isoformat(timespec="minutes")
+        found += f"; pages older than retention_days are forgotten from {until} on"
+        fix = "to keep them set the clock right, or raise retention_days"
+        return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
     return Check(name=name, verdict=Verdict.OK, found=found)
