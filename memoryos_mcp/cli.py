@@ -6,6 +6,7 @@ What a command needs is imported when it runs: the help and the shell's completi
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -283,10 +284,24 @@ def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool,
     from memoryos_mcp.commands import forget as command
     from memoryos_mcp.forgetting import Selection
 
+    if not only_receipts:
+        _check_one_way(selected)
     if only_receipts:
         anyio.run(partial(command.show_receipts, settings, as_json=as_json))
     else:
         anyio.run(partial(command.forget, settings, Selection(**selected), is_sure=is_sure, as_json=as_json))
+
+
+def _check_one_way(selected: Mapping[str, Any]) -> None:
+    """Refuse what the library would, in the words of the command line."""
+    has_pages = any(selected[name] for name in ("query", "after", "before"))
+    ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))
+    if ways == 0:
+        msg = "Say what to forget: --id, --query, --after and --before, or --everything."
+        raise click.UsageError(msg)
+    if ways > 1:
+        msg = "Give --id alone, --everything alone, or --query with --after and --before."
+        raise click.UsageError(msg)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

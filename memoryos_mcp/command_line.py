@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from difflib import SequenceMatcher
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Literal, NoReturn
@@ -41,6 +42,9 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Connect and set up": ("token", "completion", "bundle"),
 }
 OTHER_COMMANDS = "More"
+# Commands that destroy, which are suggested only to who has all but typed them.
+DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
+_TYPED_SHARE = 0.85
 # A key on a command line stands in every list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
 # Settings that every command shows in its help; the others would bury its own options.
@@ -104,6 +108,16 @@ class Command(click.Command):
                     formatter.write_text(f"# {meaning}")
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error about an argument names the option that sets it."""
+        try:
+            return super().invoke(ctx)
+        except ArgumentError as error:
+            options = {each.name: each.opts[-1] for each in self.params if isinstance(each, click.Option)}
+            if error.argument not in options:
+                raise
+            raise ArgumentError(argument=options[error.argument], problem=error.problem) from error
+
     def _is_shown(self, option: SettingOption) -> bool:
         return option.name not in Settings.model_fields or option.name in self.shown_settings
 
@@ -129,6 +143,21 @@ class Group(click.Group):
         """Return a context, read from the command line; this is where help is printed."""
         with _watching_the_reader():
             return super().make_context(*args, **more)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the named command; a mistyped one is told what was likely meant, unless that destroys."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            name = error.command_name
+            near = [
+                each
+                for each in self.list_commands(ctx)
+                if each not in DESTRUCTIVE or SequenceMatcher(None, name, each).ratio() >= _TYPED_SHARE
+            ]
+            raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""

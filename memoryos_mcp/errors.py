@@ -35,6 +35,7 @@ class ArgumentError(MemoryOSError):
     def __init__(self, *, argument: str, problem: str) -> None:
         super().__init__(f"{argument}: {problem}")
         self.argument = argument
+        self.problem = problem
 
 
 class ImportFormatError(MemoryOSError):

@@ -13,8 +13,10 @@ from pathlib import Path
 import click
 import pytest
 
+from memoryos_mcp import Memoryos
 from memoryos_mcp.cli import cli
 from memoryos_mcp.command_line import (
+    DESTRUCTIVE,
     EXIT_CODES,
     NOT_AS_FLAGS,
     OTHER_COMMANDS,
@@ -412,3 +414,42 @@ def test_the_document_tells_of_every_command_in_its_section_and_of_no_other() ->
 def test_the_documents_exit_codes_are_those_of_the_program() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", document(), re.MULTILINE)
     assert {int(code): meaning for code, meaning in rows} == EXIT_CODES
+
+
+@pytest.mark.parametrize("name", ["correct", "store", "install", "instal", "delete", "forgive", "reset"])
+def test_no_suggestion_leads_to_what_destroys(name: str) -> None:
+    told = invoke(name, "k4").stderr
+    assert not any(f"'{command}'" in told.partition("Did you mean")[2] for command in DESTRUCTIVE)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("forgt", "forget"), ("forgett", "forget"), ("restor", "restore")])
+def test_a_mistyped_command_that_destroys_is_named(typed: str, meant: str) -> None:
+    assert f"Did you mean {meant!r}?" in invoke(typed).stderr
+
+
+def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
+    data = ("--data-storage-path", str(tmp_path / "data"))
+    missing = invoke("forget", "--query", "tea", *data)
+    assert (missing.returncode, "there is no memory" in missing.stderr) == (1, True)
+    with Memoryos("default_user", data_storage_path=tmp_path / "data") as memory:
+        memory.add_memory("I like tea.", "Noted.")
+    for arguments, option in (
+        (("--id", "nothing"), "--id:"),
+        (("--after", "some day"), "--after:"),
+        ((), "--everything"),
+        (("--id", "k1", "--everything"), "--id alone"),
+    ):
+        refused = invoke("forget", *arguments, "--yes", *data)
+        assert (refused.returncode, option in refused.stderr, "ids" in refused.stderr.split(":")[1]) == (2, True, False)
+
+
+def test_files_that_a_command_cannot_use_are_told_as_what_they_are(tmp_path: Path) -> None:
+    data = ("--data-storage-path", str(tmp_path / "data"))
+    address = invoke("import", "https://example.org/memory.jsonl", *data)
+    assert (address.returncode, "https://example.org/memory.jsonl is an address" in address.stderr) == (1, True)
+    readme = invoke("restore", ROOT / "README.md", *data)
+    assert (readme.returncode, "is not a backup" in readme.stderr, "damaged" in readme.stderr) == (1, True, False)
+    with Memoryos("default_user", data_storage_path=tmp_path / "data") as memory:
+        memory.add_memory("I like tea.", "Noted.")
+    table = invoke("export", tmp_path / "memory.csv", *data)
+    assert (table.returncode, ".jsonl" in table.stderr, (tmp_path / "memory.csv").exists()) == (2, True, False)

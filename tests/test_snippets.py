@@ -9,6 +9,7 @@ import importlib
 import json
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -122,6 +123,19 @@ def fetches_a_model(line: str) -> None:
     is_our_command(line.removeprefix(".venv/bin/"))
 
 
+def makes_its_own_environment(line: str) -> None:
+    """uv is asked for the same command's version; pipx, which is not there, is given the same folder."""
+    program, *arguments = shlex.split(line)
+    if program == "pipx":
+        assert arguments == ["install", "."]
+        return
+    assert arguments[:3] == ["--from", ".", "memoryos-mcp-server"]
+    is_our_command(shlex.join(["memoryos-mcp", *arguments[3:]]))
+    uvx = [str(Path(sys.executable).parent / "uvx"), *arguments[:3], "--version"]
+    done = subprocess.run(uvx, cwd=ROOT, capture_output=True, check=False, encoding="utf-8", timeout=LIMIT_S)
+    assert "memoryos-mcp, version" in done.stdout, done.stderr
+
+
 @dataclass(frozen=True, slots=True)
 class Instead:
     """Lines that are not run, and what is checked of them."""
@@ -132,6 +146,7 @@ class Instead:
 
 NOT_RUN = (
     Instead(r"python3 -m venv ", is_run_by_ci),
+    Instead(r"(?:uvx --from|pipx install) ", makes_its_own_environment),
     Instead(r"(?:\.venv/bin/)?pip install ", brings_an_extra),
     Instead(r"(?:\.venv/bin/)?python -m benchmarks\.", is_a_benchmarks_line),
     Instead(r"docker ", is_dockers),

@@ -10,7 +10,7 @@ import click
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.commands.common import progress_on_stderr
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.storage.copies import Copy, check_copy, make_copy, put_in_place, user_files
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, kept_name
@@ -93,7 +93,14 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         StorageError: The memory is in use, or cannot be written; nothing was changed.
     """
     prepare_stdout()
-    found = check_copy(copy)
+    try:
+        found = check_copy(copy)
+    except DamagedStoreError as error:
+        why = str(error).removeprefix(f"{copy} is damaged ").partition("; ")[0]
+        msg = (
+            f"{copy} is not a backup that can be restored {why}; nothing was changed. Name one of `memoryos-mcp backup`"
+        )
+        raise DamagedStoreError(msg) from error
     if found.user_id != settings.user_id:
         problem = f"is the memory of {found.user_id}, not of {settings.user_id}; give --user-id, or another file"
         raise ArgumentError(argument=str(copy), problem=problem)

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import os
+import re
 import secrets
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -35,6 +36,11 @@ from memoryos_mcp.terminal import one_line, prepare_stdout
 
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
+# Endings of files that an export is not, as no program would read it.
+_OTHER_FORMATS = frozenset(
+    {".csv", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".md", ".txt", ".html", ".pdf", ".db", ".sqlite", ".zip"}
+)
 P = ParamSpec("P")
 _KINDS = {
     "page": "page",
@@ -95,7 +101,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         as_json: Print what was written as one JSON object; with a file only.
 
     Raises:
-        ArgumentError: There is no folder for the file, it is one itself, or it is a file of something else.
+        ArgumentError: There is no folder for the file, it is one itself, or it is or would be a file of something else.
         StorageError: The memory cannot be read, or the file not be written.
     """
     if as_json and target == STDOUT:
@@ -184,7 +190,10 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         meant = f"; did you mean {close}?" if close else ""
         raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
     if not path.exists():
-        msg = f"{path} is not there"
+        if address := _ADDRESS.match(str(path)):  # a path has lost one of its slashes
+            msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
+        else:
+            msg = f"{path} is not there"
         raise ImportFormatError(msg)
     if path.is_file() and path.stat().st_size == 0:
         msg = f"{path} is empty"
@@ -244,6 +253,11 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+    if path.suffix.lower() in _OTHER_FORMATS:
+        problem = (
+            f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
+        )
+        raise ArgumentError(argument=target, problem=problem)
     if path.is_file() and path.stat().st_size and not own.recognises(path):
         raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")

@@ -29,12 +29,12 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
     Raises:
         ArgumentError: The selection cannot be used.
-        click.Abort: The person does not agree, or cannot be asked.
+        click.Abort: There is no memory; or the person does not agree, or cannot be asked.
         StorageError: The memory cannot be read or written.
     """
     prepare_stdout()
     if not await is_there(settings):
-        return
+        raise click.Abort
     async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
         dry_run = await engine.plan_forgetting(selection)
         if as_json and not is_sure:

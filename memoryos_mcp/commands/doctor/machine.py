@@ -15,7 +15,7 @@ from memoryos_mcp.storage.database import SQLITE_AT_LEAST
 from memoryos_mcp.storage.paths import database_file
 
 # Those that the packages it stands on have wheels for.
-OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 BITS = 64 if sys.maxsize > 2**32 else 32
 
 
