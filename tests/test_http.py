@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from memoryos_mcp.callers import Scope
-from memoryos_mcp.http.tokens import token_id_of
+from memoryos_mcp.http.tokens import token_file, token_id_of
 from tests.http_server import (
     INITIALIZE,
     LEGACY,
@@ -170,6 +172,29 @@ async def test_the_first_token_shuts_out_whoever_shows_none_from_the_next_call_o
         assert await status_of(http_server, "/health/ready", None) == 200
         async with asker(http_server, made, way) as ada:
             assert (await ada.call("get_memory_stats"))["total_pages"] == 0
+
+
+@pytest.mark.parametrize("lost", ["emptied", "removed", "the folder is removed"])
+async def test_losing_the_tokens_opens_the_server_to_nobody(data: Path, lost: str) -> None:
+    file = token_file(data)
+    with HttpServer(data) as server:
+        await asyncio.to_thread(run_token_command, data, "add", "ada")
+        async with asyncio.timeout(LIMIT_S):
+            assert await call_status(server, None) == 401
+            if lost == "emptied":
+                os.truncate(file, 0)
+            elif lost == "removed":
+                file.unlink()
+            else:
+                shutil.rmtree(data)
+            assert await call_status(server, None) == 401
+            assert await status_of(server, "/metrics", None) == 401
+    if lost == "the folder is removed":
+        return  # a new folder is a new server
+    with HttpServer(data) as server:
+        async with asyncio.timeout(LIMIT_S):
+            assert await call_status(server, None) == 401
+        assert "put back a backup" in server.stderr
 
 
 @pytest.mark.parametrize("way", [MODERN, LEGACY], ids=str)

@@ -1,10 +1,12 @@
 """Static tokens in their file: what opens the door, what does not, and what the file never holds."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.callers import Caller, Scope
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
-from memoryos_mcp.http.tokens import TokenState, TokenStore, token_file, token_id_of
+from memoryos_mcp.http.tokens import NEEDED_NAME, TokenState, TokenStore, token_file, token_id_of
 from tests.fakes import START, Clock
 from tests.servers import clean_environment
 
@@ -101,9 +103,9 @@ def test_no_text_whatever_makes_a_search_fail(text: str, tokens: TokenStore) -> 
 def test_a_token_is_not_accepted_from_its_expiry_on(tokens: TokenStore, clock: Clock) -> None:
     token = tokens.add("ann", WRITE, START + timedelta(hours=1))
     clock.move(hours=1, microseconds=-1)
-    assert (tokens.find(token) is not None, tokens.has_any()) == (True, True)
+    assert (tokens.find(token) is not None, tokens.is_needed()) == (True, True)
     clock.move(microseconds=1)
-    assert (tokens.find(token), tokens.has_any()) == (None, True)
+    assert (tokens.find(token), tokens.is_needed()) == (None, True)
     (entry,) = tokens.entries()
     assert entry.state(clock.now) is TokenState.EXPIRED
 
@@ -115,7 +117,7 @@ def test_a_revoked_token_is_not_accepted_and_keeps_the_time_of_the_first_revocat
     assert tokens.revoke(token_id_of(token)) is True
     clock.move(hours=1)
     assert tokens.revoke(token_id_of(token)) is False
-    assert (tokens.find(token), tokens.find(other) is not None, tokens.has_any()) == (None, True, True)
+    assert (tokens.find(token), tokens.find(other) is not None, tokens.is_needed()) == (None, True, True)
     entry = next(entry for entry in tokens.entries() if entry.token_id == token_id_of(token))
     assert (entry.revoked_at, entry.state(clock.now)) == (START, TokenState.REVOKED)
 
@@ -142,7 +144,7 @@ def test_a_token_without_a_scope_or_with_a_past_expiry_is_not_made(tokens: Token
 
 
 def test_without_a_file_there_are_no_tokens_and_none_is_made_by_asking(tokens: TokenStore, path: Path) -> None:
-    assert (tokens.find("mos_0123456789ab_" + "A" * 43), tokens.entries(), tokens.has_any()) == (None, [], False)
+    assert (tokens.find("mos_0123456789ab_" + "A" * 43), tokens.entries(), tokens.is_needed()) == (None, [], False)
     assert not path.parent.exists()
 
 
@@ -151,7 +153,7 @@ def test_the_file_is_for_this_account_only_and_holds_no_secret(tokens: TokenStor
     token = tokens.add("ann", WRITE)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name, NEEDED_NAME]
     content = path.read_bytes()
     assert token_id_of(token).encode() in content
     assert token.split("_", 2)[2].encode() not in content
@@ -159,7 +161,7 @@ def test_the_file_is_for_this_account_only_and_holds_no_secret(tokens: TokenStor
 
 def test_what_another_process_changes_counts_at_once(path: Path) -> None:
     tokens = TokenStore(path, clock=Clock())
-    assert tokens.has_any() is False
+    assert tokens.is_needed() is False
     token = command(path, "add", "ann")
     assert tokens.find(token) is not None
     command(path, "revoke", token_id_of(token))
@@ -203,7 +205,8 @@ def test_a_backup_put_in_the_files_place_counts_at_once(tokens: TokenStore, path
     (tmp_path / "backup").replace(path)
     assert tokens.find(token) is not None
     path.unlink()
-    assert tokens.find(token) is None
+    with pytest.raises(DamagedStoreError, match="put back a backup"):
+        tokens.find(token)
 
 
 def test_a_closed_store_opens_again_when_asked(tokens: TokenStore) -> None:
@@ -213,11 +216,40 @@ def test_a_closed_store_opens_again_when_asked(tokens: TokenStore) -> None:
     assert tokens.find(token) is not None
 
 
-def test_an_empty_file_is_one_without_tokens(tokens: TokenStore, path: Path) -> None:
-    path.parent.mkdir()
+def _emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def _removed(path: Path) -> None:
+    path.unlink()
+
+
+def _replaced_by_an_empty_database(path: Path) -> None:
+    path.unlink()
+    apsw.Connection(str(path)).close()
     path.touch()
-    assert (tokens.entries(), tokens.has_any()) == ([], False)
-    assert tokens.find(tokens.add("ann", WRITE)) is not None
+
+
+@pytest.mark.parametrize("lose", [_emptied, _removed, _replaced_by_an_empty_database])
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_lost_file_is_an_error_and_a_token_is_still_needed(
+    tokens: TokenStore, path: Path, lose: Callable[[Path], None], is_running: bool
+) -> None:
+    token = tokens.add("ann", WRITE)
+    lose(path)
+    asked = tokens if is_running else TokenStore(path, clock=Clock())
+    assert asked.is_needed()
+    for ask in (asked.entries, lambda: asked.find(token)):
+        with pytest.raises(DamagedStoreError, match="put back a backup"):
+            ask()
+    assert asked.find(asked.add("ann", WRITE)) is not None
+
+
+def test_a_running_store_needs_tokens_although_its_folder_is_gone(tokens: TokenStore, path: Path) -> None:
+    tokens.find(tokens.add("ann", WRITE))
+    shutil.rmtree(path.parent)
+    assert tokens.is_needed()
+    assert not TokenStore(path, clock=Clock()).is_needed()
 
 
 def _no_sqlite(path: Path) -> None:

@@ -56,7 +56,7 @@ def make_app(
     Args:
         service: The memories.
         settings: Says which transports are served and to whom.
-        tokens: Those that were made here; as long as there are none, this machine needs none.
+        tokens: Those that were made here; until the first one was made, this machine needs none.
         verifier: Tells these and the issuer's.
         closing: Says when no more is taken, and counts what is under way.
         tracer: Makes a span of each call of a tool; None makes none.
@@ -167,7 +167,7 @@ def _anonymous(settings: Settings, tokens: TokenStore) -> Callable[[], Caller | 
     """Return who calls without a token: the configured user, as long as only this machine can and no token was made."""
     nobody_else = settings.is_only_for_this_machine and not settings.oidc_issuer
     alone = Caller(settings.user_id, frozenset({MayDo.ADMIN}))
-    return lambda: alone if nobody_else and not tokens.has_any() else None
+    return lambda: alone if nobody_else and not tokens.is_needed() else None
 
 
 def _key(scope: Scope) -> str:

@@ -12,7 +12,7 @@ import anyio
 import uvicorn
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import ConfigError
+from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.http.access import BearerVerifier
 from memoryos_mcp.http.app import make_app
 from memoryos_mcp.http.closing import Closing
@@ -49,8 +49,7 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
     host, port = listening.getsockname()[:2]
     tokens = TokenStore(token_file(settings.data_storage_path), clock=utc_now)
     verifier = BearerVerifier(tokens, _jwts(settings), resource=settings.resource_url)
-    if not (settings.is_only_for_this_machine or settings.oidc_issuer or tokens.has_any()):
-        logger.warning("nobody can call: there is no token yet; make one with `memoryos-mcp token add USER`")
+    _warn_of_tokens(settings, tokens)
     closing = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
         config = uvicorn.Config(
@@ -73,6 +72,16 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
             await server.serve([listening])
             group.cancel_scope.cancel()
     tokens.close()
+
+
+def _warn_of_tokens(settings: Settings, tokens: TokenStore) -> None:
+    try:
+        if tokens.is_needed():
+            tokens.entries()
+        elif not settings.is_only_for_this_machine and not settings.oidc_issuer:
+            logger.warning("nobody can call: there is no token yet; make one with `memoryos-mcp token add USER`")
+    except StorageError as error:
+        logger.warning("no token can be checked: %s", error)
 
 
 def _jwts(settings: Settings) -> JwtVerifier | None:

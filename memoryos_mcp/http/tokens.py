@@ -27,6 +27,8 @@ from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreErro
 
 TOKEN_PREFIX = "mos_"  # noqa: S105 - what every token begins with
 FILE_NAME = "tokens.db"
+# Beside the file once a token was made: an empty or lost file then opens the server to nobody.
+NEEDED_NAME = "tokens.needed"
 APPLICATION_ID = 0x6D6F7374  # "most", so that a stranger's SQLite file is told from ours
 CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
@@ -110,7 +112,8 @@ def token_id_of(text: str) -> str:
 class TokenStore:
     """The file of static tokens. Safe to share between threads and processes; blocks while it reads or writes.
 
-    The file is made with the first token, readable for this account only. Without it there are no tokens.
+    The file is made with the first token, readable for this account only. From then on a mark beside the file says that
+    a token is needed: a file that is lost or emptied is an error, not a server without tokens.
 
     Args:
         path: The file.
@@ -122,7 +125,9 @@ class TokenStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int, bool] | None = None
+        self._mark = path.with_name(NEEDED_NAME)
+        self._was_needed = False
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
         """Make a token and return it; this is the only time that it is seen.
@@ -197,16 +202,17 @@ class TokenStore:
         is_same = hmac.compare_digest(_digest(parts[2]), known)
         if not rows or not is_same:
             return None
+        self._was_needed = True
         entry = self._entry(rows[0][:-1])
         return entry if entry.state(self._clock()) is TokenState.VALID else None
 
-    def has_any(self) -> bool:
-        """Return whether a token was ever made, still good or not: a server that needed one goes on needing one.
-
-        Raises:
-            StorageError: The file could not be read.
-        """
-        return bool(self._read("SELECT 1 FROM tokens LIMIT 1"))
+    def is_needed(self) -> bool:
+        """Return whether a token was ever made, still good or not: a server that needed one goes on needing one."""
+        if not self._was_needed and (self._mark.exists() or self._path.exists()):
+            self._was_needed = True
+            with suppress(OSError):  # a folder that cannot be written; this process knows it all the same
+                _make_private(self._mark)
+        return self._was_needed
 
     def close(self) -> None:
         """Release the file; a later question opens it again."""
@@ -217,12 +223,15 @@ class TokenStore:
         with self._lock, self._translated():
             connection = self._connected()
             if connection is None or not _is_made(connection, self._path):
+                if self.is_needed():
+                    raise _lost(self._path)
                 return []
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
         """Run a change as one transaction, make the tables first if need be, and return how many rows it changed."""
         with self._lock, self._translated():
+            _make_private(self._mark)
             _make_private(self._path)
             connection = self._connected()
             if connection is None:
@@ -247,7 +256,7 @@ class TokenStore:
         except FileNotFoundError:
             self._disconnect()
             return None
-        identity = (status.st_dev, status.st_ino)
+        identity = (status.st_dev, status.st_ino, status.st_size > 0)  # SQLite would go on with an emptied one
         if self._connection is not None and identity == self._identity:
             return self._connection
         self._disconnect()
@@ -363,6 +372,14 @@ def _to_us(moment: datetime) -> int:
 
 def _from_us(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=us)
+
+
+def _lost(path: Path) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"{path} is empty or missing although tokens were made; put back a backup, or make new ones with "
+        f"`memoryos-mcp token add USER`. To go back to a server without tokens, delete {path.name} and {NEEDED_NAME}, "
+        "and start the server again"
+    )
 
 
 def _damaged(path: Path, what: str) -> DamagedStoreError:
