@@ -114,7 +114,7 @@ def test_over_stdio_a_client_lists_stores_finds_and_reads(client: str, data: Pat
 def test_a_client_takes_every_result_and_may_send_null(client: str, data: Path) -> None:
     """Each client holds results against the schemas that are listed, and fails over one that does not fit."""
     with PipeServer(data, BUSY_BACKGROUND) as server:
-        page = [server.add(f"I keep bees on roof number {number}.") for number in range(6)][0]
+        page, *_ = [server.add(f"I keep bees on roof number {number}.") for number in range(6)]
         server.wait_until_settled()
     nothing = dict.fromkeys(("max_results", "max_tokens", "style_hint"))
     calls: list[tuple[str, dict[str, Any]]] = [
