@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
     from memoryos_mcp.storage.values import UsageEntry
 
-HOTTEST_SHOWN = 10
+TOPICS_SHOWN = 10
 SCORE_DIGITS = 4
 
 
@@ -151,7 +151,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     """Show the state of the memory."""
     async with service.user(user_id) as engine:
         stats = await engine.stats()
-    result = stats_result(service, user_id, stats, hottest_shown=HOTTEST_SHOWN)
+    result = stats_result(service, user_id, stats, topics_shown=TOPICS_SHOWN)
     return Answer(result, texts.stats_text(result))
 
 
@@ -219,7 +219,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(
-    service: MemoryService, user_id: str, stats: "views.Stats", *, hottest_shown: int | None
+    service: MemoryService, user_id: str, stats: "views.Stats", *, topics_shown: int | None
 ) -> GetMemoryStatsResult:
     """Return the state of a memory as results tell it.
 
@@ -227,7 +227,7 @@ def stats_result(
         service: Whose settings and clock it goes by.
         user_id: Whose memory it is.
         stats: Its state.
-        hottest_shown: Topics at most; None for all.
+        topics_shown: Topics at most; None for all.
     """
     counts, settings = stats.counts, service.settings
     move = stats.move
@@ -248,16 +248,17 @@ def stats_result(
         archived_segments=counts.archived_segments,
         segment_capacity=settings.mid_term_capacity,
         chains=counts.chains,
-        hottest_segments=[
+        top_segments=[
             SegmentStats(
                 segment_id=_segment_id(segment.segment),
+                title=stats.titles[segment.segment],
                 heat=shown_heat(heat),
                 n_visit=segment.n_visit,
                 l_interaction=segment.l_interaction,
                 page_count=segment.page_count,
                 keywords=list(segment.keywords),
             )
-            for segment, heat in stats.hottest[:hottest_shown]
+            for segment, heat in stats.top_segments[:topics_shown]
         ],
         heat_threshold=settings.mid_term_heat_threshold,
         traits=counts.traits,
