@@ -119,7 +119,7 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 @json_option
 @settings_options
 def stats(config_file: Path | None, is_whole: bool, as_json: bool, **flags: str | None) -> None:
-    """Show the configured user's memory: its tiers, the hottest topics, profile and knowledge, and what waits.
+    """Show the configured user's memory: its tiers, the main topics, profile and knowledge, and what waits.
 
     It only looks: nothing in the memory changes, and servers may run meanwhile.
     """

@@ -21,6 +21,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
+from memoryos_mcp.llm.extractive.titles import titles
 from memoryos_mcp.looking import Shown, Stretch
 from memoryos_mcp.pages import Source, Tier, utc_now
 from memoryos_mcp.parts import Given, Parts, make_parts
@@ -386,17 +387,18 @@ class MemoryEngine:
         return held
 
     async def stats(self) -> Stats:
-        """Return how much there is, what is hot, and how the background work fares.
+        """Return how much there is, what most of it is about, and how the background work fares.
 
         Raises:
             StorageError: The store could not be read.
         """
-        counts, hottest = await asyncio.gather(self._store.counts(), self._hottest())
+        counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         spaces = self._upkeep.spaces
         embedder = spaces.retrieving.embedder
         return Stats(
             counts=counts,
-            hottest=hottest,
+            top_segments=top,
+            titles=titles([segment for segment, _ in top]),
             health=self._upkeep.health,
             is_semantic=embedder is not None,
             is_settled=await self._upkeep.is_settled(),
@@ -439,12 +441,12 @@ class MemoryEngine:
         return await self._upkeep.spaces.waiting()
 
     async def topics(self) -> list[str]:
-        """Return the keywords of all topics, each once, those of the hottest topic first.
+        """Return the keywords of all topics, each once, those of the most prominent topic first.
 
         Raises:
             StorageError: The store could not be read.
         """
-        return list(dict.fromkeys(word for segment, _ in await self._hottest() for word in segment.keywords))
+        return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
         """Have the LLM do again all that was organised or learned without it; return how many pages wait for that.
@@ -521,11 +523,13 @@ class MemoryEngine:
         finally:
             await self._store.close()
 
-    async def _hottest(self) -> list[tuple[Segment, float]]:
-        """Return the segments with their heat, hottest first."""
+    async def _top_segments(self) -> list[tuple[Segment, float]]:
+        """Return the segments with their heat, the most prominent first."""
         now = self._parts.clock()
-        heats = [(segment, segment.heat(now, self._heat)) for segment in await self._store.segments()]
-        return sorted(heats, key=lambda pair: -pair[1])
+        segments = sorted(
+            await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True
+        )
+        return [(segment, segment.heat(now, self._heat)) for segment in segments]
 
     async def _llm_stats(self) -> LlmStats | None:
         if self._analyst is self._parts.stand_in:

@@ -1,4 +1,8 @@
-"""Heat: how much a segment matters now, from stored counters and the clock alone."""
+"""Heat and prominence of a segment, from stored counters and the clock alone.
+
+Heat says what is new: it decides what is learned from, and falls back to recency once that is done. Prominence says
+what a memory holds most of, and orders segments where they are shown; nothing is ranked or learned by it.
+"""
 
 import math
 from dataclasses import dataclass
@@ -42,3 +46,19 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
     return (
         weights.alpha * n_visit + weights.beta * l_interaction + weights.gamma * recency(last_visit, now, weights.mu_s)
     )
+
+
+def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
+    """Return how much a segment stands out: ``(N_visit + N_page) * (1 + R_recency) / 2``.
+
+    Every page counts, read or not, so a segment does not fall behind a smaller one because it was learned from. What is
+    never visited counts half in the end.
+
+    Args:
+        n_visit: Times it was retrieved since it was last analysed.
+        page_count: All of its pages.
+        last_visit: When it was last retrieved, or made.
+        now: The present.
+        mu_s: Decay time of the recency, seconds.
+    """
+    return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.heat import HeatWeights, heat
+from memoryos_mcp.heat import HeatWeights, heat, prominence
 
 Vector = NDArray[np.float32]
 
@@ -62,6 +62,16 @@ class Segment:
             last_visit=self.last_visit,
             now=now,
             weights=weights,
+        )
+
+    def prominence(self, now: datetime, mu_s: float) -> float:
+        """Return how much it stands out at ``now``."""
+        return prominence(
+            n_visit=self.n_visit,
+            page_count=self.page_count,
+            last_visit=self.last_visit,
+            now=now,
+            mu_s=mu_s,
         )
 
 

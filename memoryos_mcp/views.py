@@ -40,7 +40,8 @@ class Stats:
     """The state of a user's memory.
 
     Attributes:
-        hottest: Segments with their heat, hottest first.
+        top_segments: Segments with their heat, the most prominent first.
+        titles: What each segment is called, by its number.
         health: Per background loop.
         is_semantic: Whether retrieval compares meaning now.
         is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
@@ -51,7 +52,8 @@ class Stats:
     """
 
     counts: Counts
-    hottest: Sequence[tuple[Segment, float]]
+    top_segments: Sequence[tuple[Segment, float]]
+    titles: Mapping[int, str]
     health: Mapping[str, Health]
     is_semantic: bool
     is_settled: bool

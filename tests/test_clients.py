@@ -20,7 +20,7 @@ from memoryos_mcp.http.tokens import TokenStore, token_file
 from memoryos_mcp.pages import utc_now
 from tests.http_server import HttpServer, asker
 from tests.programs import FASTMCP_PYTHON, INSPECTOR, NODE, NODE_PACKAGES, OLD_SDK_PYTHON, program
-from tests.servers import USER, clean_environment, serve_command, stored_pages
+from tests.servers import BUSY_BACKGROUND, USER, PipeServer, clean_environment, serve_command, stored_pages
 
 LIMIT_S = 120
 SCRIPTS = Path(__file__).parent / "clients"
@@ -68,7 +68,7 @@ def script(name: str) -> str:
 
 def run(client: str, home: Path, **job: Any) -> dict[str, Any]:
     """Return what a client printed, which has to be one line of JSON and nothing else."""
-    job = {"token": None, "say": SAID, "ask": ASKED, "read": STATUS} | job
+    job = {"token": None, "say": SAID, "ask": ASKED, "read": STATUS, "calls": []} | job
     done = subprocess.run(
         [*COMMANDS[client](), json.dumps(job)],
         capture_output=True,
@@ -90,7 +90,7 @@ def run_over_http(client: str, server: HttpServer, transport: str, token: str | 
 
 def check(answer: Mapping[str, Any], client: str, transport: str, folder: Path, user_id: str) -> None:
     """Check that a client did all it was to do, and that it met the memory of this user and of nobody else."""
-    assert answer.keys() == {"protocol", "tools", "receipt", "found", "resource", "complaints"}, answer
+    assert answer.keys() == {"protocol", "tools", "receipt", "found", "resource", "results", "complaints"}, answer
     assert answer["complaints"] == []
     assert answer["protocol"] == OTHER_PROTOCOLS.get((client, transport), PROTOCOLS[client])
     assert answer["tools"] == TOOLS
@@ -108,6 +108,30 @@ def check(answer: Mapping[str, Any], client: str, transport: str, folder: Path, 
 def test_over_stdio_a_client_lists_stores_finds_and_reads(client: str, data: Path) -> None:
     answer = run(client, data.parent, transport="stdio", command=serve_command(data))
     check(answer, client, "stdio", data, USER)
+
+
+@every_client
+def test_a_client_takes_every_result_and_may_send_null(client: str, data: Path) -> None:
+    """Each client holds results against the schemas that are listed, and fails over one that does not fit."""
+    with PipeServer(data, BUSY_BACKGROUND) as server:
+        page, *_ = [server.add(f"I keep bees on roof number {number}.") for number in range(6)]
+        server.wait_until_settled()
+    nothing = dict.fromkeys(("max_results", "max_tokens", "style_hint"))
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("retrieve_memory", {"query": "bees", "explain": True, **nothing}),
+        ("get_user_profile", {"include_assistant_knowledge": True}),
+        ("get_memory_stats", {}),
+        ("get_memory", {"ids": [page, "s1", "c1"], "max_tokens": None}),
+        ("list_memories", {"tier": None, "topic": None, "limit": None}),
+        ("forget_memory", {"query": "bees", "ids": None, "max_results": None, "confirm": None}),
+    ]
+    answer = run(client, data.parent, transport="stdio", command=serve_command(data), calls=calls)
+    assert answer.get("complaints") == [], answer
+    found, _, _, shown, listed, dry_run = answer["results"]
+    assert found["understood"]["words"]
+    assert [memory["kind"] for memory in shown["memories"]] == ["page", "segment", "chain"]
+    assert len(listed["memories"]) == 7
+    assert dry_run["status"] == "dry_run"
 
 
 @every_client

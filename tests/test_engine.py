@@ -220,11 +220,29 @@ async def test_a_hot_segment_is_promoted_and_cools(tmp_path: Path) -> None:
         (fact,) = (await engine.profile()).user_facts
         assert fact.text.rstrip(".") == "I am allergic to peanuts"
         assert set(fact.evidence) <= set(page_ids)
-        segment, heat = (await engine.stats()).hottest[0]
+        segment, heat = (await engine.stats()).top_segments[0]
         assert (segment.l_interaction, segment.unanalysed_count) == (0, 0)
         assert heat < 5
         recall = await engine.retrieve("food allergy peanuts")
         assert recall.user_facts[0].fact.text == fact.text
+
+
+async def test_the_largest_topic_is_shown_first_though_it_is_cool(tmp_path: Path) -> None:
+    async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=6) as engine:
+        await add_all(engine, *POTTERY)
+        await settled(engine)
+
+        async def is_read() -> bool:
+            return (await engine.stats()).top_segments[0][0].unanalysed_count == 0
+
+        await until(is_read)
+        await add_all(engine, *CHESS[:2])
+        stats = await settled(engine)
+        (large, heat), (small, more_heat) = stats.top_segments
+        assert large.page_count > small.page_count
+        assert heat < more_heat
+        assert stats.titles.keys() == {large.segment, small.segment}
+        assert all(stats.titles.values())
 
 
 async def test_visits_heat_a_segment_until_it_is_promoted(tmp_path: Path) -> None:
@@ -263,9 +281,9 @@ async def test_heat_decays_with_the_clock_alone(tmp_path: Path) -> None:
     async with memory(tmp_path, clock=clock, short_term_capacity=0) as engine:
         await add_all(engine, *CHESS[:2])
         await settled(engine)
-        before = (await engine.stats()).hottest[0][1]
+        before = (await engine.stats()).top_segments[0][1]
         clock.move(days=365)
-        assert (await engine.stats()).hottest[0][1] < before
+        assert (await engine.stats()).top_segments[0][1] < before
 
 
 async def test_the_coldest_segments_are_analysed_then_archived(tmp_path: Path) -> None:
@@ -314,7 +332,7 @@ async def test_visits_are_kept_on_closing(tmp_path: Path) -> None:
         await settled(engine)
         await engine.retrieve("chess club")
     async with memory(tmp_path) as engine:
-        assert (await engine.stats()).hottest[0][0].n_visit == 1
+        assert (await engine.stats()).top_segments[0][0].n_visit == 1
 
 
 @pytest.mark.parametrize(

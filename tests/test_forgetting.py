@@ -373,7 +373,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
         (segment,) = {recalled.segment.segment for recalled in recall.pages if recalled.segment}
         await forget_in(engine, Selection(ids=[ids[-1]]))
         stats = await settled(engine)
-        ((found, _),) = stats.hottest
+        ((found, _),) = stats.top_segments
         assert (found.segment, found.page_count) == (segment, len(POTTERY))
         assert "pottery" in found.keywords
         assert found.summary
@@ -391,13 +391,13 @@ async def test_topics_that_are_many_get_their_words_in_the_background(
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY)
         ids += await add_all(engine, *CHESS)
-        assert len((await settled(engine)).hottest) > 1
+        assert len((await settled(engine)).top_segments) > 1
         # What is learned meanwhile makes no difference here.
         dry_run = await engine.plan_forgetting(Selection(ids=[ids[0], ids[-1]]))
         await engine.forget(dry_run.handle)
 
         async def have_words() -> bool:
-            return all(segment.summary and segment.keywords for segment, _ in (await engine.stats()).hottest)
+            return all(segment.summary and segment.keywords for segment, _ in (await engine.stats()).top_segments)
 
         await until(have_words)
         assert (await settled(engine)).counts.pages == len(ids) - 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.heat import HeatWeights, heat, recency
+from memoryos_mcp.heat import HeatWeights, heat, prominence, recency
 from memoryos_mcp.segments import jaccard, mean_vector, segment_match
 
 NOW = datetime(2026, 5, 8, tzinfo=UTC)
@@ -35,6 +35,26 @@ def test_heat_never_grows_by_waiting(first_s: float, more_s: float) -> None:
     earlier = recency(NOW - timedelta(seconds=first_s), NOW, 1e7)
     later = recency(NOW - timedelta(seconds=first_s + more_s), NOW, 1e7)
     assert 0 <= later <= earlier <= 1
+
+
+def test_a_large_segment_that_was_learned_from_outranks_a_small_one() -> None:
+    large = prominence(n_visit=0, page_count=227, last_visit=NOW - timedelta(days=30), now=NOW, mu_s=1e7)
+    small = prominence(n_visit=0, page_count=4, last_visit=NOW, now=NOW, mu_s=1e7)
+    assert large > small
+
+
+@given(st.integers(0, 10**6), st.integers(1, 10**6), st.floats(0, 1e9), st.floats(0, 1e9))
+def test_prominence_grows_with_size_and_visits_and_at_most_halves(
+    visits: int, pages: int, first_s: float, more_s: float
+) -> None:
+    def at(visits: int, pages: int, ago_s: float) -> float:
+        last = NOW - timedelta(seconds=ago_s)
+        return prominence(n_visit=visits, page_count=pages, last_visit=last, now=NOW, mu_s=1e7)
+
+    assert at(visits, pages, first_s) < at(visits + 1, pages, first_s)
+    assert at(visits, pages, first_s) < at(visits, pages + 1, first_s)
+    assert at(visits, pages, first_s + more_s) <= at(visits, pages, first_s)
+    assert at(visits, pages, first_s) >= (visits + pages) / 2
 
 
 def test_a_match_is_cosine_plus_keyword_overlap() -> None:

@@ -206,11 +206,11 @@ async def test_a_reply_that_can_be_read_is_taken_at_once(tmp_path: Path, answer:
     async with memory(tmp_path, answer) as held:
         ids = await held.fill()
         stats = await held.until_organised()
-        assert {segment.summariser for segment, _ in stats.hottest} == {MODEL}
+        assert {segment.summariser for segment, _ in stats.top_segments} == {MODEL}
         assert all(health.last_error is None for health in stats.health.values())
         assert stats.counts.degraded == 0
-        assert all(segment.summary for segment, _ in stats.hottest)
-        assert all(segment.keywords and all(segment.keywords) for segment, _ in stats.hottest)
+        assert all(segment.summary for segment, _ in stats.top_segments)
+        assert all(segment.keywords and all(segment.keywords) for segment, _ in stats.top_segments)
         await held.check_pages(ids)
         await check_long_term(await held.engine.profile())
 
@@ -285,7 +285,7 @@ async def test_a_reply_that_cannot_be_used_costs_nothing_but_time(
         stats = await held.until(
             lambda stats: stats.counts.backlog == 0 and stats.counts.degraded == 0 and stats.is_settled
         )
-        assert {segment.summariser for segment, _ in stats.hottest} == {MODEL}
+        assert {segment.summariser for segment, _ in stats.top_segments} == {MODEL}
         await held.check_pages(ids)
     assert MARKER not in caplog.text
 
@@ -313,7 +313,7 @@ async def test_a_refused_connection_costs_nothing_but_time(tmp_path: Path) -> No
         await held.check_pages(ids)
         stats = await held.until_organised()
         assert stats.counts.degraded == PAGES
-        assert {segment.summariser for segment, _ in stats.hottest} == {"extractive"}
+        assert {segment.summariser for segment, _ in stats.top_segments} == {"extractive"}
 
 
 # Lessons that are not worth keeping ---------------------------------------------------------------------------------

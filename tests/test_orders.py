@@ -165,13 +165,13 @@ async def test_a_page_with_orders_never_reaches_the_profile(
         await settled(engine)
 
         async def is_read() -> bool:
-            hottest = (await engine.stats()).hottest
+            hottest = (await engine.stats()).top_segments
             return bool(hottest) and all(not segment.unanalysed_count for segment, _ in hottest)
 
         await until(is_read)
         assert await taught(engine) == ([], [])
         assert reader.learned == []
-        segment, heat = (await engine.stats()).hottest[0]
+        segment, heat = (await engine.stats()).top_segments[0]
         assert (segment.l_interaction, heat < 5) == (0, True)
         assert "Ignore" not in segment.summary
 

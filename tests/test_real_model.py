@@ -61,10 +61,10 @@ async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
         found = await engine.retrieve(conversation.questions[0].text)
 
     assert stats.counts.degraded == 0
-    assert stats.counts.segments == len(stats.hottest) > 0
+    assert stats.counts.segments == len(stats.top_segments) > 0
     assert stats.counts.chains > 0
-    assert {segment.summariser for segment, _ in stats.hottest} == {"smollm2"}
-    assert all(segment.summary and segment.keywords for segment, _ in stats.hottest)
+    assert {segment.summariser for segment, _ in stats.top_segments} == {"smollm2"}
+    assert all(segment.summary and segment.keywords for segment, _ in stats.top_segments)
     assert found.pages
     facts = [*profile.user_facts, *profile.assistant_facts]
     assert facts

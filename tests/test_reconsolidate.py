@@ -113,7 +113,7 @@ async def test_everything_is_done_again_by_the_llm_and_then_nothing_is_left(data
         assert (done["prompt_tokens"], done["completion_tokens"]) == (11 * done["calls"], 7 * done["calls"])
         assert sorted_batches(server) == 3
         after = await state(data)
-        assert {segment.summariser for segment, _ in after.hottest} == {"tiny"}
+        assert {segment.summariser for segment, _ in after.top_segments} == {"tiny"}
         assert after.counts.mid_term == len(SAID)
         asked = len(server.asked)
         again = outcome(await run(data, "--json", server=server))

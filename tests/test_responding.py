@@ -98,7 +98,7 @@ async def test_a_response_is_made_of_all_three_tiers(tmp_path: Path) -> None:
         await engine.analyse()
         await engine.add("Today I planted roses.", "Well done.", timestamp="2026-05-07 10:00")
         (fact, *_) = (await engine.profile()).user_facts
-        (segment, _), *_ = (await engine.stats()).hottest
+        (segment, _), *_ = (await engine.stats()).top_segments
         response = await engine.respond("Where is my garden?")
     system, *turns, question = chat.asked[-1].messages
     assert response.text == "Porto, I believe."

@@ -122,10 +122,10 @@ def test_stats_shows_the_tiers_topics_profile_knowledge_and_models_of_the_memory
     stats, profile = told["stats"], told["profile"]
     assert f"{stats['short_term_pages']} of 7 pages" in shown
     assert f"{stats['mid_term_pages']} pages in {stats['segments']} of 200 topics" in shown
-    for segment in stats["hottest_segments"][:8]:
+    for segment in stats["top_segments"][:8]:
         (line,) = re.findall(rf"^  {segment['segment_id']}  .*$", shown, re.MULTILINE)
         assert f"{segment['heat']:.2f}" in line
-        assert segment["keywords"][0] in line
+        assert segment["title"] in line
     assert profile["traits"]
     for trait in profile["traits"][:8]:
         assert re.search(rf"^  {re.escape(trait['id'])} +{trait['level']} +{len(trait['evidence'])} page", shown, re.M)
@@ -138,9 +138,9 @@ def test_stats_shows_the_tiers_topics_profile_knowledge_and_models_of_the_memory
 
 
 def test_a_heat_bar_is_full_at_the_threshold_and_as_long_as_the_heat_below_it(data: Path) -> None:
-    segments = as_json(data, "stats")["stats"]["hottest_segments"]
-    hottest = segments[0]["heat"]
-    for threshold, cells in ((hottest / 2, 16), (hottest * 2, 8)):
+    segments = as_json(data, "stats")["stats"]["top_segments"]
+    heat = segments[0]["heat"]
+    for threshold, cells in ((heat / 2, 16), (heat * 2, 8)):
         shown = looked(data, "stats", "--mid-term-heat-threshold", threshold)
         (bar,) = re.findall(rf"^  {segments[0]['segment_id']}  ([█░]+)", shown, re.MULTILINE)
         assert len(bar) == 16
@@ -149,10 +149,10 @@ def test_a_heat_bar_is_full_at_the_threshold_and_as_long_as_the_heat_below_it(da
 
 def test_what_a_list_leaves_out_is_said_and_shown_with_all(data: Path) -> None:
     told = as_json(data, "stats", "--all")
-    assert len(told["stats"]["hottest_segments"]) == told["stats"]["segments"]
+    assert len(told["stats"]["top_segments"]) == told["stats"]["segments"]
     whole = looked(data, "stats", "--all")
     assert "--all shows them" not in whole
-    assert all(segment["segment_id"] in whole for segment in told["stats"]["hottest_segments"])
+    assert all(segment["segment_id"] in whole for segment in told["stats"]["top_segments"])
 
 
 def test_search_finds_what_the_tool_finds(data: Path) -> None:
@@ -269,10 +269,10 @@ def test_looking_works_beside_a_running_server_and_counts_no_visit(data: Path) -
     with PipeServer(data, COOL) as server:
         server.initialise()
         server.wait_until_settled()
-        before = server.stats()["hottest_segments"]
+        before = server.stats()["top_segments"]
         for args in LOOKS:
             looked(data, *args)
-        after = server.stats()["hottest_segments"]
+        after = server.stats()["top_segments"]
     assert [(each["segment_id"], each["n_visit"]) for each in after] == [
         (each["segment_id"], each["n_visit"]) for each in before
     ]

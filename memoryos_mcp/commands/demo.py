@@ -179,7 +179,7 @@ class _Demo:
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
             # Nothing was visited yet, and recency is under 1: a topic is hot if it has this many unread pages.
-            is_hot = any(segment.l_interaction >= stats.heat_threshold for segment in stats.hottest_segments)
+            is_hot = any(segment.l_interaction >= stats.heat_threshold for segment in stats.top_segments)
             return not stats.unembedded_pages and stats.backlog_pages < batch_pages and not is_hot
 
         started = time.perf_counter()
@@ -259,7 +259,7 @@ class _Demo:
             table.add_row(
                 Text("backlog"), f"{amount(stats.backlog_pages, 'page')} waiting for the next batch, found already"
             )
-        topics = ", ".join(f"{_keywords(segment)} ({segment.page_count})" for segment in stats.hottest_segments)
+        topics = ", ".join(f"{_keywords(segment)} ({segment.page_count})" for segment in stats.top_segments)
         table.add_row(
             Text("mid-term", style=COLOURS[Look.MID_TERM]),
             f"{amount(stats.mid_term_pages, 'page')} in {amount(stats.segments, 'topic')}: {topics}",
@@ -277,12 +277,12 @@ class _Demo:
             await self._wait(
                 client,
                 "counting visits",
-                lambda stats: all(s.n_visit >= self._visits[s.segment_id] for s in stats.hottest_segments),
+                lambda stats: all(s.n_visit >= self._visits[s.segment_id] for s in stats.top_segments),
             )
-        earlier = {segment.segment_id: segment.heat for segment in before.hottest_segments}
+        earlier = {segment.segment_id: segment.heat for segment in before.top_segments}
         changes = [
             f"{_keywords(segment)} {earlier.get(segment.segment_id, 0.0):.1f} → {segment.heat:.1f}"
-            for segment in (await _stats(client)).hottest_segments
+            for segment in (await _stats(client)).top_segments
         ]
         self._note(f"Being asked about warms a topic. Heat before and now: {'; '.join(changes)}.")
 

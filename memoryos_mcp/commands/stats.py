@@ -31,7 +31,6 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.terminal import make_console, one_line, plain
 
 TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
-KEYWORDS_SHOWN = 6
 BAR_CELLS = 16
 _HEAT_STYLES = ((1.0, "bold red"), (0.6, "yellow"), (0.0, "cyan"))
 _UNITS = ("B", "kB", "MB", "GB")
@@ -93,7 +92,7 @@ async def _overview(settings: Settings, *, is_whole: bool) -> Overview:
         file=str(file),
         file_bytes=await anyio.to_thread.run_sync(_size, file),
         text_bytes={tier.value: size for tier, size in text_bytes.items()},
-        stats=stats_result(service, user_id, stats, hottest_shown=None if is_whole else TOPICS_SHOWN),
+        stats=stats_result(service, user_id, stats, topics_shown=None if is_whole else TOPICS_SHOWN),
         profile=profile,
         embedding=await embedding_status(settings, has_memory=True),
         last_errors={
@@ -117,7 +116,7 @@ def _parts(overview: Overview, settings: Settings, console: Console, *, is_whole
     yield Text(f"{plain(overview.file)}, {_bytes(overview.file_bytes)}", style="dim")
     yield heading("Tiers")
     yield Padding(_tiers(overview, settings), INDENT)
-    yield from _hottest(stats, console)
+    yield from _topics(stats, console)
     yield from _traits(profile.traits, is_whole=is_whole)
     for title, facts in (
         ("Knowledge about the user", profile.user_knowledge),
@@ -157,22 +156,24 @@ def _tiers(overview: Overview, settings: Settings) -> RenderableType:
     return tiers
 
 
-def _hottest(stats: GetMemoryStatsResult, console: Console) -> Iterator[RenderableType]:
-    if not stats.hottest_segments:
+def _topics(stats: GetMemoryStatsResult, console: Console) -> Iterator[RenderableType]:
+    if not stats.top_segments:
         return
-    yield heading("Hottest topics", f"a full bar is heat {stats.heat_threshold:g}: what is new is learned from then")
+    yield heading(
+        "Topics", f"the main ones first; a bar that is full, at heat {stats.heat_threshold:g}: what is new is learned"
+    )
     topics = rows("cyan", "", "", "dim", "")
-    for segment in stats.hottest_segments:
+    for segment in stats.top_segments:
         style = _heat_style(segment, stats.heat_threshold)
         topics.add_row(
             segment.segment_id,
             Text(_bar(segment.heat / stats.heat_threshold, console), style=style),
             Text(f"{segment.heat:.2f}", style=style),
             amount(segment.page_count, "page"),
-            Text(one_line(", ".join(segment.keywords[:KEYWORDS_SHOWN]))),
+            Text(one_line(segment.title)),
         )
     yield Padding(topics, INDENT)
-    yield from _more(stats.segments - len(stats.hottest_segments), "topic")
+    yield from _more(stats.segments - len(stats.top_segments), "topic")
 
 
 def _heat_style(segment: SegmentStats, threshold: float) -> str:

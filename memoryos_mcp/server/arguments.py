@@ -5,7 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails
 
 from memoryos_mcp.errors import ArgumentError
@@ -20,13 +21,8 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def none_is_empty(value: object) -> object:
-    """Return an empty text for null."""
-    return "" if value is None else value
-
-
-def _none_is_conversation(value: object) -> object:
-    return value or "conversation"
+def _empty_is_conversation(value: object) -> object:
+    return "conversation" if value == "" else value
 
 
 def _read_object(value: object) -> object:
@@ -41,67 +37,59 @@ def _read_object(value: object) -> object:
 
 
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
-# A text that may be left out; null and "" mean the same.
-OptionalText = Annotated[str, BeforeValidator(none_is_empty)]
-
-SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)]
+# How many results or tokens may be asked for: bounds of the engine, which is not imported before it is needed.
+RESULTS: JsonDict = {"minimum": 1, "maximum": 100}
+TOKENS: JsonDict = {"minimum": 100, "maximum": 1_000_000}
+SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_empty_is_conversation)]
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool; unknown ones are refused."""
+    """Arguments of a tool; unknown ones are refused, and one that may be left out may be null instead."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_left_out(cls, given: dict[str, Any]) -> dict[str, Any]:
+        optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
+        return {name: value for name, value in given.items() if value is not None or name not in optional}
 
 
 class AddMemoryArguments(Arguments):
     """One turn of dialogue to remember."""
 
-    user_input: str = Field(description="What the user said, verbatim. May be empty if agent_response is not.")
-    agent_response: str = Field(description="What the assistant answered. May be empty if user_input is not.")
-    timestamp: OptionalText = Field(
-        default="",
-        description="When it was said: ISO 8601 or 'YYYY-MM-DD HH:MM:SS'. Empty: now. Without a zone: the user's.",
-    )
+    user_input: str = Field(description="What the user said, verbatim.")
+    agent_response: str = Field(description="What you answered. Either may be empty.")
+    timestamp: str = Field(default="", description="When it was said, ISO 8601. Default: now.")
     meta_data: Annotated[dict[str, Any] | None, BeforeValidator(_read_object)] = Field(
-        default=None, description="Notes of your own to keep with the page, a JSON object."
+        default=None, description="Your own notes to keep with it."
     )
-    idempotency_key: OptionalText = Field(
-        default="", description="A name for this turn if it may be sent twice; turns with an equal name are kept once."
-    )
-    source: Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_none_is_conversation)] = (
-        Field(
-            default="conversation",
-            description="Where the text comes from, if not from the conversation itself. Fetched text is kept and "
-            "found like any other, but teaches nothing about the user.",
-        )
+    idempotency_key: str = Field(default="", description="A name, if this may be sent twice: it is kept once.")
+    source: SourceName = Field(
+        default="conversation", description="Where fetched text comes from; it teaches nothing about the user."
     )
 
 
 class RetrieveMemoryArguments(Arguments):
     """A question to the memory."""
 
-    query: str = Field(description="What to look for: a question or a few words, in any language.")
-    relationship_with_user: OptionalText = Field(
-        default="friend", description="How the assistant stands to the user; handed back with the result."
-    )
-    style_hint: OptionalText = Field(default="", description="The tone of the answer; handed back with the result.")
+    query: str = Field(description="A question or a few words, in any language.")
+    relationship_with_user: str = Field(default="friend", description="Your role towards the user; handed back.")
+    style_hint: str = Field(default="", description="Tone of your answer; handed back.")
     max_results: Count = Field(
-        default=None, description="Pages at most, 1 to 100, beside the most recent ones. Default: 10 unless configured."
+        default=None, description="Most pages beside the newest; usually left out.", json_schema_extra=RESULTS
     )
     max_tokens: Count = Field(
-        default=None,
-        description="About how many tokens the texts may take, 100 to 1000000. Default: 2000 unless configured.",
+        default=None, description="About how long the result may be; usually left out.", json_schema_extra=TOKENS
     )
-    explain: bool = Field(default=False, description="Whether to tell why each page was found.")
+    explain: bool = Field(default=False, description="Tell why each page was found.")
 
 
 class GetUserProfileArguments(Arguments):
     """Which parts of the long-term memory to show."""
 
-    include_knowledge: bool = Field(default=True, description="Whether to list the facts about the user.")
-    include_assistant_knowledge: bool = Field(
-        default=False, description="Whether to list the facts about the assistant."
-    )
+    include_knowledge: bool = Field(default=True, description="With facts about the user.")
+    include_assistant_knowledge: bool = Field(default=False, description="With facts about the assistant.")
 
 
 class NoArguments(Arguments):
@@ -110,11 +98,7 @@ class NoArguments(Arguments):
 
 # Beside each tool's own arguments, for those who may name another user.
 USER_ID = "user_id"
-USER_ID_SCHEMA = {
-    "type": "string",
-    "title": "User Id",
-    "description": "Whose memory. Default: the caller's own.",
-}
+USER_ID_SCHEMA = {"type": "string", "description": "Whose memory. Default: the caller's own."}
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from memoryos_mcp.callers import Caller
 from memoryos_mcp.server.arguments import USER_ID, USER_ID_SCHEMA, Arguments, check, take_user_id
+from memoryos_mcp.server.schemas import input_schema, output_schema
 from memoryos_mcp.service import MemoryService
 
 
@@ -60,7 +61,7 @@ class ToolDefinition:
 
     def listing(self, *, may_act_as: bool) -> types.Tool:
         """Return the tool as a client sees it who may name another user, or may not."""
-        schema = self.arguments.model_json_schema()
+        schema = input_schema(self.arguments)
         if may_act_as:
             schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
         return types.Tool(
@@ -68,12 +69,11 @@ class ToolDefinition:
             title=self.title,
             description=self.description,
             input_schema=schema,
-            output_schema=self.result.model_json_schema(mode="serialization"),
+            output_schema=output_schema(self.result),
             annotations=types.ToolAnnotations(
-                title=self.title,
                 read_only_hint=self.reads_only,
-                destructive_hint=self.destroys,
-                idempotent_hint=self.reads_only,
+                # Only of a tool that writes does it say something.
+                destructive_hint=None if self.reads_only else self.destroys,
                 open_world_hint=False,
             ),
         )

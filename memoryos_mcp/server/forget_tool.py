@@ -1,41 +1,33 @@
 """The tool that forgets: a dry run first, then with its handle the deed."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, Field
 
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.server.arguments import Arguments, Count, OptionalText
+from memoryos_mcp.server.arguments import RESULTS, Arguments, Count
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine import MemoryEngine
     from memoryos_mcp.storage.forget_plans import ForgetCounts
 
-RESULTS = 10
-
-
-def _none_is_no_list(value: object) -> object:
-    return [] if value is None else value
+RESULTS_FOUND = 10
 
 
 class ForgetMemoryArguments(Arguments):
     """What to forget, or the handle that confirms it."""
 
-    ids: Annotated[list[str], BeforeValidator(_none_is_no_list)] = Field(
-        default=[],
-        description="Of pages (p_...), topics (s1, with their pages), chains (c1, with their pages), facts (k1) and "
-        "traits (trait:NAME).",
+    ids: list[str] = Field(
+        default=[], description="Pages p_..., all pages of topics s1 or chains c1, facts k1, trait:NAME."
     )
-    query: OptionalText = Field(default="", description="Forget the pages that are about this.")
-    max_results: Count = Field(default=None, description="Pages at most that query finds, 1 to 100. Default: 10.")
-    after: OptionalText = Field(default="", description="Forget pages said then or later, ISO 8601; limits query too.")
-    before: OptionalText = Field(default="", description="Forget pages said before this, ISO 8601; limits query too.")
-    everything: bool = Field(default=False, description="Forget all there is.")
-    confirm: OptionalText = Field(
-        default="", description="The handle of the dry run, alone, once the user has seen it and agrees."
-    )
+    query: str = Field(default="", description="Pages about this.")
+    max_results: Count = Field(default=None, description="Most pages by query. Default: 10.", json_schema_extra=RESULTS)
+    after: str = Field(default="", description="Pages from then on, ISO 8601.")
+    before: str = Field(default="", description="Pages earlier than this, ISO 8601.")
+    everything: bool = Field(default=False, description="All there is.")
+    confirm: str = Field(default="", description="Handle of the dry run, alone.")
 
 
 class ForgetSample(BaseModel):
@@ -79,7 +71,7 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
             Selection(
                 ids=arguments.ids,
                 query=arguments.query,
-                max_results=RESULTS if arguments.max_results is None else arguments.max_results,
+                max_results=RESULTS_FOUND if arguments.max_results is None else arguments.max_results,
                 after=arguments.after or None,
                 before=arguments.before or None,
                 everything=arguments.everything,

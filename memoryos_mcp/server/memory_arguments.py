@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memoryos_mcp.server.arguments import Arguments, Count, OptionalText, none_is_empty
+from memoryos_mcp.server.arguments import RESULTS, TOKENS, Arguments, Count
 
 # As in the engine, which is not imported before it is needed.
 Tiers = Literal["", "pages", "short_term", "backlog", "mid_term", "segments", "knowledge", "profile", "long_term"]
@@ -27,34 +27,32 @@ class GetMemoryArguments(Arguments):
     """What to show."""
 
     ids: Annotated[list[str], BeforeValidator(_one_is_a_list)] = Field(
-        description="Up to 50 ids from other results: page p_..., segment s1, chain c1, fact k1, trait:NAME."
+        description="From other results, up to 50: p_..., s1, c1, k1, trait:NAME."
     )
-    max_tokens: Count = Field(default=50_000, description="About how many tokens the pages may take, 100 to 1000000.")
+    max_tokens: Count = Field(
+        default=50_000, description="About how long the pages may be together.", json_schema_extra=TOKENS
+    )
 
 
 class ListMemoriesArguments(Arguments):
     """Which memories to list."""
 
-    tier: Annotated[Tiers, BeforeValidator(none_is_empty)] = Field(
-        default="", description="pages are of all tiers (default); long_term is profile and knowledge."
-    )
-    topic: OptionalText = Field(default="", description="Segment id, or part of a segment's keyword.")
-    state: Annotated[States, BeforeValidator(none_is_empty)] = Field(
-        default="", description="Of knowledge, or archived segments. Default: current."
-    )
-    after: OptionalText = Field(default="", description="From this time on, ISO 8601.")
-    before: OptionalText = Field(default="", description="Before this time, ISO 8601.")
-    cursor: OptionalText = Field(default="", description="next_cursor of the list before, with the same arguments.")
-    limit: Count = Field(default=20, description="1 to 100.")
+    tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
+    topic: str = Field(default="", description="Topic id (s1) or part of its keyword.")
+    state: States = Field(default="", description="Of knowledge and segments. Default: current.")
+    after: str = Field(default="", description="From then on, ISO 8601.")
+    before: str = Field(default="", description="Earlier than this, ISO 8601.")
+    cursor: str = Field(default="", description="next_cursor of the previous list; same arguments.")
+    limit: Count = Field(default=20, description="Most memories.", json_schema_extra=RESULTS)
 
 
 class CorrectMemoryArguments(Arguments):
     """What the user says is right."""
 
-    id: str = Field(description="A fact's knowledge_id, or trait:NAME.")
+    id: str = Field(description="knowledge_id of a fact, or trait:NAME.")
     text: Instead = Field(default=None, description="Of a fact: what is right, one sentence.")
     level: Annotated[Literal["Low", "Medium", "High"] | None, BeforeValidator(_empty_is_none)] = Field(
         default=None, description="Of a trait."
     )
     reason: Instead = Field(default=None, description="Of a trait: why, one sentence.")
-    wrong: bool = Field(default=False, description="It is only wrong: nothing holds instead.")
+    wrong: bool = Field(default=False, description="It is wrong and nothing replaces it.")

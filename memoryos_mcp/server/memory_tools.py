@@ -89,8 +89,8 @@ async def correct_memory(service: MemoryService, user_id: str, arguments: Correc
 MEMORY_TOOLS = (
     ToolDefinition(
         name="get_memory",
-        title="Show memories whole",
-        description="Show memories by id: a page whole with its neighbours, a topic, a fact or a trait with its "
+        title="Show by id",
+        description="Call when an excerpt is not enough, or to see where a memory comes from. Returns it whole, with "
         "evidence and history.",
         arguments=GetMemoryArguments,
         result=GetMemoryResult,
@@ -99,9 +99,9 @@ MEMORY_TOOLS = (
     ),
     ToolDefinition(
         name="list_memories",
-        title="List memories",
-        description="List what is remembered, newest first, a stretch at a time. To look something up, "
-        "retrieve_memory is better.",
+        title="List",
+        description="Call when the user wants to see what is remembered. Lists it newest first. To look something up, "
+        "use retrieve_memory.",
         arguments=ListMemoriesArguments,
         result=ListMemoriesResult,
         reads_only=True,
@@ -109,9 +109,9 @@ MEMORY_TOOLS = (
     ),
     ToolDefinition(
         name="correct_memory",
-        title="Correct a memory",
-        description="Correct a fact or trait when the user says that it is wrong. It stays as history, and is not "
-        "learned again from what was said before.",
+        title="Correct",
+        description="Call when the user says that a remembered fact or trait is wrong. It stays as history and is not "
+        "learned again.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,

@@ -140,6 +140,7 @@ class SegmentStats(BaseModel):
     """A topic with its heat."""
 
     segment_id: str
+    title: str
     heat: float
     n_visit: int
     l_interaction: int
@@ -203,7 +204,7 @@ class GetMemoryStatsResult(BaseModel):
     archived_segments: int
     segment_capacity: int
     chains: int
-    hottest_segments: list[SegmentStats]
+    top_segments: list[SegmentStats]
     heat_threshold: float
     traits: int
     user_knowledge: int

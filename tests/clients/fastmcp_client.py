@@ -29,12 +29,14 @@ async def use(job: dict[str, Any]) -> dict[str, Any]:
         receipt = await client.call_tool("add_memory", {"user_input": job["say"], "agent_response": "Noted."})
         found = await client.call_tool("retrieve_memory", {"query": job["ask"]})
         [contents] = await client.read_resource(job["read"])
+        results = [(await client.call_tool(tool, arguments)).structured_content for tool, arguments in job["calls"]]
         return {
             "protocol": client.protocol_version,
             "tools": tools,
             "receipt": receipt.structured_content,
             "found": found.structured_content,
             "resource": contents.text,
+            "results": results,
             "complaints": complaints,
         }
 

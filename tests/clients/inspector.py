@@ -48,7 +48,7 @@ class Inspector:
         result: dict[str, Any] = json.loads(done.stdout)["result"]
         return result
 
-    def call(self, tool: str, **arguments: str) -> dict[str, Any]:
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Return the structured result of a tool."""
         options = ("--tool-name", tool, "--tool-args-json", json.dumps(arguments))
         structured: dict[str, Any] = self.ask("tools/call", *options)["structuredContent"]
@@ -62,6 +62,7 @@ def use(inspector: Inspector, job: dict[str, Any]) -> dict[str, Any]:
         "receipt": inspector.call("add_memory", user_input=job["say"], agent_response="Noted."),
         "found": inspector.call("retrieve_memory", query=job["ask"]),
         "resource": inspector.ask("resources/read", "--uri", job["read"])["contents"][0]["text"],
+        "results": [inspector.call(tool, **arguments) for tool, arguments in job["calls"]],
         "complaints": inspector.complaints,
     }
 

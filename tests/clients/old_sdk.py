@@ -45,12 +45,14 @@ async def use(job: dict[str, Any]) -> dict[str, Any]:
         receipt = await session.call_tool("add_memory", {"user_input": job["say"], "agent_response": "Noted."})
         found = await session.call_tool("retrieve_memory", {"query": job["ask"]})
         [contents] = (await session.read_resource(AnyUrl(job["read"]))).contents
+        results = [(await session.call_tool(tool, arguments)).structuredContent for tool, arguments in job["calls"]]
     return {
         "protocol": protocol,
         "tools": tools,
         "receipt": receipt.structuredContent,
         "found": found.structuredContent,
         "resource": contents.text,
+        "results": results,
         "complaints": complaints,
     }
 

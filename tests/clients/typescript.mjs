@@ -49,12 +49,17 @@ async function use() {
   const receipt = await client.callTool({ name: "add_memory", arguments: page });
   const found = await client.callTool({ name: "retrieve_memory", arguments: { query: job.ask } });
   const { contents } = await client.readResource({ uri: job.read });
+  const results = [];
+  for (const [name, given] of job.calls) {
+    results.push((await client.callTool({ name, arguments: given })).structuredContent);
+  }
   const answer = {
     protocol: client.getNegotiatedProtocolVersion?.() ?? told,
     tools: tools.map((tool) => tool.name),
     receipt: receipt.structuredContent,
     found: found.structuredContent,
     resource: contents[0].text,
+    results,
     complaints: [...complaints],
   };
   await client.close();
