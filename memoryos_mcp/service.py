@@ -10,17 +10,20 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import anyio
 import anyio.to_thread
 
 from memoryos_mcp.background import Errands, to_the_end
+from memoryos_mcp.callers import Caller
 from memoryos_mcp.catching_up import CatchingUp
 from memoryos_mcp.config import Settings
 from memoryos_mcp.descriptors import fitting_users
@@ -104,6 +107,51 @@ class _Survey:
         )
 
 
+class Memories(Protocol):
+    """The users' memories, as far as one caller may use them."""
+
+    @property
+    def settings(self) -> Settings:
+        """Checked settings."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the present in the users' zone."""
+        ...
+
+    def user(self, user_id: str) -> "AbstractAsyncContextManager[MemoryEngine]":
+        """Yield a user's engine.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        ...
+
+
+class _OnlyRead:
+    """Memories as a caller sees them who may not write: none is made for a user who has none."""
+
+    def __init__(self, service: "MemoryService") -> None:
+        self._service = service
+
+    @property
+    def settings(self) -> Settings:
+        return self._service.settings
+
+    def now(self) -> datetime:
+        return self._service.now()
+
+    @asynccontextmanager
+    async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        if await self._service.has_memory(user_id):
+            async with self._service.user(user_id) as engine:
+                yield engine
+        else:
+            async with self._service.empty_memory(user_id) as engine:
+                yield engine
+
+
 class MemoryService:
     """All users of a process. Use it as an async context manager; on exit every engine is closed.
 
@@ -180,6 +228,39 @@ class MemoryService:
             yield user.opening.result()
         finally:
             self._give_back(user)
+
+    def as_seen_by(self, caller: Caller) -> Memories:
+        """Return the memories as far as a caller may use them."""
+        return self if caller.may_write else _OnlyRead(self)
+
+    async def has_memory(self, user_id: str) -> bool:
+        """Return whether a user has a memory.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+        """
+        paths = importlib.import_module("memoryos_mcp.storage.paths")
+        file = anyio.Path(paths.database_file(self.settings.data_storage_path, user_id))
+        return user_id in self._users or await file.exists()
+
+    @asynccontextmanager
+    async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        """Yield an empty memory, of which nothing is left afterwards.
+
+        Raises:
+            StorageError: It could not be made.
+        """
+        parts = await self._load_parts()
+        engine_module = importlib.import_module("memoryos_mcp.engine")
+        async with self._opening_slots:
+            self._refuse_if_closed()
+            with TemporaryDirectory(prefix="memoryos-") as folder:
+                settings = self.settings.model_copy(update={"data_storage_path": Path(folder)})
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, parts)
+                try:
+                    yield engine
+                finally:
+                    await to_the_end(engine.close())
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":

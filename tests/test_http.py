@@ -34,6 +34,7 @@ from tests.http_server import (
     Way,
     asker,
     bearer,
+    open_session,
     raw_call,
     tool_call,
 )
@@ -431,3 +432,50 @@ def run_token_command(folder: Path, *arguments: str) -> str:
         command, capture_output=True, encoding="utf-8", check=True, timeout=60, env=clean_environment()
     )
     return done.stdout.strip()
+
+
+async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path) -> None:
+    with HttpServer(data, {"max_sessions_per_token": 3, "requests_per_second": 10_000.0}) as server:
+        store = server.tokens()
+        ada, bob = store.add("ada", {Scope.READ}), store.add("bob", {Scope.READ})
+        store.close()
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=30) as http:
+            bobs = await open_session(http, server, bob)
+            adas = [await open_session(http, server, ada) for _ in range(3)]
+
+            async def answers(token: str, session: str) -> bool:
+                return (await raw_call(http, server, token, tool_call("get_memory_stats"), session)).status_code == 200
+
+            assert await answers(ada, adas[0])  # so the second is the idlest
+            adas += [await open_session(http, server, ada) for _ in range(2)]
+            assert [await answers(ada, session) for session in adas] == [True, False, False, True, True]
+            for _ in range(10):  # the newer protocol opens no session, and so ends none
+                async with asker(server, ada, MODERN) as asking:
+                    await asking.call("get_memory_stats")
+            assert await answers(ada, adas[0])
+            assert await answers(bob, bobs)
+            await http.delete(f"{server.url}/mcp", headers=bearer(ada) | {"mcp-session-id": adas[0]})
+            adas.append(await open_session(http, server, ada))
+            assert [await answers(ada, session) for session in adas[3:]] == [True] * 3
+
+
+@pytest.mark.parametrize("scopes", [{Scope.ACT_AS}, {Scope.READ}])
+async def test_who_only_reads_makes_no_memory(data: Path, scopes: set[Scope]) -> None:
+    with HttpServer(data) as server:
+        store = server.tokens()
+        reader = store.add("back-end", scopes)
+        writer = store.add("new", {Scope.WRITE, Scope.ACT_AS})
+        store.close()
+        more = {"user_id": "new"} if Scope.ACT_AS in scopes else {}
+        async with asyncio.timeout(LIMIT_S), asker(server, reader, MODERN) as asking:
+            found = await asking.call("retrieve_memory", query="tea", **more)
+            assert (found["retrieved_pages"], found["short_term_memory"]) == ([], [])
+            profile = await asking.call("get_user_profile", **more)
+            assert profile["user_id"] == more.get("user_id", "back-end")
+            assert (await asking.call("get_memory_stats", **more))["total_pages"] == 0
+            assert (await asking.call("list_memories", **more))["memories"] == []
+            assert not (data / "users").exists()
+            async with asker(server, writer, MODERN) as adding:
+                await adding.add("I like tea.")
+            if more:
+                assert (await asking.call("get_memory_stats", **more))["total_pages"] == 1

@@ -52,6 +52,27 @@ class HttpSettings(BaseSettings):
     max_requests_at_once: int = Field(
         default=256, strict=True, ge=1, le=100_000, description="Requests of all that are worked on at once."
     )
+    max_sessions: int = Field(
+        default=2000,
+        strict=True,
+        ge=1,
+        le=1_000_000,
+        description="Client sessions of all tokens that are open at once.",
+    )
+    max_sessions_per_token: int = Field(
+        default=64,
+        strict=True,
+        ge=1,
+        le=1_000_000,
+        description="Client sessions of one token; one more ends the one that was idle for longest.",
+    )
+    session_idle_s: float = Field(
+        default=1800.0,
+        strict=True,
+        gt=0,
+        le=604_800,
+        description="Idle time after which a client session ends, seconds.",
+    )
     shutdown_grace_s: int = Field(
         default=10, strict=True, ge=0, le=3600, description="Longest wait for calls under way when stopping, seconds."
     )

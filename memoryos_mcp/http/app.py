@@ -32,6 +32,7 @@ from memoryos_mcp.http.guard import BodyGuard, HostGuard, RateGuard, refusal
 from memoryos_mcp.http.jwt_tokens import SCOPE_PREFIX
 from memoryos_mcp.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.http.request_ids import RequestIds
+from memoryos_mcp.http.sessions import SessionGuard
 from memoryos_mcp.http.tokens import TokenStore
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.service import MemoryService
@@ -69,7 +70,13 @@ def make_app(
 
         server.middleware.append(CallSpans(tracer, _transport))
     # Answers as plain JSON: event streams are cut when the server is told to stop, and answers under way with them.
-    sessions = StreamableHTTPSessionManager(server, json_response=True, max_request_body_size=settings.max_body_bytes)
+    sessions = StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        max_request_body_size=settings.max_body_bytes,
+        max_sessions=settings.max_sessions,
+        session_idle_timeout=settings.session_idle_s,
+    )
 
     async def show_metrics(request: Request) -> Response:
         if not caller_of(request.scope).is_admin:
@@ -81,7 +88,8 @@ def make_app(
 
     routes: list[BaseRoute] = [Route(LIVE_PATH, _live), Route(READY_PATH, ready), Route(METRICS_PATH, show_metrics)]
     if settings.transport in {"http", "all"}:
-        routes.append(Route(MCP_PATH, StreamableHTTPASGIApp(sessions)))
+        app = SessionGuard(StreamableHTTPASGIApp(sessions), caller=_key, max_per_caller=settings.max_sessions_per_token)
+        routes.append(Route(MCP_PATH, app))
     if settings.transport in {"sse", "all"}:
         routes += _sse_routes(server, settings.max_body_bytes)
     metadata_url = None

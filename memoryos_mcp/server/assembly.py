@@ -23,7 +23,7 @@ from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments
 from memoryos_mcp.server.definitions import ToolDefinition
 from memoryos_mcp.server.guides import INSTRUCTIONS, PROMPTS, is_about_a_topic, prompt
 from memoryos_mcp.server.tools import TOOLS, get_memory_stats, get_user_profile
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.service import Memories, MemoryService
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class _Surface:
         if resource is None:
             raise MCPError(code=INVALID_PARAMS, message=f"no such resource; known are: {', '.join(known)}")
         try:
-            text = await resource.read(self._service, caller.user_id)
+            text = await resource.read(self._service.as_seen_by(caller), caller.user_id)
         except MemoryOSError as error:
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
         contents = types.TextResourceContents(uri=uri, mime_type=resource.listing.mime_type, text=text)
@@ -110,7 +110,8 @@ class _Surface:
         fitting: list[str] = []
         if isinstance(ref, types.PromptReference) and is_about_a_topic(ref.name, params.argument.name):
             try:
-                async with self._service.user(self._who(context).user_id) as engine:
+                caller = self._who(context)
+                async with self._service.as_seen_by(caller).user(caller.user_id) as engine:
                     fitting = [topic for topic in await engine.topics() if topic.casefold().startswith(typed)]
             except MemoryOSError as error:
                 raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
@@ -140,20 +141,20 @@ class _Resource:
     """
 
     listing: types.Resource
-    read: Callable[[MemoryService, str], Awaitable[str]]
+    read: Callable[[Memories, str], Awaitable[str]]
     is_for_admins: bool = False
 
 
-async def _status(service: MemoryService, user_id: str) -> str:
+async def _status(service: Memories, user_id: str) -> str:
     answer = await get_memory_stats(service, user_id, NoArguments())
     return answer.result.model_dump_json(indent=2)
 
 
-async def _config(service: MemoryService, user_id: str) -> str:  # noqa: ARG001 - it is the same for all
+async def _config(service: Memories, user_id: str) -> str:  # noqa: ARG001 - it is the same for all
     return json.dumps(service.settings.public(), indent=2, ensure_ascii=False)
 
 
-async def _profile(service: MemoryService, user_id: str) -> str:
+async def _profile(service: Memories, user_id: str) -> str:
     arguments = GetUserProfileArguments(include_assistant_knowledge=True)
     return (await get_user_profile(service, user_id, arguments)).text
 

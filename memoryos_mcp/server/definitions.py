@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from memoryos_mcp.callers import Caller
 from memoryos_mcp.server.arguments import USER_ID, USER_ID_SCHEMA, Arguments, check, take_user_id
 from memoryos_mcp.server.schemas import input_schema, output_schema
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.service import Memories, MemoryService
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ToolDefinition:
     arguments: type[Arguments]
     result: type[BaseModel]
     reads_only: bool
-    call: Callable[[MemoryService, str, Any], Awaitable[Answer]]
+    call: Callable[[Memories, str, Any], Awaitable[Answer]]
     destroys: bool = False
 
     async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
@@ -53,7 +53,7 @@ class ToolDefinition:
             named, given = take_user_id(given)
             user_id = user_id if named is None else named
         arguments = check(self.arguments, given, beside=[USER_ID] if caller.may_act_as else [])
-        answer = await self.call(service, user_id, arguments)
+        answer = await self.call(service.as_seen_by(caller), user_id, arguments)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.result.model_dump(mode="json"),

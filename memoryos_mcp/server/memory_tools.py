@@ -22,7 +22,7 @@ from memoryos_mcp.server.memory_results import (
     TraitBefore,
 )
 from memoryos_mcp.server.memory_texts import listed_text, shown_text
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.service import Memories
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.storage.looked import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
 
 
-async def get_memory(service: MemoryService, user_id: str, arguments: GetMemoryArguments) -> Answer:
+async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArguments) -> Answer:
     """Show memories by their ids."""
     async with service.user(user_id) as engine:
         shown = await engine.look(arguments.ids, max_tokens=arguments.max_tokens)
@@ -39,7 +39,7 @@ async def get_memory(service: MemoryService, user_id: str, arguments: GetMemoryA
     return Answer(result, shown_text(result))
 
 
-async def list_memories(service: MemoryService, user_id: str, arguments: ListMemoriesArguments) -> Answer:
+async def list_memories(service: Memories, user_id: str, arguments: ListMemoriesArguments) -> Answer:
     """List memories."""
     async with service.user(user_id) as engine:
         stretch = await engine.listed(
@@ -71,7 +71,7 @@ async def list_memories(service: MemoryService, user_id: str, arguments: ListMem
     return Answer(result, listed_text(result))
 
 
-async def correct_memory(service: MemoryService, user_id: str, arguments: CorrectMemoryArguments) -> Answer:
+async def correct_memory(service: Memories, user_id: str, arguments: CorrectMemoryArguments) -> Answer:
     """Correct a fact or trait."""
     async with service.user(user_id) as engine:
         held = await engine.correct(

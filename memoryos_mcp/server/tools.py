@@ -36,7 +36,7 @@ from memoryos_mcp.server.results import (
     TraitEntry,
     UnderstoodQuery,
 )
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.service import Memories
 
 if TYPE_CHECKING:
     from memoryos_mcp import views
@@ -49,7 +49,7 @@ TOPICS_SHOWN = 10
 SCORE_DIGITS = 4
 
 
-async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryArguments) -> Answer:
+async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArguments) -> Answer:
     """Store one turn."""
     async with service.user(user_id) as engine:
         receipt = await engine.add(
@@ -78,7 +78,7 @@ async def add_memory(service: MemoryService, user_id: str, arguments: AddMemoryA
     return Answer(result, texts.receipt_text(result))
 
 
-async def retrieve_memory(service: MemoryService, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
+async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
     """Ask all three tiers."""
     async with service.user(user_id) as engine:
         recall = await engine.retrieve(
@@ -117,7 +117,7 @@ async def retrieve_memory(service: MemoryService, user_id: str, arguments: Retri
     return Answer(result, texts.retrieval_text(result))
 
 
-async def get_user_profile(service: MemoryService, user_id: str, arguments: GetUserProfileArguments) -> Answer:
+async def get_user_profile(service: Memories, user_id: str, arguments: GetUserProfileArguments) -> Answer:
     """Show the long-term memory."""
     async with service.user(user_id) as engine:
         view = await engine.profile()
@@ -147,7 +147,7 @@ async def get_user_profile(service: MemoryService, user_id: str, arguments: GetU
     return Answer(result, texts.profile_text(result))
 
 
-async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
+async def get_memory_stats(service: Memories, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
     """Show the state of the memory."""
     async with service.user(user_id) as engine:
         stats = await engine.stats()
@@ -155,7 +155,7 @@ async def get_memory_stats(service: MemoryService, user_id: str, arguments: NoAr
     return Answer(result, texts.stats_text(result))
 
 
-async def forget_memory(service: MemoryService, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
+async def forget_memory(service: Memories, user_id: str, arguments: ForgetMemoryArguments) -> Answer:
     """Show what would be forgotten, or forget it."""
     async with service.user(user_id) as engine:
         result = await forget(engine, arguments)
@@ -219,7 +219,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(
-    service: MemoryService, user_id: str, stats: "views.Stats", *, topics_shown: int | None
+    service: Memories, user_id: str, stats: "views.Stats", *, topics_shown: int | None
 ) -> GetMemoryStatsResult:
     """Return the state of a memory as results tell it.
 
