@@ -26,7 +26,7 @@ from memoryos_mcp.server import memory_results as shown
 from memoryos_mcp.server import results, texts
 from memoryos_mcp.server.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
 from memoryos_mcp.server.guides import prompt
-from memoryos_mcp.server.memory_texts import listed_text, shown_text
+from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
 from tests.memories import UNFILED
 from tests.servers import PipeServer
 from tests.test_terminal import looked
@@ -189,13 +189,20 @@ def dry_run(text: Draw) -> str:
     return forget_text(result)
 
 
+def correction(text: Draw) -> str:
+    result = shown.CorrectMemoryResult(
+        status="corrected", corrected=f"trait:{text()}", before=text(), holds_now=f"trait:{text()}", after=text()
+    )
+    return corrected_text(result, is_restored=False)
+
+
 def recall_prompt(text: Draw) -> str:
     content = prompt("recall", {"topic": text()}).messages[0].content
     assert isinstance(content, types.TextContent)
     return content.text
 
 
-@pytest.mark.parametrize("write", [retrieved, profile, memories, listed, dry_run, recall_prompt])
+@pytest.mark.parametrize("write", [retrieved, profile, memories, listed, dry_run, correction, recall_prompt])
 @given(stored=EVIL_TEXTS)
 def test_no_tools_text_lets_stored_text_pass_for_ours(write: Callable[[Draw], str], stored: list[str]) -> None:
     assert_only_ours_at_the_margin(write, stored)

@@ -58,3 +58,5 @@ class CorrectMemoryArguments(Arguments):
     )
     reason: Instead = Field(default=None, description="Of a trait: why, one sentence.")
     wrong: bool = Field(default=False, description="It is only wrong: nothing holds instead.")
+    restore: bool = Field(default=False, description="Take the last correction of id back: it holds again.")
+    dry_run: bool = Field(default=False, description="Only show what would change.")

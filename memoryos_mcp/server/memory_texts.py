@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.quoting import delimited, one_line, quoted
 from memoryos_mcp.server.memory_results import (
+    CorrectMemoryResult,
     FactBeside,
     GetMemoryResult,
     ListMemoriesResult,
@@ -34,6 +35,24 @@ def listed_text(result: ListMemoriesResult) -> str:
     ]
     more = f"\nThere is more: cursor {result.next_cursor}" if result.next_cursor else ""
     return delimited(lines) + more
+
+
+def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
+    """Return what a correction changed, both texts of it, or would change."""
+    if result.status == "dry_run":
+        told = "Nothing is changed yet. Call again without dry_run if this is what the user means."
+    elif is_restored:
+        told = "Restored: it holds again, and may be learned again."
+    else:
+        told = "Corrected. What was before stays as history and is not learned again; restore takes this back."
+    lines = [
+        head(result.corrected, result.status.replace("_", " ")),
+        f"Before: {one_line(result.before)}" if result.before is not None else "Nothing held before.",
+        f"After{f', {one_line(result.holds_now)}' if result.holds_now else ''}: {one_line(result.after)}"
+        if result.after is not None
+        else "Nothing holds after it.",
+    ]
+    return f"{told}\n{delimited(lines)}"
 
 
 def _lines(memory: ShownMemory) -> Iterator[str]:

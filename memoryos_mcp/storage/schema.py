@@ -302,6 +302,12 @@ CREATE TABLE failures (
 ) STRICT, WITHOUT ROWID;
 """
 
+# What a trait rested on when the user corrected it, so that the correction can be taken back.
+_RESTORABLE_TRAITS = """
+ALTER TABLE trait_history ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
+ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``seq`` of pages, JSON
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -324,6 +330,7 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _OWNED,
     _QUICK_TO_DELETE,
     _FAILURES,
+    _RESTORABLE_TRAITS,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 
