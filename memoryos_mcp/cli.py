@@ -184,7 +184,7 @@ def show(config_file: Path | None, ids: tuple[str, ...], as_json: bool, **flags:
     anyio.run(partial(show_memories, settings, ids, as_json=as_json))
 
 
-# Take it along, put it back, forget -----------------------------------------------------------------------------------
+# Take it along, put it back, correct, forget --------------------------------------------------------------------------
 
 
 @cli.command(
@@ -302,6 +302,34 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
     if ways > 1:
         msg = "Give --id alone, --everything alone, or --query with --after and --before."
         raise click.UsageError(msg)
+
+
+@cli.command(
+    "correct",
+    short_help="Correct a fact or trait; what was before can be restored.",
+    examples=[
+        ('memoryos-mcp correct k12 --text "I live in London."', "what is right instead of a fact"),
+        ("memoryos-mcp correct k12 --wrong --dry-run", "show what would change"),
+        ("memoryos-mcp correct k12 --restore", "take the last correction back"),
+    ],
+)
+@click.argument("memory_id", metavar="ID")
+@click.option("--text", metavar="TEXT", help="Of a fact: what is right, one sentence.")
+@click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="Of a trait.")
+@click.option("--reason", metavar="TEXT", help="Of a trait: why, one sentence.")
+@click.option("--wrong", is_flag=True, help="It is wrong and has no replacement.")
+@click.option("--restore", is_flag=True, help="Take the last correction of ID back.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@json_option
+@settings_options
+def correct_command(config_file: Path | None, memory_id: str, as_json: bool, **given: Any) -> None:
+    """Correct fact or trait ID (k1, trait:NAME) of the configured user, and show what held and what holds now."""
+    names = ("text", "level", "reason", "wrong", "restore", "dry_run")
+    chosen = {name: value for name in names if (value := given.pop(name)) is not None}
+    settings = chosen_settings(config_file, given)
+    from memoryos_mcp.commands import correct as command
+
+    anyio.run(partial(command.correct, settings, {"id": memory_id, **chosen}, as_json=as_json))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ EXIT_CODES: Mapping[int, str] = {
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
     "Look into a memory": ("stats", "search", "show"),
-    "Take it along, put it back, forget": ("export", "import", "backup", "restore", "forget"),
+    "Take it along, put it back, correct, forget": ("export", "import", "backup", "restore", "correct", "forget"),
     "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
     "Connect and set up": ("token", "completion", "bundle"),
 }

@@ -16,7 +16,6 @@ from memoryos_mcp.admitting import Admitting, check_query, check_results, check_
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
-from memoryos_mcp.correcting import Correction
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.heat import HeatWeights
@@ -32,6 +31,7 @@ from memoryos_mcp.responding import DEFAULT_RELATIONSHIP, Manner, Responding, Re
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
+from memoryos_mcp.storage.correcting import Corrected
 from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite import SqliteStore
@@ -365,26 +365,40 @@ class MemoryEngine:
         level: str | None = None,
         reason: str | None = None,
         is_wrong: bool = False,
-    ) -> str | None:
-        """Have what the user says hold, for good, and return the id of what holds now; None if it was only wrong.
+        is_restored: bool = False,
+        is_dry_run: bool = False,
+    ) -> Corrected:
+        """Make what the user says of a fact or trait current, for good, and return what changes.
 
-        What was there before stays as history, and no page that is there already brings it back.
+        What was current stays as history, and no page that is there already brings it back.
 
         Args:
             memory_id: Public name of a fact or a trait.
             text: What is right instead of a fact.
             level: What is right of a trait: Low, Medium or High; None leaves it.
             reason: Why the trait is so; None leaves it.
-            is_wrong: Whether it is only wrong, with nothing instead.
+            is_wrong: Whether it is wrong and has no replacement.
+            is_restored: Whether its last correction is taken back: it is current again and may be learned again.
+            is_dry_run: Whether nothing is changed.
 
         Raises:
             ArgumentError: It cannot be carried out; nothing was changed.
             StorageError: The store could not be written; nothing was changed.
         """
-        correction = Correction(id=memory_id, text=text, level=level, reason=reason, is_wrong=is_wrong)
-        held = await correcting.correct(self._store.owned, correction, self._settings.secret_policy)
-        self._upkeep.knowledge_changed()
-        return held
+        corrected = await correcting.correct(
+            self._store.owned,
+            memory_id,
+            self._settings.secret_policy,
+            text=text,
+            level=level,
+            reason=reason,
+            is_wrong=is_wrong,
+            is_restored=is_restored,
+            is_dry_run=is_dry_run,
+        )
+        if not is_dry_run:
+            self._upkeep.knowledge_changed()
+        return corrected
 
     async def stats(self) -> Stats:
         """Return how much there is, what most of it is about, and how the background work fares.

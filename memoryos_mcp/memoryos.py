@@ -21,7 +21,9 @@ from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import MemoryOSError, StorageError
 from memoryos_mcp.responding import DEFAULT_RELATIONSHIP
-from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments
+from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments, check
+from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments
+from memoryos_mcp.server.memory_tools import correct_memory
 from memoryos_mcp.server.tools import get_memory_stats, get_user_profile
 from memoryos_mcp.service import MemoryService
 
@@ -185,6 +187,40 @@ class Memoryos:
         """
         knowledge: list[dict[str, Any]] = self._profile()["assistant_knowledge"]
         return knowledge
+
+    def correct_memory(
+        self,
+        memory_id: str,
+        text: str | None = None,
+        level: str | None = None,
+        reason: str | None = None,
+        wrong: bool = False,
+        restore: bool = False,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Correct a fact or trait, and return what held before and what holds now, as the tool of that name does.
+
+        Args:
+            memory_id: Id of the fact, k1, or trait, trait:NAME.
+            text: What is right instead of a fact.
+            level: What is right of a trait: Low, Medium or High.
+            reason: Why the trait is so.
+            wrong: It is wrong and has no replacement.
+            restore: Take its last correction back.
+            dry_run: Change nothing.
+
+        Raises:
+            ArgumentError: It cannot be carried out; nothing was changed.
+            StorageError: The store could not be written; nothing was changed.
+        """
+        given = {"text": text, "level": level, "reason": reason, "wrong": wrong, "restore": restore, "dry_run": dry_run}
+        arguments = check(CorrectMemoryArguments, {"id": memory_id, **given})
+
+        async def correct(service: MemoryService, engine: MemoryEngine) -> dict[str, Any]:
+            answer = await correct_memory(service, engine.user_id, arguments)
+            return answer.result.model_dump()
+
+        return self._thread.call(correct)
 
     def get_memory_stats(self) -> dict[str, Any]:
         """Return how much is remembered and how the background work fares, as the tool of that name does.

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from memoryos_mcp.quoting import one_line
+
 # Dimensions of how a user writes: nearly every page speaks for them, and each says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
@@ -59,6 +61,6 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
 
 
 def profile_text(traits: Iterable[Trait]) -> str:
-    """Return the profile as lines ``dimension: level - reason``; "None" if nothing is known yet."""
-    lines = [f"{trait.dimension}: {trait.level} - {trait.reason}" for trait in traits]
+    """Return the profile as text, a line ``dimension: level - reason`` for each trait; "None" if nothing is known."""
+    lines = [one_line(f"{trait.dimension}: {trait.level} - {trait.reason}") for trait in traits]
     return "\n".join(lines) or "None"

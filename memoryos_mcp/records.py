@@ -151,7 +151,12 @@ class TraitRecord(_Line):
 
 
 class PastTraitRecord(_Line):
-    """What a dimension of the profile was before."""
+    """What a dimension of the profile was before.
+
+    Attributes:
+        ended_by: ``user`` if a correction ended it.
+        evidence: The pages that it rested on then, if a correction ended it.
+    """
 
     kind: Literal["past_trait"]
     dimension: Text
@@ -160,6 +165,8 @@ class PastTraitRecord(_Line):
     held_from: Moment
     held_until: Moment
     ended_by: Literal["user"] | None = None
+    learned_by: Text = "extractive"
+    evidence: tuple[Name, ...] = ()
 
 
 class NoteRecord(_Line):

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from memoryos_mcp.admitting import TOKENS_AT_LEAST, TOKENS_AT_MOST, Admitting, check_range
 from memoryos_mcp.background import Errands
 from memoryos_mcp.config import Settings
-from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.pages import Page, Source, estimate_tokens
+from memoryos_mcp.quoting import CLOSE, OPEN, delimited, disarmed, one_line, quoted
 from memoryos_mcp.reading import Forgettings, reading_since
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.storage.values import Receipt
@@ -329,9 +329,9 @@ def _is_talk(page: Page) -> bool:
 def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
     for page in pages:
         # Of a page that only the assistant wrote, the time alone is the user's.
-        yield Message("user", f"{_time(page.page)} {page.quote.user_input}".rstrip())
+        yield Message("user", disarmed(f"{_time(page.page)} {page.quote.user_input}".rstrip()))
         if page.quote.agent_response:
-            yield Message("assistant", page.quote.agent_response)
+            yield Message("assistant", disarmed(page.quote.agent_response))
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
@@ -345,7 +345,7 @@ def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
     """Return what is remembered beside the conversation as lines; none if there is nothing."""
-    traits = [f"- {trait.dimension}: {trait.level.value}. {disarmed(trait.reason)}" for trait in recall.traits]
+    traits = [f"- {one_line(f'{trait.dimension}: {trait.level.value}. {trait.reason}')}" for trait in recall.traits]
     body = [
         *_section("What the user is like", traits),
         *_section("Known about the user", _facts(recall.user_facts)),
@@ -353,7 +353,7 @@ def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
         *_section("Earlier conversations, best match first", _pages_by_topic(recall.pages)),
         *_section("Read lately, from elsewhere", [_page(page) for page in read]),
     ]
-    return [OPEN, *body, CLOSE] if body else []
+    return [delimited(body)] if body else []
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -368,7 +368,7 @@ def _facts(facts: Iterable[RecalledFact]) -> list[str]:
 def _fact(recalled: RecalledFact) -> str:
     fact = recalled.fact
     until = f" to {fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else ""
-    return f"- {disarmed(fact.text)} (from {fact.valid_from:%Y-%m-%d}{until})"
+    return f"- {one_line(fact.text)} (from {fact.valid_from:%Y-%m-%d}{until})"
 
 
 def _pages_by_topic(pages: Sequence[RecalledPage]) -> list[str]:
@@ -380,7 +380,7 @@ def _pages_by_topic(pages: Sequence[RecalledPage]) -> list[str]:
     for together in by_topic.values():
         topic = together[0].segment
         if topic is not None:
-            lines.append(f"# Topic: {disarmed(topic.summary)}")
+            lines.append(f"# Topic: {one_line(topic.summary)}")
         elif len(by_topic) > 1:
             lines.append("# Without a topic yet")
         lines += [_page(page) for page in together]
@@ -388,11 +388,11 @@ def _pages_by_topic(pages: Sequence[RecalledPage]) -> list[str]:
 
 
 def _page(page: RecalledPage) -> str:
-    about = f" about: {disarmed(page.chain_summary)}" if page.chain_summary else ""
+    about = f" about: {one_line(page.chain_summary)}" if page.chain_summary else ""
     is_talk = _is_talk(page.page)
     origin = "" if is_talk else f" from a {page.page.source.value}"
-    sides = (("User", page.quote.user_input), ("Assistant", page.quote.agent_response))
-    said = [f"{who}: {disarmed(text)}" if is_talk else disarmed(text) for who, text in sides if text]
+    sides = (("User: ", page.quote.user_input), ("Assistant: ", page.quote.agent_response))
+    said = [quoted(text, who if is_talk else "") for who, text in sides if text]
     return "\n".join([f"{_time(page.page)}{origin}{about}", *said])
 
 

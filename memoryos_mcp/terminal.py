@@ -11,16 +11,12 @@ from typing import NoReturn
 
 from rich.console import Console
 
+# What a terminal is shown of stored text is what a model is shown.
+from memoryos_mcp.quoting import one_line as one_line
+from memoryos_mcp.quoting import plain as plain
+
 # Where there is no terminal and COLUMNS does not say either.
 PIPED_COLUMNS = 120
-
-# What a terminal obeys is shown by Unicode's pictures of it, or by U+FFFD where it has none; so are marks that would
-# have text be read in another order than it stands in.
-_SHOWN = (
-    {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
-    | dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
-    | dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
-)
 
 
 class _StdoutConsole(Console):
@@ -40,13 +36,3 @@ def make_console() -> Console:
     prepare_stdout()
     is_width_known = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
     return _StdoutConsole(highlight=False, markup=False, emoji=False, width=None if is_width_known else PIPED_COLUMNS)
-
-
-def plain(text: str) -> str:
-    """Return a text that a terminal shows as it is: no escape sequence; lines and tabs stay."""
-    return text.translate(_SHOWN)
-
-
-def one_line(text: str) -> str:
-    """Return a text that a terminal shows as it is, in one line."""
-    return plain(" ".join(text.split()))

@@ -48,6 +48,7 @@ INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES
 INSERT INTO trait_evidence VALUES ('Curiosity', 1), ('Curiosity', 2);
 INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) VALUES
     ('Curiosity', 'Low', 'asked nothing', 1, 99, NULL), ('Order', 'Low', 'lost the keys', 5, 6, 'user');
+UPDATE trait_history SET learned_by = 'a', evidence = '[1, 2]' WHERE ended_by = 'user';
 INSERT INTO refused VALUES (x'0badcafe', 2), (x'00ff', 0);
 INSERT INTO meta VALUES ('refused_salt', 'c0ffee');
 """

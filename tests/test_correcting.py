@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.consolidation.corrections import Embed, without_corrected
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
-from memoryos_mcp.correcting import Correction, correct
+from memoryos_mcp.correcting import correct
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.heat import HeatWeights
@@ -26,6 +26,7 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
 from memoryos_mcp.pages import Turn
 from memoryos_mcp.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage.correcting import Corrected, Correction
 from memoryos_mcp.storage.looked import FactLook, State, TraitLook
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import Learning, Lease
@@ -52,6 +53,24 @@ async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitLook:
     return look
 
 
+async def correct_fact(store: SqliteStore, number: int, text: str | None = None) -> Corrected:
+    """Have a fact replaced by a text; without one it is wrong."""
+    correction = Correction(text=text, is_wrong=text is None)
+    return await store.owned.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
+
+
+async def correct_trait(
+    store: SqliteStore,
+    dimension: str = DIET,
+    level: Level | None = None,
+    reason: str | None = None,
+    *,
+    is_wrong: bool = False,
+) -> Corrected:
+    correction = Correction(level=level, reason=reason, is_wrong=is_wrong)
+    return await store.owned.correct(MemoryId(Kind.TRAIT, name=dimension), correction, is_dry_run=False)
+
+
 def trait(level: Level, reason: str, *pages: int) -> TraitChange:
     return TraitChange(DIET, level, reason, pages)
 
@@ -64,7 +83,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact(PARIS, 1, slot="lives in"))
-        assert await store.owned.correct_fact(1, LONDON) == 2
+        assert await correct_fact(store, 1, LONDON) == Corrected("k1", PARIS, "k2", LONDON)
         wrong, right = await look_at_fact(store, 1), await look_at_fact(store, 2)
         assert await facts(store) == [LONDON]
         assert await store.past_facts(About.USER, 9) == []
@@ -86,7 +105,7 @@ async def test_the_same_words_are_not_learned_again_from_pages_that_were_there(t
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact(PARIS, 1))
-        assert await store.owned.correct_fact(1, None) is None
+        assert await correct_fact(store, 1) == Corrected("k1", PARIS)
         lessons = Lessons((), (fact(again, 1, 2), fact("The user keeps ants", 2)))
         assert await commit(store, lease, lessons)
         assert await facts(store) == ["The user keeps ants"]
@@ -99,7 +118,7 @@ async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequ
         lessons=lessons,
         traits=await store.traits(),
         learner="llm",
-        corrections=len(await store.corrected_facts()),
+        corrections=await store.corrected_facts(),
         replaces=STAND_IN,
     )
     return await store.commit_learning(lease, learning)
@@ -110,7 +129,7 @@ async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
         await learn(store, lease, [1], fact(PARIS, 1))
-        await store.owned.correct_fact(1, LONDON)
+        await correct_fact(store, 1, LONDON)
         await store.add_pages([Turn("I moved back: I live in Paris.", "", START + timedelta(days=9))])
         await file(store, lease, topic(2, segment=1))
         assert await commit(store, lease, Lessons((), (fact(PARIS, 2, supersedes=(2,)),)), [2])
@@ -124,7 +143,7 @@ async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over
         await learn(store, lease, [1], fact(PARIS, 1))
         lessons = Lessons((), (fact("The user's home is Paris", 2),))
         late = Learning(segment=1, pages=[2], lessons=lessons, traits=[], learner="llm")
-        await store.owned.correct_fact(1, LONDON)
+        await correct_fact(store, 1, LONDON)
         assert not await store.commit_learning(lease, late)
         assert await facts(store) == [LONDON]
 
@@ -135,7 +154,7 @@ async def test_a_redo_neither_removes_nor_revives_what_was_corrected(tmp_path: P
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("I live in Rome.", 1, slot="lives in"))
         await learn(store, lease, [2], fact(PARIS, 2, slot="lives in", supersedes=(1,)))
-        await store.owned.correct_fact(2, LONDON)
+        await correct_fact(store, 2, LONDON)
         assert await commit(store, lease, Lessons((), ()))
         assert await facts(store) == [LONDON]
         wrong = await look_at_fact(store, 2)
@@ -149,7 +168,7 @@ async def test_facts_of_the_user_are_archived_last(tmp_path: Path) -> None:
         lease = await filled(store, 4)
         await file(store, lease, topic(1, 2, 3, 4))
         await learn(store, lease, [1], fact(PARIS, 1))
-        await store.owned.correct_fact(1, LONDON)
+        await correct_fact(store, 1, LONDON)
         for page, said in enumerate(("ants", "bees", "cats"), 2):
             clock.move(minutes=5)
             lease = await lease_of(store)
@@ -164,12 +183,12 @@ async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path:
         await learn(store, lease, [1], fact(PARIS, 1), trait(Level.LOW, "Eats all.", 1))
         for number, text, problem in [(7, LONDON, "not there: k7"), (1, "I live in PARIS", "says the same")]:
             with pytest.raises(ArgumentError, match=problem):
-                await store.owned.correct_fact(number, text)
-        await store.owned.correct_fact(1, LONDON)
+                await correct_fact(store, number, text)
+        await correct_fact(store, 1, LONDON)
         with pytest.raises(ArgumentError, match="k1 holds no more; correct k2"):
-            await store.owned.correct_fact(1, "The user lives in Oslo")
+            await correct_fact(store, 1, "The user lives in Oslo")
         with pytest.raises(ArgumentError, match="not there: trait:Humour"):
-            await store.owned.correct_trait("Humour", Level.HIGH, None)
+            await correct_trait(store, "Humour", Level.HIGH)
         assert await facts(store) == [LONDON]
         (known,) = await store.traits()
         assert (known.level, known.reason) == (Level.LOW, "Eats all.")
@@ -180,7 +199,7 @@ async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path)
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1, 2], fact(PARIS, 1), fact(LONDON, 2))
-        assert await store.owned.correct_fact(1, LONDON.upper()) == 2
+        assert (await correct_fact(store, 1, LONDON.upper())).current_id == "k2"
         assert await commit(store, lease, Lessons((), ()))  # the redo drops what the stand-in alone had learned
         assert await facts(store) == [LONDON]
         assert (await look_at_fact(store, 2)).learned_by == "user"
@@ -191,7 +210,7 @@ async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
-        assert await store.owned.correct_trait("  dIET ", Level.HIGH, "Is a vegan.") == DIET
+        assert (await correct_trait(store, "  dIET ", Level.HIGH, "Is a vegan.")).id == f"trait:{DIET}"
         assert await commit(store, lease, Lessons((trait(Level.LOW, "Ate a steak.", 2),), ()))
         look = await look_at_trait(store, "diet")
     assert look.trait is not None
@@ -205,7 +224,7 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
-        await store.owned.drop_trait(DIET)
+        await correct_trait(store, is_wrong=True)
         assert await commit(store, lease, Lessons((trait(Level.LOW, "Eats all.", 1, 2),), ()))
         assert await store.traits() == []
         assert (await look_at_trait(store)).trait is None
@@ -233,7 +252,7 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
 async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
     async with opened(tmp_path) as store:
         with pytest.raises(ArgumentError, match=f"^{problem}"):
-            await correct(store.owned, Correction(**given), "redact")
+            await correct(store.owned, given["id"], "redact", **{key: given[key] for key in given if key != "id"})
 
 
 async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
@@ -242,11 +261,10 @@ async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
         await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
-        correction = Correction("trait:Diet", reason=f"Says {key}")
         with pytest.raises(ArgumentError, match=r"^reason: holds a secret \(github token\)") as caught:
-            await correct(store.owned, correction, "reject")
+            await correct(store.owned, "trait:Diet", "reject", reason=f"Says {key}")
         assert key not in str(caught.value)
-        await correct(store.owned, correction, "redact")
+        await correct(store.owned, "trait:Diet", "redact", reason=f"Says {key}")
         assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
 
 
@@ -397,14 +415,14 @@ async def test_a_correction_outlives_another_reading_of_the_same_pages(tmp_path:
         await at.read(ExtractiveAnalyst())
         assert PEANUTS in await at.known()
         lives = next(text for text in await at.known() if "Paris" in text)
-        await at.store.owned.correct_fact(await number_of(at.store, lives), LONDON)
-        await at.store.owned.correct_fact(await number_of(at.store, PEANUTS), None)
+        await correct_fact(at.store, await number_of(at.store, lives), LONDON)
+        await correct_fact(at.store, await number_of(at.store, PEANUTS))
         llm = Stubborn(PARIS, "The user's home is in Paris", "The user has a peanut allergy", "The user has two cats")
         await at.read(llm, again=True)
         assert llm.learned
         assert set(llm.was_told) == {lives, PEANUTS}
         assert sorted(await at.known()) == ["The user has two cats", LONDON]
-        await at.store.owned.correct_trait(DIET, Level.HIGH, "Is a vegan.")
+        await correct_trait(at.store, DIET, Level.HIGH, "Is a vegan.")
         await at.store.add_pages([Turn("I had a steak and live in Rome now.", "", START + timedelta(days=9))])
         await at.read(Stubborn("The user lives in Rome"))
         assert "The user lives in Rome" in await at.known()

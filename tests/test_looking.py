@@ -29,6 +29,7 @@ from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan
 from tests.fakes import START, Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
+from tests.test_correcting import correct_fact
 from tests.test_store import lease_of, opened, turn
 from tests.test_store_redo import fact, file, filled, learn, topic
 
@@ -112,7 +113,7 @@ async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match="not there: k2"):
             await look(store.owned, ["k1", "k2"], 1000, cold)
         with pytest.raises(ArgumentError, match="not there: k2"):
-            await store.owned.correct_fact(2, None)
+            await correct_fact(store, 2)
 
 
 @given(st.text(max_size=60))
@@ -168,7 +169,7 @@ async def test_a_list_is_bounded_by_tier_topic_time_and_state(tmp_path: Path) ->
         await store.add_pages([turn(number, minutes=60 * number) for number in range(1, 7)])
         await file(store, lease, topic(1, 2), topic(3))
         await learn(store, lease, [1], fact("I live in Paris.", 1), fact("I keep ants.", 3))
-        await store.owned.correct_fact(1, "The user lives in London")
+        await correct_fact(store, 1, "The user lives in London")
 
         async def beginnings(**conditions: Any) -> list[str]:
             return [entry.beginning for entry in await whole(store, **conditions)]

@@ -104,6 +104,21 @@ def ask(folder: Path, base_url: str) -> tuple[str, int]:
         return text, memo.get_memory_stats()["total_pages"]
 
 
+def test_a_fact_is_corrected_and_restored(tmp_path: Path) -> None:
+    with Memoryos("ada", data_storage_path=tmp_path, embedding_model_name="none") as memo:
+        memo.add_memory("I live in Paris.", "Lovely.")
+        for number in range(11):
+            memo.add_memory(f"My garden grows {number} tomatoes.", "How nice.")
+        memo.force_mid_term_analysis()
+        dry = memo.correct_memory("k1", text="I live in Oslo.", dry_run=True)
+        done = memo.correct_memory("k1", text="I live in Oslo.")
+        back = memo.correct_memory("k1", restore=True)
+        with pytest.raises(ArgumentError, match="k1 was not corrected"):
+            memo.correct_memory("k1", restore=True)
+    assert (dry["status"], done["status"], back["status"]) == ("dry_run", "corrected", "restored")
+    assert (done["before"], done["after"]) == (dry["before"], dry["after"]) == (back["after"], back["before"])
+
+
 async def test_errors_are_raised_and_nothing_is_stored(tmp_path: Path) -> None:
     def refuse(_: Asked) -> Any:
         return api_error(401)

@@ -164,9 +164,11 @@ def _page(page: ShortTermPage, form: Form, found: frozenset[str], console: Conso
     sides = [("user", page.user_input), ("assistant", page.agent_response)]
     if form.is_full:
         yield head
+        said = rows("dim", "")
         for who, text in sides:
             if text.strip():
-                yield Padding(Text.assemble((f"{who}: ", "dim"), highlighted(plain(text), found)), (0, 0, 0, 4))
+                said.add_row(f"{who}:", highlighted(plain(text), found))
+        yield Padding(said, (0, 0, 0, 4))
     else:
         line = one_line(" / ".join(text for _, text in sides if text.strip()))
         room = max(SMALLEST_SNIPPET_CHARS, console.width - head.cell_len - 2)

@@ -11,7 +11,7 @@ from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, Fact, Lessons
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, PageView
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
@@ -30,10 +30,12 @@ class _Learned:
 
     Attributes:
         traits: The profile that it was computed from.
+        corrected: What the reader was told is wrong, and so has not reported.
     """
 
     lessons: Lessons
     traits: Sequence[Trait]
+    corrected: Sequence[CorrectedFact] = ()
 
 
 class Promotion:
@@ -199,7 +201,7 @@ class Promotion:
                 traits = await self._store.traits()
                 corrected = await self._store.corrected_facts()
                 lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
-                if lessons is None:
+                if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was taken back
                     learned = await self._learned(views, reader)  # no other reading ends meanwhile
                     continue
                 lessons = await without_corrected(lessons, corrected, self._embed)
@@ -209,7 +211,7 @@ class Promotion:
                     lessons=lessons,
                     traits=traits,
                     learner=reader.name,
-                    corrections=len(corrected),
+                    corrections=corrected,
                     is_degraded=reader is not self._analyst,
                     replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
                 )
@@ -223,7 +225,7 @@ class Promotion:
         if not views:
             return _Learned(Lessons((), ()), traits)
         corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
-        return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits)
+        return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits, corrected)
 
     async def _facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]

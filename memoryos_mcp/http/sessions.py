@@ -55,8 +55,8 @@ class SessionGuard:
             self._forget(key, named)
 
     def _count(self, key: str, name: str, change: int) -> None:
-        sessions = self._in_use.get(key, {})
-        if name in sessions:
+        sessions = self._in_use.get(key)
+        if sessions is not None and name in sessions:
             sessions[name] += change
             sessions.move_to_end(name)
 
@@ -83,7 +83,8 @@ class SessionGuard:
         await self._app(ending, nothing, unheard)
 
     def _forget(self, key: str, name: str) -> None:
-        sessions = self._in_use.get(key, {})
-        sessions.pop(name, None)
-        if not sessions:
-            self._in_use.pop(key, None)
+        sessions = self._in_use.get(key)
+        if sessions is not None:
+            sessions.pop(name, None)
+            if not sessions:
+                del self._in_use[key]

@@ -38,6 +38,8 @@ FACTS_ASKED_MIN = 3
 FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
 
+# Of what ends a line or turns the order of reading, what JSON lets stand in a text.
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 _COMMON = """\
@@ -220,7 +222,8 @@ def _ends(text: str, chars: int) -> str:
 
 
 def _line(entry: Mapping[str, JsonValue]) -> str:
-    return json.dumps(entry, ensure_ascii=False)
+    """Return an entry as one line of JSON, whatever is taken for the end of a line."""
+    return json.dumps(entry, ensure_ascii=False).translate(_ESCAPED)
 
 
 # Forms of replies ---------------------------------------------------------------------------------------------------

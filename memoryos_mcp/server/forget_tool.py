@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, Field
 
 from memoryos_mcp.amounts import amount
-from memoryos_mcp.delimiters import CLOSE, OPEN, disarmed
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.quoting import delimited, quoted
 from memoryos_mcp.server.arguments import RESULTS, Arguments, Count
+from memoryos_mcp.server.texts import head, minute
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine import MemoryEngine
@@ -119,11 +120,8 @@ def forget_text(result: ForgetMemoryResult) -> str:
         names = ", ".join(result.kept_copies)
         lines.append(f"Copies that a restore kept, which only forgetting everything removes: {names}")
     if result.samples:
-        samples = [
-            f"[{one.timestamp[:16].replace('T', ' ')}, {disarmed(one.id)}]\n{disarmed(one.text)}"
-            for one in result.samples
-        ]
-        lines += ["How it begins:", OPEN, *samples, CLOSE]
+        samples = [f"{head(minute(one.timestamp), one.id)}\n{quoted(one.text)}" for one in result.samples]
+        lines += ["How it begins:", delimited(samples)]
     if result.confirm is not None and (result.pages or result.facts or result.traits or result.kept_copies):
         lines.append(f"confirm: {result.confirm}")
     if result.receipt is not None:

@@ -3,6 +3,7 @@
 import mcp_types as types
 
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.quoting import disarmed, one_line
 
 INSTRUCTIONS = """\
 This server is the user's long-term memory across conversations.
@@ -46,7 +47,7 @@ def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
             "conversations may bear on, and add_memory once after each exchange with my message and your answer."
         )
     if name == _RECALL.name:
-        topic = arguments.get("topic", "").strip()
+        topic = disarmed(one_line(arguments.get("topic", "")))
         if not topic:
             raise ArgumentError(argument="topic", problem="is missing; say what to remember")
         return _message(

@@ -56,3 +56,5 @@ class CorrectMemoryArguments(Arguments):
     )
     reason: Instead = Field(default=None, description="Of a trait: why, one sentence.")
     wrong: bool = Field(default=False, description="It is wrong and nothing replaces it.")
+    restore: bool = Field(default=False, description="Undo its last correction.")
+    dry_run: bool = Field(default=False, description="Only show the change.")

@@ -141,7 +141,10 @@ class ListMemoriesResult(BaseModel):
 
 
 class CorrectMemoryResult(BaseModel):
-    """What a correction did."""
+    """What a correction changed, or would change."""
 
-    corrected: str = Field(description="Id of what was corrected; get_memory shows what was before.")
-    holds_now: str | None = Field(description="Id of what holds now; null if nothing does instead.")
+    status: Literal["corrected", "restored", "dry_run"]
+    corrected: str = Field(description="Id of what was corrected or restored; get_memory shows its history.")
+    before: str | None = Field(description="What held until now; null if nothing did.")
+    holds_now: str | None = Field(description="Id of what holds now; null if nothing does or, in a dry run, it is new.")
+    after: str | None = Field(description="What holds now; null if nothing does.")

@@ -1,7 +1,7 @@
 """The tools by which a memory is seen and corrected. ``tools`` lists them with the others."""
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from memoryos_mcp.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
@@ -21,7 +21,7 @@ from memoryos_mcp.server.memory_results import (
     ShownTrait,
     TraitBefore,
 )
-from memoryos_mcp.server.memory_texts import listed_text, shown_text
+from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
 from memoryos_mcp.service import Memories
 
 if TYPE_CHECKING:
@@ -74,16 +74,24 @@ async def list_memories(service: Memories, user_id: str, arguments: ListMemories
 async def correct_memory(service: Memories, user_id: str, arguments: CorrectMemoryArguments) -> Answer:
     """Correct a fact or trait."""
     async with service.user(user_id) as engine:
-        held = await engine.correct(
+        corrected = await engine.correct(
             arguments.id,
             text=arguments.text,
             level=arguments.level,
             reason=arguments.reason,
             is_wrong=arguments.wrong,
+            is_restored=arguments.restore,
+            is_dry_run=arguments.dry_run,
         )
-    result = CorrectMemoryResult(corrected=arguments.id.strip(), holds_now=held)
-    now = f"{held} holds now" if held else "nothing holds instead"
-    return Answer(result, f"Corrected: {now}. What was before stays as history and is not learned again.")
+    done: Literal["corrected", "restored"] = "restored" if arguments.restore else "corrected"
+    result = CorrectMemoryResult(
+        status="dry_run" if arguments.dry_run else done,
+        corrected=corrected.id,
+        before=corrected.before,
+        holds_now=corrected.current_id,
+        after=corrected.current,
+    )
+    return Answer(result, corrected_text(result, is_restored=arguments.restore))
 
 
 MEMORY_TOOLS = (
@@ -110,8 +118,8 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="correct_memory",
         title="Correct",
-        description="Call when the user says that a remembered fact or trait is wrong. It stays as history and is not "
-        "learned again.",
+        description="Call when the user says that a remembered fact or trait is wrong. Compare the texts in the answer; "
+        "restore undoes a mistake.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,

@@ -254,9 +254,16 @@ class _Adding:
 
     def _add_past_trait(self, record: PastTraitRecord) -> bool:
         from_us, until_us = to_us(record.held_from), to_us(record.held_until)
-        return self._keep_as_past(
-            record.dimension, record.level, record.reason, from_us, until_us, ended_by=record.ended_by
-        )
+        is_new = self._keep_as_past(record.dimension, record.level, record.reason, from_us, until_us)
+        if is_new:
+            self._change(
+                "UPDATE trait_history SET ended_by = ?, learned_by = ?, evidence = ? WHERE rowid = ?",
+                record.ended_by,
+                record.learned_by,
+                json.dumps(self._seqs(record.evidence)),
+                self._connection.last_insert_rowid(),
+            )
+        return is_new
 
     def _add_note(self, record: NoteRecord) -> bool:
         is_new = self._change("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", record.key, record.value)
@@ -273,19 +280,16 @@ class _Adding:
             until,
         )
 
-    def _keep_as_past(
-        self, dimension: str, level: str, reason: str, from_us: int, until_us: int, *, ended_by: str | None = None
-    ) -> bool:
+    def _keep_as_past(self, dimension: str, level: str, reason: str, from_us: int, until_us: int) -> bool:
         return self._change(
-            "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) "
-            "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM trait_history WHERE dimension = ?1 "
+            "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us) "
+            "SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM trait_history WHERE dimension = ?1 "
             "AND level = ?2 AND reason = ?3 AND held_from_us = ?4 AND held_until_us = ?5)",
             dimension,
             level,
             reason,
             from_us,
             until_us,
-            ended_by,
         )
 
     def _seqs(self, pages: Sequence[str]) -> list[int]:

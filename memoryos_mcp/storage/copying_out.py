@@ -48,7 +48,9 @@ _FACT_EVIDENCE = "SELECT page_id, is_confirming FROM fact_evidence JOIN pages US
 _TRAITS = "SELECT dimension, level, reason, updated_us, learned_by FROM traits ORDER BY dimension"
 _TRAIT_EVIDENCE = "SELECT page_id FROM trait_evidence JOIN pages USING (seq) WHERE dimension = ? ORDER BY seq"
 _PAST_TRAITS = (
-    "SELECT dimension, level, reason, held_from_us, held_until_us, ended_by FROM trait_history "
+    "SELECT dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
+    "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM pages WHERE seq IN "
+    "(SELECT value FROM json_each(evidence)) ORDER BY seq)) FROM trait_history "
     "ORDER BY held_from_us, dimension, held_until_us, level, reason"
 )
 _NOTES = "SELECT key, value FROM meta WHERE key <> 'user_id' ORDER BY key"
@@ -165,7 +167,8 @@ def _profile(connection: apsw.Connection) -> Iterator[Record]:
             learned_by=learned_by,
             evidence=tuple(page_id for (page_id,) in connection.execute(_TRAIT_EVIDENCE, (dimension,))),
         )
-    for dimension, level, reason, held_from_us, held_until_us, ended_by in connection.execute(_PAST_TRAITS):
+    for dimension, level, reason, held_from_us, held_until_us, *rest in connection.execute(_PAST_TRAITS):
+        ended_by, learned_by, evidence = rest
         yield PastTraitRecord(
             kind="past_trait",
             dimension=dimension,
@@ -174,4 +177,6 @@ def _profile(connection: apsw.Connection) -> Iterator[Record]:
             held_from=from_us(held_from_us),
             held_until=from_us(held_until_us),
             ended_by=ended_by,
+            learned_by=learned_by,
+            evidence=tuple(json.loads(evidence)),
         )

@@ -29,7 +29,7 @@ from memoryos_mcp.storage.lexicon import has_word, unindex_names
 from memoryos_mcp.storage.longterm import drop_facts
 from memoryos_mcp.storage.midterm import recount
 from memoryos_mcp.storage.refusals import drop_needless, refuse_fact, refuse_trait
-from memoryos_mcp.storage.rows import all_rows, newest_seq, numbers
+from memoryos_mcp.storage.rows import all_rows, newest_seq, numbers, rehearsed
 from memoryos_mcp.storage.vector_rows import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.terms import words
 
@@ -73,11 +73,7 @@ class Wordless:
 
 def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     """Return what carrying out a plan would come to, and leave all as it is."""
-    connection.execute("SAVEPOINT rehearsal")
-    try:
-        return _carry_out(connection, plan)
-    finally:
-        connection.execute("ROLLBACK TO rehearsal; RELEASE rehearsal")
+    return rehearsed(connection, lambda: _carry_out(connection, plan))
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:

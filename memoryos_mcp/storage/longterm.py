@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import apsw
 
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
 from memoryos_mcp.profile import Level, Trait, TraitChange
 from memoryos_mcp.storage.refusals import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.rows import all_rows, folded, from_us, numbers, offset_s, to_us
@@ -42,7 +42,7 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
     of theirs answers, and the user has corrected nothing since.
     """
     lessons = learning.lessons
-    if connection.execute("SELECT count(*) FROM facts WHERE ended_by IS NOT NULL").get != learning.corrections:
+    if corrected_facts(connection) != list(learning.corrections):
         return False
     seen = {trait.dimension: to_us(trait.updated_at) for trait in learning.traits}
     for change in lessons.traits:
@@ -69,6 +69,19 @@ def _is_alone(connection: apsw.Connection, change: AddFact, owner: Callable[[Abo
 
 def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
     return (change.fact,) if isinstance(change, ConfirmFact) else change.supersedes
+
+
+def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
+    """Return what the user has said is wrong, of all assistants, the newest correction first."""
+    rows = connection.execute(
+        "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
+        "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
+        "WHERE f.ended_by IS NOT NULL ORDER BY f.valid_until_us DESC, f.fact DESC",
+    )
+    return [
+        CorrectedFact(about=About(about), text=text, slot=slot, until_seq=until_seq, heir=heir, right=right)
+        for about, text, slot, until_seq, heir, right in rows
+    ]
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
@@ -255,9 +268,11 @@ def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
 
 
 def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
-    """Keep what a trait says now as history, with who ended it if that was the user."""
+    """Keep what a trait says now as history; if the user ended it, with its evidence, so that it can be restored."""
     connection.execute(
-        "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by) "
-        "SELECT dimension, level, reason, updated_us, ?, ? FROM traits WHERE dimension = ?",
+        "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
+        "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "
+        "(SELECT json_group_array(seq) FROM trait_evidence AS e WHERE e.dimension = traits.dimension)) "
+        "FROM traits WHERE dimension = ?3",
         (now_us, ended_by, dimension),
     )

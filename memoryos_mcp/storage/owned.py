@@ -13,9 +13,9 @@ import apsw
 from memoryos_mcp.ids import MemoryId
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.pages import Tier
-from memoryos_mcp.profile import Level
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Digest
+from memoryos_mcp.storage.correcting import Corrected, Correction
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.looked import Listed, ListRequest, Look, Place
@@ -42,31 +42,11 @@ class OwnedStore(Protocol):
         """Return how long the texts of all pages are together, UTF-8, by tier."""
         ...
 
-    async def correct_fact(self, fact: int, text: str | None) -> int | None:
-        """Have a fact end as wrong by the user's word, and return the number of the one that they gave instead.
-
-        Args:
-            fact: Its number.
-            text: What is right; None if it is only wrong.
+    async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
+        """Carry out a checked correction of a fact or trait, or with ``is_dry_run`` tell only what it would change.
 
         Raises:
-            ArgumentError: It is not there or holds no more, or the text says the same.
-        """
-        ...
-
-    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
-        """Set a trait by the user's word, for good, and return its dimension as it is kept; None leaves a part.
-
-        Raises:
-            ArgumentError: It is not there, or it is so already.
-        """
-        ...
-
-    async def drop_trait(self, dimension: str) -> str:
-        """Take a trait out of the profile by the user's word, and return its dimension as it is kept.
-
-        Raises:
-            ArgumentError: It is not there.
+            ArgumentError: The memory is not there, is not current, or says the same already; nothing was changed.
         """
         ...
 

@@ -10,13 +10,11 @@ import apsw
 from memoryos_mcp.ids import MemoryId
 from memoryos_mcp.knowledge import AddFact
 from memoryos_mcp.pages import Tier
-from memoryos_mcp.profile import Level
 from memoryos_mcp.records import Record
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage import (
     copying_in,
     copying_out,
-    correcting,
     forget_plans,
     forgetting,
     lexical,
@@ -25,6 +23,7 @@ from memoryos_mcp.storage import (
     looking,
     page_rows,
 )
+from memoryos_mcp.storage.correcting import Corrected, Correcting, Correction
 from memoryos_mcp.storage.database import Database
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.forgetting import Wordless, WordlessPlace
@@ -74,22 +73,14 @@ class SqliteOwned:
         sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
         return dict.fromkeys(Tier, 0) | {Tier(tier): size for tier, size in await self._database.rows(sql)}
 
-    async def correct_fact(self, fact: int, text: str | None) -> int | None:
+    async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
         now = self._clock()
-        assistant_id, now_us, offset = self._options.assistant_id, to_us(now), offset_s(now)
-        return await self._database.write(
-            lambda connection: correcting.correct_fact(connection, assistant_id, fact, text, now_us, offset)
-        )
 
-    async def correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> str:
-        now_us = to_us(self._clock())
-        return await self._database.write(
-            lambda connection: correcting.correct_trait(connection, dimension, level, reason, now_us)
-        )
+        def change(connection: apsw.Connection) -> Corrected:
+            correcting = Correcting(connection, self._options.assistant_id, to_us(now), offset_s(now))
+            return (correcting.rehearse if is_dry_run else correcting.correct)(what, correction)
 
-    async def drop_trait(self, dimension: str) -> str:
-        now_us = to_us(self._clock())
-        return await self._database.write(lambda connection: correcting.drop_trait(connection, dimension, now_us))
+        return await self._database.write(change)
 
     # Taking along --------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,16 @@ def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) ->
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
+def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
+    """Let a fact be learned again, inside the caller's transaction."""
+    connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
+
+
+def allow_trait(connection: apsw.Connection, dimension: str) -> None:
+    """Let a dimension be learned again, inside the caller's transaction."""
+    connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
+
+
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:

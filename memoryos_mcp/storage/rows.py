@@ -1,8 +1,9 @@
 """Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
@@ -11,6 +12,8 @@ from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.terms import words
+
+T = TypeVar("T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -131,3 +134,12 @@ def newest_seq(connection: apsw.Connection) -> int:
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
     """Return the numbers in the one column of a query."""
     return [row[0] for row in connection.execute(sql, parameters)]
+
+
+def rehearsed(connection: apsw.Connection, change: Callable[[], T]) -> T:
+    """Return what a change inside the caller's transaction returns, and leave everything as it was."""
+    connection.execute("SAVEPOINT rehearsal")
+    try:
+        return change()
+    finally:
+        connection.execute("ROLLBACK TO rehearsal; RELEASE rehearsal")

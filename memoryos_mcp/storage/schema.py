@@ -311,6 +311,12 @@ CREATE TABLE retention (
 ) STRICT;
 """
 
+# What a trait rested on when the user corrected it, so that the correction can be taken back.
+_RESTORABLE_TRAITS = """
+ALTER TABLE trait_history ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractive';
+ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``seq`` of pages, JSON
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -334,6 +340,7 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _QUICK_TO_DELETE,
     _FAILURES,
     _RETENTION,
+    _RESTORABLE_TRAITS,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

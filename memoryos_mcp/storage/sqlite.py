@@ -19,7 +19,6 @@ from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
-    correcting,
     forget_plans,
     forgetting,
     leases,
@@ -313,7 +312,7 @@ class SqliteStore:
         return [to_fact(row) for row in rows[::-1]]
 
     async def corrected_facts(self) -> list[CorrectedFact]:
-        return await self._database.read(correcting.corrected_facts)
+        return await self._database.read(longterm.corrected_facts)
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
         sql = (

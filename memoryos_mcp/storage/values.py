@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import About, Lessons
+from memoryos_mcp.knowledge import About, CorrectedFact, Lessons
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
@@ -307,7 +307,7 @@ class Learning:
         lessons: What they teach.
         traits: The profile that the lessons were computed from.
         learner: Who read them.
-        corrections: How many facts the user had corrected, of all assistants, when the lessons were computed.
+        corrections: What the user had corrected, of all assistants, when the lessons were computed.
         is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
         replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
             keeps all.
@@ -318,7 +318,7 @@ class Learning:
     lessons: Lessons
     traits: Sequence[Trait]
     learner: str
-    corrections: int = 0
+    corrections: Sequence[CorrectedFact] = ()
     is_degraded: bool = False
     replaces: str | None = None
 

@@ -1,0 +1,55 @@
+"""Quoting: how stored text is shown as data, wherever a model or a person reads it.
+
+A line that begins at the margin begins with words of ours. Stored text follows on that line, or on lines that are set
+in. So no stored text can pass for a heading, the head of a page, or the delimiters around it.
+"""
+
+import re
+from collections.abc import Iterable
+
+# The extractive analyst skips what is between them where a client pastes it back.
+OPEN, CLOSE = "<memory>", "</memory>"
+INDENT = "  "
+
+# All that `str.splitlines` or a terminal takes for the end of a line.
+_LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# What a terminal obeys is shown by Unicode's pictures of it, or by U+FFFD where it has none; so are marks that would
+# have text be read in another order than it stands in. Marks that nobody sees are left out, but for the two joiners,
+# which Persian, Hindi and emoji are written with.
+_SHOWN: dict[int, int | None] = {
+    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
+    **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
+    **dict.fromkeys([0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x2060, 0x2066), *range(0x206A, 0x2070)]),
+    **dict.fromkeys([0xFEFF, *range(0xFFF9, 0xFFFC), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE0080)]),
+}
+# Signs that may stand in a delimiter unseen, and so must not keep it from being found.
+_UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
+_DELIMITER = re.compile(
+    f"[<\ufe64\uff1c]([\\s{_UNSEEN}]*+[/\uff0f]|)[\\s{_UNSEEN}]*+{f'[{_UNSEEN}]*+'.join('memory')}", re.IGNORECASE
+)
+
+
+def plain(text: str) -> str:
+    """Return a text with nothing in it that is obeyed or hidden; its lines end with a line feed, tabs stay."""
+    return _LINE_ENDS.sub("\n", text).translate(_SHOWN)
+
+
+def one_line(text: str) -> str:
+    """Return a text as `plain` shows it, in one line."""
+    return plain(" ".join(text.split()))
+
+
+def quoted(text: str, label: str = "") -> str:
+    """Return a text after a label, its further lines set in; without a label all of its lines are set in."""
+    return (label or INDENT) + plain(text).strip("\n").replace("\n", f"\n{INDENT}")
+
+
+def delimited(lines: Iterable[str]) -> str:
+    """Return lines between the delimiters, which nothing in them can close or open."""
+    return "\n".join([OPEN, *map(disarmed, lines), CLOSE])
+
+
+def disarmed(text: str) -> str:
+    """Return a text with our delimiters disarmed."""
+    return _DELIMITER.sub(r"<\1 memory", text)
