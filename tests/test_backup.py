@@ -10,6 +10,8 @@ import apsw
 import pytest
 
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.schema import CURRENT_VERSION
+from tests.earlier_versions import make_version
 from tests.servers import USER, PipeServer, open_store, page_id_of, stored_pages
 from tests.taking_along import check_whole, count, exported, make_memory, run
 
@@ -242,6 +244,12 @@ def a_strangers(copy: Path) -> None:
     connection.close()
 
 
+def with_a_trigger(copy: Path) -> None:
+    connection = apsw.Connection(str(copy))
+    connection.execute("CREATE TRIGGER thief AFTER INSERT ON pages BEGIN DELETE FROM pages WHERE seq = new.seq; END")
+    connection.close()
+
+
 def newer(copy: Path) -> None:
     connection = apsw.Connection(str(copy))
     connection.pragma("user_version", 999)
@@ -267,6 +275,7 @@ def a_folder(file: Path) -> None:
         (emptied, "is empty"),
         (no_database, "no SQLite file"),
         (a_strangers, "another program"),
+        (with_a_trigger, "its trigger 'thief' is not of this program"),
         (newer, "Upgrade"),
         (another_users, "--user-id"),
         (Path.unlink, "not there"),
@@ -287,23 +296,10 @@ def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
 
 
 def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memory: Path, copy: Path) -> None:
-    connection = apsw.Connection(str(copy))
-    connection.execute("DROP INDEX page_vectors_pages; DROP INDEX facts_superseded; DROP INDEX facts_words")
-    for table in ("imports", "refused", "forget_plans", "forget_receipts", "failures", "retention"):
-        connection.execute(f"DROP TABLE {table}")
-    for table, column in (
-        ("pages", "source"),
-        ("pages", "gives_orders"),
-        ("fact_evidence", "is_confirming"),
-        ("facts", "ended_by"),
-        ("facts", "ended_seq"),
-        ("trait_history", "ended_by"),
-    ):
-        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    connection.pragma("user_version", 5)
-    connection.close()
+    copy.unlink()
+    make_version(copy, USER, 5, PAGES)
     run(memory, "restore", copy, "--yes")
     with PipeServer(memory, {"embedding_model_name": "none"}) as server:
         assert server.stats()["total_pages"] == PAGES
         assert server.close() == 0
-    assert open_store(memory).pragma("user_version") > 5
+    assert open_store(memory).pragma("user_version") == CURRENT_VERSION

@@ -304,6 +304,28 @@ def drop_the_tables(file: Path) -> None:
     connection.close()
 
 
+def change(file: Path, sql: str) -> None:
+    connection = apsw.Connection(str(file))
+    connection.execute(sql)
+    connection.close()
+
+
+def add_a_trigger_that_deletes_pages(file: Path) -> None:
+    change(file, "CREATE TRIGGER thief AFTER INSERT ON pages BEGIN DELETE FROM pages WHERE seq = new.seq; END")
+
+
+def put_a_view_in_place_of_a_table(file: Path) -> None:
+    change(file, "ALTER TABLE refused RENAME TO other; CREATE VIEW refused AS SELECT * FROM other WHERE 0")
+
+
+def add_a_virtual_table(file: Path) -> None:
+    change(file, "CREATE VIRTUAL TABLE more USING fts5 (text)")
+
+
+def add_a_check_that_refuses_pages(file: Path) -> None:
+    change(file, "ALTER TABLE pages ADD COLUMN more TEXT CHECK (user_input <> 'M')")
+
+
 DAMAGES = [
     truncate,
     truncate_to_a_few_bytes,
@@ -316,6 +338,10 @@ DAMAGES = [
     put_a_strangers_database,
     put_another_users_memory,
     drop_the_tables,
+    add_a_trigger_that_deletes_pages,
+    put_a_view_in_place_of_a_table,
+    add_a_virtual_table,
+    add_a_check_that_refuses_pages,
 ]
 
 

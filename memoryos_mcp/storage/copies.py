@@ -16,7 +16,7 @@ import apsw
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.file_errors import translated
-from memoryos_mcp.storage.inspection import look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -167,6 +167,7 @@ def _reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
     is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
     with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
+        distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.execute("BEGIN")
         yield connection

@@ -18,7 +18,7 @@ import apsw
 from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
-from memoryos_mcp.storage.inspection import look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -234,6 +234,7 @@ class Database:
         connection = apsw.Connection(str(self._path))
         # Until the file is known to be ours, closing it must not fold its journal into it.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", True)

@@ -1,5 +1,8 @@
 """What a file gives away before it is used: whose it is, of which version, and whether it is whole."""
 
+import re
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 import apsw
@@ -9,6 +12,13 @@ from memoryos_mcp.storage.file_errors import damaged, newer
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
+# Statistics that SQLite's ANALYZE leaves; they change no answer.
+_STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
+# SQLite itself makes these, each version with statements of its own.
+_SHADOW_TABLES = re.compile(r"page_words_\w+")
+# SQLite quotes what it renames, and writes a statement as it was typed.
+_QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
+_NAME_MAX_CHARS = 60
 
 
 def look_at_header(path: Path) -> None:
@@ -41,7 +51,51 @@ def look_at_content(connection: apsw.Connection, path: Path) -> int:
         raise damaged(path, "another program made it")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "its tables are gone")
+    if is_ours and (foreign := _foreign(_schema(connection), _our_schema(found))):
+        raise damaged(path, foreign)
     return found
+
+
+def distrust(connection: apsw.Connection) -> None:
+    """Have a connection run no trigger and no view, which no file of ours has, and protect SQLite's own tables."""
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+
+
+def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
+    """Return the statement that makes each table, index, trigger and view, by type and name."""
+    rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
+    return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
+
+
+@cache
+def _our_schema(version: int) -> dict[tuple[str, str], str]:
+    """Return what the migrations make of an empty file; takes some milliseconds, once for each version."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        schema.migrate(connection, "", version)
+        return _schema(connection)
+
+
+def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:
+    """Return the first difference of a file's schema from ours, in words; None without one."""
+    if found == ours:
+        return None
+    for kind, name in sorted(found.keys() | ours.keys()):
+        shown = f"{kind} {name[:_NAME_MAX_CHARS]!r}"
+        if (kind, name) not in ours:
+            return f"its {shown} is not of this program"
+        if (kind, name) not in found:
+            return f"its {shown} is missing"
+        is_of_sqlite = _SHADOW_TABLES.fullmatch(name) is not None
+        if not is_of_sqlite and _plain(found[kind, name]) != _plain(ours[kind, name]):
+            return f"its {shown} is not as this program makes it"
+    return None
+
+
+def _plain(sql: str) -> str:
+    return _QUOTES_AND_SPACE.sub("", sql).lower()
 
 
 def quick_check(connection: apsw.Connection) -> None:

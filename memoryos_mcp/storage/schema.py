@@ -350,10 +350,10 @@ def version(connection: apsw.Connection) -> int:
     return int(connection.pragma("user_version"))
 
 
-def migrate(connection: apsw.Connection, user_id: str) -> None:
-    """Bring the file to the current version, inside the caller's write transaction."""
+def migrate(connection: apsw.Connection, user_id: str, until: int = CURRENT_VERSION) -> None:
+    """Bring the file to a version, by default the current one, inside the caller's write transaction."""
     start = version(connection)
-    for number, migration in enumerate(MIGRATIONS[start:], start=start + 1):
+    for number, migration in enumerate(MIGRATIONS[start:until], start=start + 1):
         if isinstance(migration, str):
             connection.execute(migration)
         else:

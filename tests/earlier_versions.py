@@ -1,0 +1,34 @@
+"""Files as earlier versions left them, made by the migrations that those had."""
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.storage.schema import migrate
+
+ONE_DAY_US = 86_400_000_000
+
+
+def said(number: int) -> tuple[str, str]:
+    """Return the two sides of a page."""
+    return f"My note {number} is about pottery.", f"I keep note {number}."
+
+
+def make_version(path: Path, user_id: str, number: int, pages: int) -> None:
+    """Make a file of a version, with some pages in its backlog.
+
+    Args:
+        path: The file; it is not there yet.
+        user_id: Whose it is.
+        number: The version, from 1.
+        pages: How many.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(apsw.Connection(str(path))) as connection, connection:
+        migrate(connection, user_id, number)
+        connection.executemany(
+            "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, meta_data, user_input, "
+            "agent_response) VALUES (?, 1, 'backlog', ?, 7200, 1, NULL, ?, ?)",
+            [(f"p_{place:020x}", place * ONE_DAY_US, *said(place)) for place in range(1, pages + 1)],
+        )

@@ -1,0 +1,81 @@
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memoryos_mcp.errors import DamagedStoreError
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.schema import CURRENT_VERSION
+from tests.earlier_versions import make_version, said
+from tests.test_store import opened
+
+LIMIT_S = 30
+PAGES = 3
+
+
+def changed(folder: Path, sql: str) -> bytes:
+    """Change the schema of the test's user's file, and return the file as it is then."""
+    path = database_file(folder, "ada")
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(sql)
+        connection.pragma("journal_mode", "delete")
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("version", range(1, CURRENT_VERSION + 1))
+async def test_a_file_of_every_version_opens_and_opens_again(version: int, tmp_path: Path) -> None:
+    make_version(database_file(tmp_path, "ada"), "ada", version, PAGES)
+    for _ in range(2):
+        async with asyncio.timeout(LIMIT_S), opened(tmp_path) as store:
+            pages = await store.backlog(PAGES)
+            assert [(page.user_input, page.agent_response) for page in pages] == [said(n) for n in (1, 2, 3)]
+            await store.verify()
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("CREATE TRIGGER thief AFTER INSERT ON pages BEGIN DELETE FROM pages; END", "trigger 'thief' is not of"),
+        ("CREATE TRIGGER thief INSTEAD OF INSERT ON page_view BEGIN SELECT 1; END", "trigger 'thief' is not of"),
+        ("CREATE VIEW thief AS SELECT * FROM pages", "view 'thief' is not of"),
+        ("CREATE TABLE thief (text TEXT)", "table 'thief' is not of"),
+        ("CREATE VIRTUAL TABLE thief USING fts5 (text)", "table 'thief' is not of"),
+        ("CREATE UNIQUE INDEX thief ON pages (added_us, seq)", "index 'thief' is not of"),
+        ("DROP INDEX pages_tier", "index 'pages_tier' is missing"),
+        ("DROP INDEX pages_tier; CREATE UNIQUE INDEX pages_tier ON pages (seq)", "'pages_tier' is not as this"),
+        ("ALTER TABLE pages ADD COLUMN more TEXT CHECK (user_input <> 'M')", "table 'pages' is not as this"),
+        ("DROP TABLE page_vocabulary", "table 'page_vocabulary' is missing"),
+    ],
+)
+@pytest.mark.parametrize("version", [5, CURRENT_VERSION])
+async def test_a_schema_that_is_not_ours_is_refused_untouched(
+    sql: str, told: str, version: int, tmp_path: Path
+) -> None:
+    make_version(database_file(tmp_path, "ada"), "ada", version, PAGES)
+    is_on_view = "page_view" in sql
+    before = changed(tmp_path, f"CREATE VIEW page_view AS SELECT * FROM pages; {sql}" if is_on_view else sql)
+    with pytest.raises(DamagedStoreError, match=told) as caught:
+        async with opened(tmp_path):
+            pass
+    assert "untouched" in str(caught.value)
+    assert database_file(tmp_path, "ada").read_bytes() == before
+
+
+@pytest.mark.parametrize("sql", ["ANALYZE", "VACUUM", "REINDEX"])
+async def test_what_sqlite_itself_does_to_a_file_is_not_refused(sql: str, tmp_path: Path) -> None:
+    make_version(database_file(tmp_path, "ada"), "ada", CURRENT_VERSION, PAGES)
+    changed(tmp_path, sql)
+    async with opened(tmp_path) as store:
+        assert len(await store.backlog(PAGES)) == PAGES
+
+
+async def test_a_trigger_added_under_an_open_memory_does_not_run(tmp_path: Path) -> None:
+    make_version(database_file(tmp_path, "ada"), "ada", CURRENT_VERSION, 0)
+    async with opened(tmp_path) as store:
+        with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
+            connection.execute("CREATE TRIGGER thief AFTER UPDATE ON lease BEGIN DELETE FROM spaces; END")
+        await store.in_space("words:2:1", "{}")
+        assert await store.take_lease(30.0) is not None
+        assert len(await store.spaces()) == 2
