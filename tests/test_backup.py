@@ -295,6 +295,14 @@ def test_what_is_no_whole_backup_of_this_user_is_refused_and_nothing_is_changed(
     assert len(list(database_file(memory, USER).parent.iterdir())) == 1
 
 
+def test_a_backup_is_restored_over_an_emptied_memory(memory: Path, copy: Path) -> None:
+    before = exported(memory)
+    database_file(memory, USER).write_bytes(b"")
+    assert "it is empty" in run(memory, "export", "-", code=1).stderr.decode()
+    run(memory, "restore", copy, "--yes")
+    assert exported(memory) == before
+
+
 def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memory: Path, copy: Path) -> None:
     copy.unlink()
     make_version(copy, USER, 5, PAGES)

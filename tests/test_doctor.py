@@ -488,7 +488,7 @@ async def test_a_damaged_memory_is_a_failed_check_and_is_left_as_it_was(data: Pa
     async with asyncio.timeout(LIMIT_S):
         async with memory(data, None) as ours:
             await ours.add([Said("I keep bees.")])
-        for content in (b"not a memory" * 1000, file.read_bytes()[:8192] + b"\xff" * 8192):
+        for content in (b"not a memory" * 1000, file.read_bytes()[:8192] + b"\xff" * 8192, b""):
             file.write_bytes(content)
             found = checks(await run(data, *flags))["memory"]
             assert (found["verdict"], file.read_bytes()) == ("fail", content)

@@ -269,6 +269,10 @@ def empty_beside_its_journal(file: Path) -> None:
     file.with_name(file.name + "-wal").write_bytes(hashlib.shake_128(b"pages").digest(8192))
 
 
+def empty_it(file: Path) -> None:
+    os.truncate(file, 0)
+
+
 def put_a_strangers_database(file: Path) -> None:
     file.unlink()
     connection = apsw.Connection(str(file))
@@ -335,6 +339,7 @@ DAMAGES = [
     zero_the_head,
     write_text,
     empty_beside_its_journal,
+    empty_it,
     put_a_strangers_database,
     put_another_users_memory,
     drop_the_tables,
@@ -424,6 +429,36 @@ def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healt
         file.rename(file.with_name("old.db"))
         server.add("A new beginning.")
         wait_until(lambda: bool(server.stats()["total_pages"] == 1), "the new memory answers")
+
+
+KILLED_AS_IT_MAKES_A_MEMORY = """
+import asyncio, os, sys
+from pathlib import Path
+from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.storage import database, schema
+
+where = schema if sys.argv[1] == "migrate" else database.Database
+setattr(where, sys.argv[1], lambda *_: os._exit(9))
+
+async def main():
+    async with MemoryEngine.open(sys.argv[2], data_storage_path=Path(sys.argv[3]), embedding_model_name="none"):
+        pass
+
+asyncio.run(main())
+"""
+
+
+def test_a_memory_whose_maker_was_killed_is_made_by_the_next(data: Path) -> None:
+    file = database_file(data, USER)
+    for place in ("_connected", "migrate", "_prepare"):
+        command = [sys.executable, "-c", KILLED_AS_IT_MAKES_A_MEMORY, place, USER, str(data)]
+        assert subprocess.run(command, check=False, timeout=RUN_LIMIT_S).returncode == 9
+        assert file.exists()
+    with PipeServer(data) as server:
+        server.add("Pottery.")
+        assert server.stats()["total_pages"] == 1
+        assert server.close() == 0
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
 def test_a_page_is_whole_after_a_journal_was_left_behind(data: Path) -> None:

@@ -773,3 +773,14 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     async with opened(tmp_path, checks=checks) as store:
         await store.verify()
     assert len(read) == 3
+
+
+async def test_a_memory_opened_by_many_at_once_is_made_once(tmp_path: Path) -> None:
+    async def hold(folder: Path) -> None:
+        async with opened(folder, space=None) as store:
+            await store.position()
+
+    for number in range(10):
+        folder = tmp_path / str(number)
+        await asyncio.gather(*(hold(folder) for _ in range(8)))
+        assert [path.name for path in database_file(folder, "ada").parent.iterdir()] == ["memory.db"]

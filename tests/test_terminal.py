@@ -306,13 +306,14 @@ def test_where_there_is_no_memory_none_is_made(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_an_empty_file_is_made_no_memory(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused_as_damaged(tmp_path: Path) -> None:
     file = database_file(tmp_path, USER)
     file.parent.mkdir(parents=True)
     file.touch()
     done = run(tmp_path, "stats")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "is empty; nothing was made" in done.stderr
+    assert "it is empty, as no memory is" in done.stderr
+    assert "untouched" in done.stderr
     assert file.stat().st_size == 0
 
 

@@ -19,6 +19,7 @@ from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
 from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -167,15 +168,17 @@ class Database:
             msg = f"SQLite {apsw.sqlite_lib_version()} is older than {needed}; reinstall the apsw package"
             raise StorageError(msg)
         with self._translated():
+            look_at_header(self._path)
             if not self._only_reads:
                 _make_private(self._path)
             elif not self._path.exists() or not self._path.stat().st_size:
                 msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
                 raise StorageError(msg)
-            look_at_header(self._path)
             try:
                 writer, found = self._connected()
                 self._prepare(writer, found, user_id)
+                with suppress(OSError):
+                    beginning_mark(self._path).unlink()
                 writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
                 writer.pragma("query_only", self._only_reads)
             except BaseException:
@@ -333,9 +336,14 @@ def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its two folders, if they are not there, for this account only: SQLite would ask the umask."""
+    """Make the file and its two folders, if they are not there, for this account only: SQLite would ask the umask.
+
+    An empty file with a mark beside it was made by a process that was killed; one without has lost what it held.
+    """
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        os.close(os.open(beginning_mark(path), os.O_CREAT | os.O_WRONLY, 0o600))
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

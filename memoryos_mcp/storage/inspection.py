@@ -9,6 +9,7 @@ import apsw
 
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.file_errors import damaged, newer
+from memoryos_mcp.storage.paths import beginning_mark
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
@@ -30,6 +31,9 @@ def look_at_header(path: Path) -> None:
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
             raise damaged(path, "it is empty although its journal is not")
+        # The mark goes once the file has its tables: so the size is looked at again after the mark.
+        if not beginning_mark(path).exists() and path.stat().st_size == 0:
+            raise damaged(path, "it is empty, as no memory is")
         return
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)

@@ -63,6 +63,11 @@ def remove_kept_copies(database: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def beginning_mark(database: Path) -> Path:
+    """Return the empty file that stands beside a memory from before it is made until it holds its tables."""
+    return database.with_name(f".{database.name}.new")
+
+
 def database_file(data_folder: Path, user_id: str) -> Path:
     """Return where a user's memory is kept under the data folder.
 

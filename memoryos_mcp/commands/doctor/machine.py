@@ -12,6 +12,7 @@ from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.storage.copies import check_copy
 from memoryos_mcp.storage.database import SQLITE_AT_LEAST
+from memoryos_mcp.storage.inspection import look_at_header
 from memoryos_mcp.storage.paths import database_file
 
 # Those that the packages it stands on have wheels for.
@@ -46,6 +47,7 @@ async def check_memory(settings: Settings) -> Check:
         return Check(name=name, verdict=Verdict.FAIL, found=found, fix="reinstall the package apsw")
     path = database_file(settings.data_storage_path, settings.user_id)
     try:
+        await anyio.to_thread.run_sync(look_at_header, path)
         is_there = await anyio.Path(path).exists() and (await anyio.Path(path).stat()).st_size > 0
         if not is_there:
             found = f"SQLite {version}; {settings.user_id} has none yet, the first page makes it"
