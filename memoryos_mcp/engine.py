@@ -416,6 +416,7 @@ class MemoryEngine:
             health=self._upkeep.health,
             is_semantic=embedder is not None,
             is_settled=await self._upkeep.is_settled(),
+            damaged_pages=await self._upkeep.damaged_pages(),
             space=embedder.identity if embedder else None,
             move=await spaces.move(),
             recipe=spaces.retrieving.recipe,

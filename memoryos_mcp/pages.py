@@ -23,6 +23,7 @@ IDEMPOTENCY_KEY_MAX_CHARS = 256
 FUTURE_TOLERANCE = timedelta(days=1)
 EARLIEST_YEAR = 1900
 BYTES_PER_TOKEN = 4
+DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. `memoryos-mcp doctor` tells what to do.]"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -80,6 +81,7 @@ class Page:
         segment: The segment it belongs to, once consolidated.
         source: Where the text comes from.
         gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
+        is_damaged: Whether the disk has changed it; then `DAMAGED_TEXT` is in place of what was said.
     """
 
     seq: int
@@ -94,11 +96,12 @@ class Page:
     segment: int | None
     source: Source = Source.CONVERSATION
     gives_orders: bool = False
+    is_damaged: bool = False
 
     @property
     def teaches(self) -> bool:
-        """Whether profile and knowledge may be learned from it: it was said, and holds no orders to its reader."""
-        return self.source is Source.CONVERSATION and not self.gives_orders
+        """Whether profile and knowledge may be learned from it: it was said, and is whole and without orders."""
+        return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
 
     @property
     def text(self) -> str:
@@ -108,6 +111,8 @@ class Page:
     @property
     def sides_without_orders(self) -> tuple[str, str]:
         """The user's side and the assistant's, as summaries are made of them."""
+        if self.is_damaged:
+            return "", ""
         if not self.gives_orders:
             return self.user_input, self.agent_response
         return without_orders(self.user_input), without_orders(self.agent_response)

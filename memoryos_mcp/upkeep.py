@@ -4,6 +4,7 @@ Each kind of work is a loop of its own, so that a slow one holds up no other; on
 """
 
 import asyncio
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,8 +24,11 @@ from memoryos_mcp.llm import Analyst
 from memoryos_mcp.parts import Parts
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.spaces import Spaces
+from memoryos_mcp.storage.checksums import damage_told
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.values import Failure, Lease
+
+logger = logging.getLogger(__name__)
 
 LEASE_TTL_S = 30.0
 # How often a process looks for what another one left to do.
@@ -106,6 +110,7 @@ class Upkeep:
         )
         self._forgetting = forgetting
         self._expired_at: datetime | None = None
+        self._damaged_pages = 0
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_begun = False
@@ -208,6 +213,14 @@ class Upkeep:
             with suppress(TimeoutError):
                 async with asyncio.timeout(OPENING_PATIENCE_S):
                     await self._is_warm.wait()
+
+    async def damaged_pages(self) -> int:
+        """Return how many pages the disk has changed, as the background last found; without one all are read now.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return self._damaged_pages if self._is_begun else len(await self._store.damaged_pages())
 
     async def is_settled(self) -> bool:
         """Return whether there is nothing to do now; pages may wait for their batch to be due.
@@ -351,7 +364,10 @@ class Upkeep:
     async def _verify(self) -> bool:
         """Once a day read the whole file for damage, and delete what is left of models that are in use no more."""
         await self._is_warm.wait()
-        await self._store.verify()
+        damaged = await self._store.verify()
+        if damaged:
+            logger.warning("%s; memoryos-mcp doctor tells what to do", damage_told(damaged))
+        self._damaged_pages = len(damaged)
         async with self._lease.hold() as lease:
             while lease is not None and await self.spaces.tidy(lease):  # noqa: ASYNC110 - a pause
                 await asyncio.sleep(TIDY_REST_S)

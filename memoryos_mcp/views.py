@@ -45,6 +45,7 @@ class Stats:
         health: Per background loop.
         is_semantic: Whether retrieval compares meaning now.
         is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
+        damaged_pages: How many pages the disk has changed, as far as they have been read through.
         space: Identity of the model whose vectors answer, None while words answer alone.
         move: The change to another model that is under way; None without one.
         recipe: Name and version of the ranking.
@@ -57,6 +58,7 @@ class Stats:
     health: Mapping[str, Health]
     is_semantic: bool
     is_settled: bool
+    damaged_pages: int
     space: str | None
     move: Move | None
     recipe: str

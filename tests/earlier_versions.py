@@ -26,9 +26,10 @@ def make_version(path: Path, user_id: str, number: int, pages: int) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(apsw.Connection(str(path))) as connection, connection:
-        migrate(connection, user_id, number)
+        migrate(connection, user_id, 1)
         connection.executemany(
             "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, meta_data, user_input, "
             "agent_response) VALUES (?, 1, 'backlog', ?, 7200, 1, NULL, ?, ?)",
             [(f"p_{place:020x}", place * ONE_DAY_US, *said(place)) for place in range(1, pages + 1)],
         )
+        migrate(connection, user_id, number)

@@ -448,7 +448,7 @@ def test_files_that_a_command_cannot_use_are_told_as_what_they_are(tmp_path: Pat
     address = invoke("import", "https://example.org/memory.jsonl", *data)
     assert (address.returncode, "https://example.org/memory.jsonl is an address" in address.stderr) == (1, True)
     readme = invoke("restore", ROOT / "README.md", *data)
-    assert (readme.returncode, "is not a backup" in readme.stderr, "damaged" in readme.stderr) == (1, True, False)
+    assert (readme.returncode, "is not a backup" in readme.stderr, "move the file" in readme.stderr) == (1, True, False)
     with Memoryos("default_user", data_storage_path=tmp_path / "data") as memory:
         memory.add_memory("I like tea.", "Noted.")
     table = invoke("export", tmp_path / "memory.csv", *data)

@@ -38,7 +38,7 @@ async def test_a_file_of_every_version_opens_and_opens_again(version: int, tmp_p
     ("sql", "told"),
     [
         ("CREATE TRIGGER thief AFTER INSERT ON pages BEGIN DELETE FROM pages; END", "trigger 'thief' is not of"),
-        ("CREATE TRIGGER thief INSTEAD OF INSERT ON page_view BEGIN SELECT 1; END", "trigger 'thief' is not of"),
+        ("CREATE TRIGGER thief BEFORE UPDATE ON pages BEGIN SELECT raise(IGNORE); END", "trigger 'thief' is not of"),
         ("CREATE VIEW thief AS SELECT * FROM pages", "view 'thief' is not of"),
         ("CREATE TABLE thief (text TEXT)", "table 'thief' is not of"),
         ("CREATE VIRTUAL TABLE thief USING fts5 (text)", "table 'thief' is not of"),
@@ -54,8 +54,7 @@ async def test_a_schema_that_is_not_ours_is_refused_untouched(
     sql: str, told: str, version: int, tmp_path: Path
 ) -> None:
     make_version(database_file(tmp_path, "ada"), "ada", version, PAGES)
-    is_on_view = "page_view" in sql
-    before = changed(tmp_path, f"CREATE VIEW page_view AS SELECT * FROM pages; {sql}" if is_on_view else sql)
+    before = changed(tmp_path, sql)
     with pytest.raises(DamagedStoreError, match=told) as caught:
         async with opened(tmp_path):
             pass

@@ -152,7 +152,7 @@ async def test_a_long_silence_starts_a_new_session(tmp_path: Path) -> None:
 
 async def test_an_error_in_the_middle_stores_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        broken = Turn("x", None, START)  # type: ignore[arg-type]
+        broken = Turn("x", "y", START, source="nowhere")  # type: ignore[arg-type]
         with pytest.raises(StorageError):
             await store.add_pages([turn(1), broken])
         assert (await store.counts()).pages == 0

@@ -12,6 +12,7 @@ from memoryos_mcp.commands.common import progress_on_stderr
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.pages import utc_now
+from memoryos_mcp.storage.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.copies import Copy, check_copy, make_copy, put_in_place, user_files
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, kept_name
 from memoryos_mcp.terminal import one_line, prepare_stdout
@@ -51,6 +52,8 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                 problems.append(str(error))
             else:
                 copied.append((file, copy))
+                if copy.damaged:
+                    problems.append(f"{source}: {damage_told(copy.damaged)}, in the copy too; {DAMAGE_FIX}")
     if as_json:
         copies = [{"file": str(file), **_told(copy)} for file, copy in copied]
         click.echo(json.dumps({"copies": copies, "problems": problems}))
@@ -97,9 +100,7 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         found = check_copy(copy)
     except DamagedStoreError as error:
         why = str(error).removeprefix(f"{copy} is damaged ").partition("; ")[0]
-        msg = (
-            f"{copy} is not a backup that can be restored {why}; nothing was changed. Name one of `memoryos-mcp backup`"
-        )
+        msg = f"{copy} is not a backup, or a damaged one {why}; nothing was changed. Name one of `memoryos-mcp backup`"
         raise DamagedStoreError(msg) from error
     if found.user_id != settings.user_id:
         problem = f"is the memory of {found.user_id}, not of {settings.user_id}; give --user-id, or another file"
@@ -144,14 +145,20 @@ def _there(target: Path) -> Copy | None:
 
 def _told(copy: Copy) -> dict[str, object]:
     last = copy.last_added_at
-    return {"user_id": copy.user_id, "pages": copy.pages, "last_added_at": last.isoformat() if last else None}
+    return {
+        "user_id": copy.user_id,
+        "pages": copy.pages,
+        "last_added_at": last.isoformat() if last else None,
+        "damaged_pages": list(copy.damaged),
+    }
 
 
 def _in_words(copy: Copy | None) -> str:
     if copy is None:
         return "a file that cannot be read"
     last = copy.last_added_at
-    return amount(copy.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "")
+    damaged = f"; {damage_told(copy.damaged)}" if copy.damaged else ""
+    return amount(copy.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "") + damaged
 
 
 def _stamp(moment: datetime) -> str:

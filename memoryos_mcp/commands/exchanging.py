@@ -31,6 +31,7 @@ from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.records import PageRecord, Record
 from memoryos_mcp.redaction import Redaction, redact_turn
 from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.terminal import one_line, prepare_stdout
 
@@ -102,7 +103,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
 
     Raises:
         ArgumentError: There is no folder for the file, it is one itself, or it is or would be a file of something else.
-        StorageError: The memory cannot be read, or the file not be written.
+        StorageError: The memory cannot be read, or the file not be written; or pages are damaged, and marked in it.
     """
     if as_json and target == STDOUT:
         raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
@@ -113,10 +114,14 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
             contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
+        damaged = await store.damaged_pages()
     if as_json:
-        click.echo(json.dumps({"file": target, "counts": contents.counts}))
-        return
-    click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
+        click.echo(json.dumps({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}))
+    else:
+        click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
+    if damaged:
+        msg = f"{damage_told(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
+        raise StorageError(msg)
 
 
 async def import_memory(
@@ -253,13 +258,13 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+    if path.is_file() and path.stat().st_size and not own.recognises(path):
+        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
     if path.suffix.lower() in _OTHER_FORMATS:
         problem = (
             f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
         )
         raise ArgumentError(argument=target, problem=problem)
-    if path.is_file() and path.stat().st_size and not own.recognises(path):
-        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if target == STDOUT:

@@ -226,12 +226,15 @@ def _waiting(overview: Overview) -> Iterator[str]:
         yield f"{amount(stats.degraded_pages, 'page')} to be done again by the LLM, which failed"
     if without_vectors:
         yield f"{amount(without_vectors, 'page')} to be given vectors, which a running server does"
+    if stats.damaged_pages:
+        yield f"{amount(stats.damaged_pages, 'page')} damaged on disk; memoryos-mcp doctor tells what to do"
     if stats.retention_waits_until is not None:
         yield (
             f"Pages older than retention_days are forgotten from {minute(stats.retention_waits_until)} on; to keep "
             "them set the clock right, or raise retention_days."
         )
-    if not (stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until):
+    is_waiting = stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until
+    if not (is_waiting or stats.damaged_pages):
         yield "Nothing."
 
 

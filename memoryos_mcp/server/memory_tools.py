@@ -118,8 +118,8 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="correct_memory",
         title="Correct",
-        description="Call when the user says that a remembered fact or trait is wrong. Compare the texts in the answer; "
-        "restore undoes a mistake.",
+        description="Call when the user says that a remembered fact or trait is wrong. Compare the texts in the "
+        "answer; restore undoes a mistake.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,

@@ -198,6 +198,7 @@ class GetMemoryStatsResult(BaseModel):
     )
     backlog_attempts: int = Field(description="How often filing has failed for the page that failed most.")
     degraded_pages: int = Field(description="Pages organised without the LLM because it failed; redone later.")
+    damaged_pages: int = Field(description="Pages that the disk has changed; their text is withheld.")
     mid_term_pages: int
     unembedded_pages: int = Field(description="Pages that are found by words alone so far.")
     segments: int

@@ -68,11 +68,14 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.degraded_pages:
         pages = amount(result.degraded_pages, "page")
         lines.append(f"Organised without the LLM, to be redone when it answers: {pages}.")
-    if result.retention_waits_until is not None:
-        until = result.retention_waits_until[:16].replace("T", " ")
+    if result.damaged_pages:
         lines.append(
-            f"Pages older than retention_days are forgotten from {until} on; to keep them set the clock right, or "
-            "raise retention_days."
+            f"Damaged on disk, text withheld: {amount(result.damaged_pages, 'page')}. `memoryos-mcp doctor` names them."
+        )
+    if result.retention_waits_until is not None:
+        lines.append(
+            f"Pages older than retention_days are forgotten from {minute(result.retention_waits_until)} on; to keep "
+            "them set the clock right, or raise retention_days."
         )
     for name, loop in result.background.items():
         if loop.failed_attempts:

@@ -243,6 +243,7 @@ def stats_result(
         retention_waits_until=text_time(counts.retention_waits_until) if counts.retention_waits_until else None,
         backlog_attempts=counts.attempts,
         degraded_pages=counts.degraded,
+        damaged_pages=stats.damaged_pages,
         mid_term_pages=counts.mid_term,
         unembedded_pages=counts.unembedded,
         segments=counts.segments,

@@ -15,6 +15,7 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import retention
+from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
 from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.rows import from_us
@@ -33,12 +34,14 @@ class Copy:
         pages: How many dialogue pages.
         last_added_at: When the newest of them was stored; None without any.
         retention_waits_until: From when on old pages are forgotten, where the clock may be wrong; None else.
+        damaged: Names of the pages that a disk has changed.
     """
 
     user_id: str
     pages: int
     last_added_at: datetime | None
     retention_waits_until: datetime | None
+    damaged: tuple[str, ...] = ()
 
 
 def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> Copy:
@@ -95,8 +98,8 @@ def check_copy(path: Path) -> Copy:
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
             pages, last_us = reader.execute("SELECT count(*), max(added_us) FROM pages").get
             waits_until = retention.waits_until(reader)
-    last_added_at = None if last_us is None else from_us(last_us)
-    return Copy(user_id=user_id, pages=pages, last_added_at=last_added_at, retention_waits_until=waits_until)
+            damaged = damaged_pages(reader)
+    return Copy(user_id, pages, None if last_us is None else from_us(last_us), waits_until, damaged)
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:

@@ -18,6 +18,7 @@ from memoryos_mcp.records import (
     TraitRecord,
 )
 from memoryos_mcp.storage import midterm
+from memoryos_mcp.storage.checksums import checksum_of
 from memoryos_mcp.storage.lexical import index_page
 from memoryos_mcp.storage.rows import folded, offset_s, to_us
 from memoryos_mcp.storage.values import LongTerm, PageBatch
@@ -106,10 +107,13 @@ def _note_made(connection: apsw.Connection, file: str, kind: str, number: int, r
 def _insert(
     connection: apsw.Connection, page: PageRecord, chain: int | None, segment: int | None, sessions_before: int
 ) -> None:
+    occurred_us, offset = to_us(page.occurred_at), offset_s(page.occurred_at)
+    meta_data = None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
+    sides = page.user_input, page.agent_response
     connection.execute(
         "INSERT INTO pages (page_id, session, tier, chain, segment, is_analysed, occurred_us, utc_offset_s, added_us, "
         "idempotency_key, meta_data, organised_by, learned_by, is_degraded, source, gives_orders, user_input, "
-        "agent_response) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "agent_response, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             page.page_id,
             sessions_before + page.session,
@@ -117,11 +121,11 @@ def _insert(
             chain,
             segment,
             page.is_analysed,
-            to_us(page.occurred_at),
-            offset_s(page.occurred_at),
+            occurred_us,
+            offset,
             to_us(page.added_at),
             page.idempotency_key,
-            None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False),
+            meta_data,
             page.organised_by,
             page.learned_by,
             page.is_degraded,
@@ -129,9 +133,10 @@ def _insert(
             page.gives_orders,
             page.user_input,
             page.agent_response,
+            checksum_of(page.page_id, occurred_us, offset, page.source, meta_data, *sides),
         ),
     )
-    index_page(connection, connection.last_insert_rowid(), page.user_input, page.agent_response)
+    index_page(connection, connection.last_insert_rowid(), *sides)
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.knowledge import About
-from memoryos_mcp.pages import Source, Tier
+from memoryos_mcp.pages import storable
 from memoryos_mcp.profile import Level
 from memoryos_mcp.records import (
     ChainRecord,
@@ -21,7 +21,9 @@ from memoryos_mcp.records import (
     SegmentRecord,
     TraitRecord,
 )
-from memoryos_mcp.storage.rows import from_us
+from memoryos_mcp.storage.rows import PAGE_COLUMNS, from_us, to_page
+
+DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 
 # Groups are numbered by their first page, not by their rows, so that a memory that is taken in elsewhere has the same
 # numbers there.
@@ -35,9 +37,8 @@ _SEGMENTS = (
     "USING (segment) ORDER BY first"
 )
 _PAGES = (
-    "SELECT page_id, session, tier, chain, segment, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-    "source, gives_orders, is_analysed, organised_by, learned_by, is_degraded, user_input, agent_response "
-    "FROM pages ORDER BY seq"
+    "SELECT added_us, idempotency_key, is_analysed, organised_by, learned_by, is_degraded, "  # noqa: S608 - constant
+    f"CAST(user_input AS BLOB), CAST(agent_response AS BLOB), {PAGE_COLUMNS} FROM pages ORDER BY seq"
 )
 _FACTS = (
     "SELECT fact, about, assistant_id, text, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s, "
@@ -103,28 +104,33 @@ def _segment(number: int, row: Sequence[Any]) -> SegmentRecord:
 
 
 def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) -> PageRecord:
-    page_id, session, tier, chain, segment, occurred_us, offset_s, added_us, key, meta_data, source, orders, *rest = row
-    is_analysed, organised_by, learned_by, is_degraded, user_input, agent_response = rest
+    added_us, key, is_analysed, organised_by, learned_by, is_degraded, user_input, agent_response, *columns = row
+    page = to_page(columns)
     return PageRecord(
         kind="page",
-        page_id=page_id,
-        session=session,
-        tier=Tier(tier),
-        chain=None if chain is None else chains[chain],
-        segment=None if segment is None else segments[segment],
-        occurred_at=from_us(occurred_us, offset_s),
+        page_id=page.page_id,
+        session=page.session,
+        tier=page.tier,
+        chain=None if page.chain is None else chains[page.chain],
+        segment=None if page.segment is None else segments[page.segment],
+        occurred_at=page.occurred_at,
         added_at=from_us(added_us),
         idempotency_key=key,
-        meta_data=None if meta_data is None else json.loads(meta_data),
-        source=Source(source),
-        gives_orders=bool(orders),
+        meta_data=None if page.meta_data is None else json.loads(page.meta_data),
+        source=page.source,
+        gives_orders=page.gives_orders,
         is_analysed=bool(is_analysed),
         organised_by=organised_by,
         learned_by=learned_by,
         is_degraded=bool(is_degraded),
-        user_input=user_input,
-        agent_response=agent_response,
+        user_input=_salvaged(user_input) if page.is_damaged else page.user_input,
+        agent_response=_salvaged(agent_response) if page.is_damaged else page.agent_response,
     )
+
+
+def _salvaged(side: bytes) -> str:
+    """Return what is left of a damaged page's side, marked: an export may be all that a person has."""
+    return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 
 def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:

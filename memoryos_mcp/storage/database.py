@@ -17,6 +17,7 @@ import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
+from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
 from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.paths import beginning_mark
@@ -51,6 +52,7 @@ class Checks:
 
     def __init__(self) -> None:
         self._read_at_s: dict[Path, float] = {}
+        self._damaged: dict[Path, tuple[float, tuple[str, ...]]] = {}
 
     def hold(self, path: Path) -> bool:
         """Return whether a file was found whole so short a time ago that it need not be read again."""
@@ -60,6 +62,15 @@ class Checks:
     def note(self, path: Path) -> None:
         """Take note that a file was found whole just now."""
         self._read_at_s[path] = time.monotonic()
+
+    def damaged_pages(self, path: Path) -> tuple[str, ...] | None:
+        """Return which pages were found damaged a short time ago; None if all are to be read again."""
+        read_at_s, damaged = self._damaged.get(path, (-CHECK_HOLDS_S, ()))
+        return damaged if time.monotonic() - read_at_s < CHECK_HOLDS_S else None
+
+    def note_pages(self, path: Path, damaged: tuple[str, ...]) -> None:
+        """Take note of the damaged pages among all that were read just now."""
+        self._damaged[path] = (time.monotonic(), damaged)
 
 
 class Database:
@@ -119,18 +130,24 @@ class Database:
                 raise _closed()
             return await self._threads.run(lambda: self._run_write(writer, change))
 
-    async def verify(self) -> None:
+    async def verify(self) -> tuple[str, ...]:
         """Read the whole file once, without haste; if it is damaged, refuse every later use of it.
 
         One that was read a short time ago is not read again.
 
+        Returns:
+            Names of the pages whose content the disk has changed; the others can be used.
+
         Raises:
-            DamagedStoreError: It is damaged.
+            DamagedStoreError: The file is damaged.
         """
-        if self._checks.hold(self._path):
-            return
         given_up = threading.Event()
-        await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
+        if not self._checks.hold(self._path):
+            await self._threads.run(lambda: self._verify(given_up), on_cancelled=given_up.set)
+        damaged = self._checks.damaged_pages(self._path)
+        if damaged is None:
+            damaged = await self._threads.run(lambda: self._verify_pages(given_up), on_cancelled=given_up.set)
+        return damaged
 
     async def scrub(self) -> bool:
         """Write the file anew and empty its journal, so that not a byte of what was deleted is left in either.
@@ -205,6 +222,16 @@ class Database:
             finally:
                 connection.close()
         self._checks.note(self._path)
+
+    def _verify_pages(self, given_up: threading.Event) -> tuple[str, ...]:
+        with self._translated(), closing(self._connect()) as connection:
+            _go_easy(connection, given_up)
+            try:
+                damaged = damaged_pages(connection)
+            except apsw.InterruptError:
+                return ()
+        self._checks.note_pages(self._path, damaged)
+        return damaged
 
     def _write_anew(self) -> bool:
         # With secure_delete SQLite overwrites what it deletes, but not the copies that moving rows from page to page

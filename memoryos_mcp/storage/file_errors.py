@@ -31,6 +31,9 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(path, "SQLite finds it malformed") from error
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
+    except UnicodeDecodeError:  # which holds the text
+        msg = f"{path} holds a text that is damaged on disk; put back a backup: memoryos-mcp restore FILE"
+        raise StorageError(msg) from None
     except OSError as error:
         raise StorageError(_system_advice(error, path)) from error
 

@@ -13,7 +13,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.ids import fold_dimension
-from memoryos_mcp.storage.rows import all_rows, from_us, newest_seq, numbers
+from memoryos_mcp.storage.rows import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
 
 SAMPLES = 10
 SAMPLE_CHARS = 200
@@ -172,16 +172,12 @@ def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
         found += chain.from_iterable(all_rows(connection, sql, fact) for fact in plan.facts[:SAMPLES])
         sql = "SELECT 'trait:' || dimension, updated_us, 0, reason FROM traits WHERE dimension = ?"
         found += chain.from_iterable(all_rows(connection, sql, dimension) for dimension in plan.traits[:SAMPLES])
-    sql = (
-        "SELECT page_id, occurred_us, utc_offset_s, trim(user_input || char(10) || agent_response, char(10)) "
-        "FROM pages WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
-    )
+    shown = [Sample(name, from_us(at_us, offset), text[:SAMPLE_CHARS]) for name, at_us, offset, text in found]
+    sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"  # noqa: S608 - constant
     for first, last in plan.runs[:SAMPLES]:
-        found += all_rows(connection, sql, first, last, SAMPLES)
-    return [
-        Sample(id=name, at=from_us(at_us, offset), text=text[:SAMPLE_CHARS])
-        for name, at_us, offset, text in found[:SAMPLES]
-    ]
+        pages = map(to_page, all_rows(connection, sql, first, last, SAMPLES))
+        shown += [Sample(page.page_id, page.occurred_at, page.text.strip("\n")[:SAMPLE_CHARS]) for page in pages]
+    return shown[:SAMPLES]
 
 
 # Keeping plans and receipts ----------------------------------------------------------------------------------------

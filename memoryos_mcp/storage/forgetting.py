@@ -220,11 +220,12 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
     """Delete the pages with their words and vectors, and return what words they held: none if no page is left."""
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
-        sql = f"SELECT user_input, agent_response FROM pages WHERE seq IN {_GOING}"  # noqa: S608 - constant
+        # As bytes: a page that the disk has changed may be no text any more, and is to be forgotten all the same.
+        sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
         for sides in connection.execute(sql):
-            said.update(*map(_words, sides))
-        for sides in all_rows(connection, sql):
-            unindex_names(connection, *sides)
+            said.update(*(_words(side.decode(errors="replace")) for side in sides))
+        for user_input, agent_response in all_rows(connection, sql):
+            unindex_names(connection, user_input.decode(errors="replace"), agent_response.decode(errors="replace"))
         connection.execute("DELETE FROM names WHERE pages <= 0")
     else:
         connection.execute("DELETE FROM names")

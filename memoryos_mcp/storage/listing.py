@@ -8,11 +8,10 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.pages import Tier
 from memoryos_mcp.storage.longterm import IN_FORCE
 from memoryos_mcp.storage.looked import Listed, ListRequest, Place, State
 from memoryos_mcp.storage.looking import BEGINNING_CHARS, beginning
-from memoryos_mcp.storage.rows import from_us, to_us
+from memoryos_mcp.storage.rows import PAGE_COLUMNS, from_us, to_page, to_us
 
 
 def listed(
@@ -84,9 +83,9 @@ class _Query:
 
 
 def _page(row: tuple[Any, ...]) -> Listed:
-    seq, page_id, occurred_us, utc_offset_s, tier, segment, gives_orders, *sides = row
-    at = from_us(occurred_us, utc_offset_s)
-    return Listed(page_id, Kind.PAGE, beginning(*sides), at, Tier(tier), segment, seq, bool(gives_orders))
+    page = to_page(row)
+    at, tier = page.occurred_at, page.tier
+    return Listed(page.page_id, Kind.PAGE, beginning(page), at, tier, page.segment, page.seq, page.gives_orders)
 
 
 def _segment(row: tuple[Any, ...]) -> Listed:
@@ -107,9 +106,7 @@ def _trait(row: tuple[Any, ...]) -> Listed:
 
 _QUERIES = {
     Kind.PAGE: _Query(
-        "SELECT seq, page_id, occurred_us, utc_offset_s, tier, segment, gives_orders, "
-        "substr(user_input, 1, :chars), "
-        "substr(agent_response, 1, :chars) FROM pages",
+        f"SELECT {PAGE_COLUMNS} FROM pages",  # noqa: S608 - constant
         "seq DESC",
         {
             "last": "seq < :last",

@@ -5,6 +5,7 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.ids import Kind, MemoryId, fold_dimension
+from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Level
 from memoryos_mcp.storage.longterm import IN_FORCE, read_traits
 from memoryos_mcp.storage.looked import (
@@ -57,9 +58,10 @@ def look(connection: apsw.Connection, what: MemoryId, *, space: int, assistant_i
             return _trait(connection, what.name)
 
 
-def beginning(user_input: str, agent_response: str) -> str:
+def beginning(page: Page) -> str:
     """Return the first side that says something, as far as a list shows it, in one line."""
-    return " ".join((user_input if user_input.strip() else agent_response).split())
+    sides = page.user_input[:BEGINNING_CHARS], page.agent_response[:BEGINNING_CHARS]
+    return " ".join((sides[0] if sides[0].strip() else sides[1]).split())
 
 
 def _page(connection: apsw.Connection, page_id: str) -> PageLook | None:
@@ -76,15 +78,12 @@ def _page(connection: apsw.Connection, page_id: str) -> PageLook | None:
 
 
 def _neighbour(connection: apsw.Connection, where: str, chain: int | None, seq: int) -> Neighbour | None:
-    sql = (
-        "SELECT page_id, occurred_us, utc_offset_s, substr(user_input, 1, ?1), substr(agent_response, 1, ?1) "  # noqa: S608
-        f"FROM pages WHERE chain = ? AND {where} LIMIT 1"
-    )
-    row = connection.execute(sql, (BEGINNING_CHARS, chain, seq)).fetchone()
+    sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE chain = ? AND {where} LIMIT 1"  # noqa: S608 - literals
+    row = connection.execute(sql, (chain, seq)).fetchone()
     if row is None:
         return None
-    page_id, occurred_us, utc_offset_s, *sides = row
-    return Neighbour(page_id, from_us(occurred_us, utc_offset_s), beginning(*sides))
+    page = to_page(row)
+    return Neighbour(page.page_id, page.occurred_at, beginning(page))
 
 
 def _newest_pages(connection: apsw.Connection, column: str, number: int) -> list[str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 import apsw
 
 from memoryos_mcp.pages import Turn, new_page_id
+from memoryos_mcp.storage.checksums import checksum_of
 from memoryos_mcp.storage.lexical import index_page
 from memoryos_mcp.storage.rows import PAGE_COLUMNS, from_us, offset_s, to_page, to_us
 from memoryos_mcp.storage.values import FoundPage
@@ -23,19 +24,20 @@ def add_page(
 
 
 def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
-    occurred_us = to_us(turn.occurred_at)
+    occurred_us, offset = to_us(turn.occurred_at), offset_s(turn.occurred_at)
     page_id = new_page_id()
+    sides = turn.user_input, turn.agent_response
     connection.execute(
         "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "source, gives_orders, user_input, agent_response) "
+        "source, gives_orders, user_input, agent_response, checksum) "
         "VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
         ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
-        ":meta_data, :source, :gives_orders, :user_input, :agent_response)",
+        ":meta_data, :source, :gives_orders, :user_input, :agent_response, :checksum)",
         {
             "page_id": page_id,
             "occurred_us": occurred_us,
             "gap_us": session_gap_s * 1e6,
-            "offset_s": offset_s(turn.occurred_at),
+            "offset_s": offset,
             "added_us": added_us,
             "key": turn.idempotency_key,
             "meta_data": turn.meta_data,
@@ -43,9 +45,10 @@ def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_
             "gives_orders": turn.gives_orders,
             "user_input": turn.user_input,
             "agent_response": turn.agent_response,
+            "checksum": checksum_of(page_id, occurred_us, offset, turn.source, turn.meta_data, *sides),
         },
     )
-    index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
+    index_page(connection, connection.last_insert_rowid(), *sides)
     return page_id
 
 

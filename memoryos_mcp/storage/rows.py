@@ -1,7 +1,7 @@
 """Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
@@ -9,8 +9,9 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.knowledge import About, Fact
-from memoryos_mcp.pages import Page, Source, Tier
+from memoryos_mcp.pages import DAMAGED_TEXT, Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
+from memoryos_mcp.storage import checksums
 from memoryos_mcp.terms import words
 
 T = TypeVar("T")
@@ -18,10 +19,7 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-PAGE_COLUMNS = (
-    "seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, gives_orders, "
-    "user_input, agent_response"
-)
+PAGE_COLUMNS = f"seq, session, tier, chain, segment, gives_orders, checksum, {checksums.COLUMNS}"
 
 
 def to_us(moment: datetime) -> int:
@@ -34,28 +32,42 @@ def from_us(us: int, utc_offset_s: int = 0) -> datetime:
     return (_EPOCH + timedelta(microseconds=us)).astimezone(timezone(timedelta(seconds=utc_offset_s)))
 
 
+def any_time(us: int) -> datetime:
+    """Return the instant of a page that is damaged: it may be none that there is."""
+    try:
+        return from_us(us)
+    except OverflowError:
+        return _EPOCH
+
+
 def offset_s(moment: datetime) -> int:
     """Return the offset of its zone in whole seconds, 0 without a zone."""
     offset = moment.utcoffset()
     return int(offset.total_seconds()) if offset else 0
 
 
-def to_page(row: tuple[Any, ...]) -> Page:
-    """Return the page of a row of `PAGE_COLUMNS`."""
-    seq, page_id, session, tier, chain, segment, occurred_us, utc_offset_s, meta_data, source, orders, *sides = row
+def to_page(row: Sequence[Any]) -> Page:
+    """Return the page of a row of `PAGE_COLUMNS`; of a damaged one no text but `DAMAGED_TEXT`."""
+    seq, session, tier, chain, segment, orders, stored, *said = row
+    page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
+    is_whole = stored == checksums.checksum(*said)
+    name = page_id.decode(errors="replace")
+    if not is_whole:
+        checksums.warn(name)
     return Page(
         seq=seq,
-        page_id=page_id,
-        user_input=sides[0],
-        agent_response=sides[1],
-        occurred_at=from_us(occurred_us, utc_offset_s),
-        meta_data=meta_data,
+        page_id=name,
+        user_input=user_input.decode() if is_whole else DAMAGED_TEXT,
+        agent_response=agent_response.decode() if is_whole else "",
+        occurred_at=from_us(occurred_us, utc_offset_s) if is_whole else any_time(occurred_us),
+        meta_data=meta_data.decode() if is_whole and meta_data is not None else None,
         session=session,
         tier=Tier(tier),
         chain=chain,
         segment=segment,
-        source=Source(source),
+        source=Source(source.decode()) if is_whole else Source.CONVERSATION,
         gives_orders=bool(orders),
+        is_damaged=not is_whole,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import apsw
 
+from memoryos_mcp.storage.checksums import add_checksums
 from memoryos_mcp.storage.lexicon import index_names
 from memoryos_mcp.terms import index_text
 
@@ -341,6 +342,7 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _FAILURES,
     _RETENTION,
     _RESTORABLE_TRAITS,
+    add_checksums,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

@@ -19,6 +19,7 @@ from memoryos_mcp.pages import Page, Turn, Window
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import (
+    checksums,
     forget_plans,
     forgetting,
     leases,
@@ -141,9 +142,13 @@ class SqliteStore:
     def owned(self) -> SqliteOwned:
         return SqliteOwned(self._database, self._options, self._clock, self._space)
 
-    async def verify(self) -> None:
-        """Read the whole file once; a damaged one is refused from then on."""
-        await self._database.verify()
+    async def verify(self) -> tuple[str, ...]:
+        """Read the whole file once; a damaged one is refused from then on, and damaged pages are named."""
+        return await self._database.verify()
+
+    async def damaged_pages(self) -> tuple[str, ...]:
+        """Return the names of the pages that the disk has changed; reads all pages."""
+        return await self._database.read(checksums.damaged_pages)
 
     async def close(self) -> None:
         await self._database.close()

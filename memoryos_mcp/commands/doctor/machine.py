@@ -10,6 +10,7 @@ from memoryos_mcp.commands.doctor.checks import Check, Verdict, failed, parts
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
+from memoryos_mcp.storage.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.copies import check_copy
 from memoryos_mcp.storage.database import SQLITE_AT_LEAST
 from memoryos_mcp.storage.inspection import look_at_header
@@ -60,6 +61,9 @@ async def check_memory(settings: Settings) -> Check:
     except OSError as error:
         found = f"{path} cannot be read ({error.strerror or type(error).__name__})"
         return Check(name=name, verdict=Verdict.FAIL, found=found, fix="see to its permissions")
+    if memory.damaged:
+        found = f"of {memory.pages:,} pages in {path} {damage_told(memory.damaged)}, and their text is withheld"
+        return Check(name=name, verdict=Verdict.FAIL, found=found, fix=DAMAGE_FIX)
     found = f"SQLite {version}; {memory.user_id}: {memory.pages:,} pages in {path}, sound"
     if settings.retention_days is not None and memory.retention_waits_until is not None:
         until = memory.retention_waits_until.astimezone(settings.zone).isoformat(timespec="minutes")
