@@ -532,7 +532,8 @@ def run_forget(data: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
 
 
 def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: Path) -> None:
-    assert run_forget(data, "--everything", "--yes").returncode == 0  # there is no memory
+    nothing = run_forget(data, "--everything", "--yes")
+    assert (nothing.returncode, "there is no memory of default_user" in nothing.stderr) == (1, True)
     with PipeServer(data) as server:
         server.add(f"I like {SECRETS[0]}.")
         kept = server.add("I like tea.")

@@ -21,7 +21,7 @@ from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.pages import Window
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.paths import beginning_mark, database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import clean_environment, stored_pages
 
@@ -64,6 +64,7 @@ def locked(folder: Path, user_id: str) -> Iterator[None]:
     """Hold a new user's file, as another process that makes it would, so that opening it waits."""
     path = database_file(folder, user_id)
     path.parent.mkdir(parents=True)
+    beginning_mark(path).touch()
     connection = apsw.Connection(str(path))
     try:
         connection.execute("BEGIN EXCLUSIVE")
