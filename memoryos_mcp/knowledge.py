@@ -31,6 +31,7 @@ class Fact:
         valid_until: When it ends, or a newer fact took its place; None if no end is known.
         evidence: Public names of the pages it rests on, oldest first.
         vector: Unit length, shape ``(dimension,)``; None while it is not embedded.
+        is_archived: Whether it is beyond the knowledge that is kept at hand: found when asked for, else not told.
     """
 
     fact: int
@@ -41,6 +42,7 @@ class Fact:
     valid_until: datetime | None
     evidence: tuple[str, ...]
     vector: Vector | None
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,8 @@ class Memoryos:
         assistant_id: Which assistant the knowledge about the assistant belongs to.
         short_term_capacity: Pages kept verbatim.
         mid_term_capacity: Topic segments kept.
-        long_term_knowledge_capacity: Facts kept about the user, and as many about the assistant.
+        long_term_knowledge_capacity: Current facts about the user, and as many about the assistant; older ones are
+            archived, and found when asked for.
         retrieval_queue_capacity: Pages retrieved for a response.
         mid_term_heat_threshold: Heat from which a segment is promoted to profile and knowledge.
         mid_term_similarity_threshold: Match from which a page joins a segment, 0 to 2.
@@ -74,7 +75,7 @@ class Memoryos:
         assistant_id: str = "default_assistant_profile",
         short_term_capacity: int = 10,
         mid_term_capacity: int = 2000,
-        long_term_knowledge_capacity: int = 100,
+        long_term_knowledge_capacity: int = 3000,
         retrieval_queue_capacity: int = 7,
         mid_term_heat_threshold: float = 5.0,
         mid_term_similarity_threshold: float = 0.6,

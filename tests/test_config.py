@@ -37,7 +37,7 @@ REFERENCE_CONFIG = {
     "assistant_id": "default_assistant_profile",
     "short_term_capacity": 10,
     "mid_term_capacity": 2000,
-    "long_term_knowledge_capacity": 100,
+    "long_term_knowledge_capacity": 3000,
     "retrieval_queue_capacity": 7,
     "mid_term_heat_threshold": 5.0,
     "mid_term_similarity_threshold": 0.6,
@@ -78,7 +78,7 @@ def test_without_any_source_the_defaults_are_the_papers() -> None:
     settings = load_settings(None, {})
     assert settings.short_term_capacity == 7
     assert settings.mid_term_capacity == 200
-    assert settings.long_term_knowledge_capacity == 100
+    assert settings.long_term_knowledge_capacity == 3000
     assert settings.mid_term_heat_threshold == 5.0
     assert settings.mid_term_similarity_threshold == 0.6
     assert settings.retrieval_queue_capacity == 10

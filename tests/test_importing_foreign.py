@@ -2,7 +2,7 @@
 
 import json
 import random
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.foreign_memories import (
     write_json,
     write_reference,
 )
-from tests.servers import USER, open_store
+from tests.servers import USER, PipeServer, open_store, wait_until
 from tests.taking_along import check_whole, count, imported, run
 
 
@@ -100,6 +100,46 @@ def test_secrets_are_counted_where_they_are_left_out(tmp_path: Path, data: Path)
     export = tmp_path / "export.jsonl"
     run(data, "export", export)
     assert imported(tmp_path / "other", export)["redacted"] == {}
+
+
+def test_the_oldest_of_many_imported_facts_is_found_by_its_word_and_by_others(tmp_path: Path, data: Path) -> None:
+    texts = ["Allergic to penicillin", *(f"Has read {number} pages of the book {number}" for number in range(1, 151))]
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    memories = [
+        {"memory": text, "created_at": (start + timedelta(hours=number)).isoformat()}
+        for number, text in enumerate(texts)
+    ]
+    file = write_json(tmp_path / "mem0.json", {"results": memories})
+    report = imported(data, file, "--long-term-knowledge-capacity", 100)
+    assert (report["new"], report["archived_facts"]) == ({"fact": 151}, 51)
+    by_word = json.loads(run(data, "search", "penicillin", "--json").stdout)
+    assert by_word["retrieved_user_knowledge"][0]["knowledge"] == texts[0]
+    with PipeServer(data, {"long_term_knowledge_capacity": 100}) as server:
+        wait_until(lambda: server.stats()["is_settled"], "every fact is embedded")
+        wait_until(lambda: server.stats()["search_mode"] == "hybrid", "meaning is compared")
+        otherwise = server.call("retrieve_memory", query="which antibiotic must the doctor never give me")
+        assert otherwise["retrieved_user_knowledge"][0]["knowledge"] == texts[0]
+        profile = server.call("get_user_profile")
+        assert (len(profile["user_knowledge"]), profile["user_knowledge_count"]) == (100, 100)
+        listed = server.call("list_memories", tier="knowledge", state="archived", limit=60)
+        assert len(listed["memories"]) == 51
+
+
+def test_a_profile_shows_the_newest_facts_and_says_how_many_more_there_are(tmp_path: Path, data: Path) -> None:
+    memories = [{"memory": f"Has read the book {number}"} for number in range(1, 111)]
+    report = imported(data, write_json(tmp_path / "mem0.json", memories))
+    assert (report["new"], report["archived_facts"]) == ({"fact": 110}, 0)
+    with PipeServer(data) as server:
+        reply = server.reply(server.send("tools/call", {"name": "get_user_profile", "arguments": {}}))["result"]
+    assert len(reply["structuredContent"]["user_knowledge"]) == 100
+    assert reply["structuredContent"]["user_knowledge_count"] == 110
+    assert "(10 older facts about the user: list_memories" in reply["content"][0]["text"]
+
+
+def test_an_import_says_how_many_facts_go_beyond_the_capacity(tmp_path: Path, data: Path) -> None:
+    file = write_json(tmp_path / "mem0.json", [{"memory": f"Has read the book {number}"} for number in range(9)])
+    said = run(data, "import", file, "--long-term-knowledge-capacity", "4").stdout.decode()
+    assert "Archived: 5 facts beyond long_term_knowledge_capacity" in said
 
 
 def test_no_two_formats_have_one_name() -> None:

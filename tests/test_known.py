@@ -1,6 +1,7 @@
 """Facts in the order in which they answer, and those that hold no more only when they are asked for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
 from memoryos_mcp.retrieval.asked import Asked
 from memoryos_mcp.retrieval.asked_time import asked_spans
-from memoryos_mcp.retrieval.known import asks_past, rank_facts
+from memoryos_mcp.retrieval.known import FactTable, asks_past
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.values import Learning
-from memoryos_mcp.terms import query_words, stems
+from memoryos_mcp.terms import query_words
 from tests.fakes import START, Clock, WordEmbedder
 
 NOW = datetime(2026, 5, 20, tzinfo=UTC)
@@ -57,25 +58,36 @@ def test_most_queries_ask_for_what_is(query: str) -> None:
 
 def test_the_fact_that_holds_more_of_the_query_comes_first_and_rare_words_count_more() -> None:
     facts = [fact(1, "I like tea."), fact(2, "I like the samovar."), fact(3, "I live in Lisbon.")]
-    own = {each.fact: frozenset(stems(each.text)) for each in facts}
     query = asked("Which tea, which samovar?", {"tea": 9, "samovar": 1})
-    ranked = rank_facts(query, facts, own)
+    ranked = FactTable(facts).ranked(query)
     assert [recalled.fact.fact for recalled in ranked] == [2, 1, 3]
     assert ranked[0].score > ranked[1].score > ranked[2].score == 0
 
 
 def test_of_equal_facts_the_newest_comes_first_and_none_is_no_fault() -> None:
     facts = [fact(1, "I like tea."), fact(2, "We like tea.")]
-    own = {each.fact: frozenset({"tea"}) for each in facts}
-    assert [recalled.fact.fact for recalled in rank_facts(asked("tea"), facts, own)] == [2, 1]
-    assert rank_facts(asked("tea"), [], {}) == []
+    assert [recalled.fact.fact for recalled in FactTable(facts).ranked(asked("tea"))] == [2, 1]
+    assert FactTable().ranked(asked("tea")) == []
 
 
 def test_a_fact_of_the_time_that_is_named_goes_ahead() -> None:
     facts = [fact(1, "I moved.", NOW - timedelta(days=400)), fact(2, "I moved.", datetime(2026, 2, 3, tzinfo=UTC))]
-    own = {each.fact: frozenset({"move"}) for each in facts}
-    ranked = rank_facts(asked("Where did I move in February 2026?"), facts, own)
+    ranked = FactTable(facts).ranked(asked("Where did I move in February 2026?"))
     assert [recalled.fact.fact for recalled in ranked] == [2, 1]
+
+
+def test_an_archived_fact_stands_below_a_current_one_that_answers_alike() -> None:
+    facts = [fact(1, "I like tea."), replace(fact(2, "I like tea a lot."), is_archived=True), fact(3, "I ski.")]
+    ranked = FactTable(facts).ranked(asked("Do I like tea?"))
+    assert [recalled.fact.fact for recalled in ranked] == [1, 2, 3]
+    assert ranked[0].score > ranked[1].score > ranked[2].score
+
+
+def test_a_fact_that_has_ended_answers_nothing() -> None:
+    ended = replace(fact(1, "I like tea.", NOW - timedelta(days=2)), valid_until=NOW - timedelta(days=1))
+    table = FactTable([ended, fact(2, "I like tea.")])
+    assert [recalled.fact.fact for recalled in table.ranked(asked("tea"), NOW)] == [2]
+    assert [recalled.fact.fact for recalled in table.ranked(asked("tea"))] == [2, 1]
 
 
 async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp_path: Path) -> None:

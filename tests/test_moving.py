@@ -73,7 +73,7 @@ class Moved:
 
 
 def whole(server: PipeServer, model: str = "") -> dict[str, object]:
-    """Wait until a model's vectors answer, those of every page; a server that has just begun tells of the one before."""
+    """Wait until a model's vectors answer, those of every page; a server that begins tells of the one before."""
     stats: dict[str, object] = {}
 
     def is_whole() -> bool:

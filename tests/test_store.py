@@ -391,6 +391,26 @@ async def test_facts_beyond_the_capacity_are_archived_oldest_first(tmp_path: Pat
         assert [fact.text for fact in await store.facts(About.USER)] == ["two", "three"]
 
 
+async def test_an_archived_fact_is_there_when_it_is_wanted_and_gives_way_to_the_answer_that_follows(
+    tmp_path: Path,
+) -> None:
+    clock = Clock()
+    async with opened(tmp_path, clock=clock, short_term_capacity=0, knowledge_capacity=1) as store:
+        await store.add_pages([turn(1)])
+        lease = await filed(store)
+        for text, slot in (("I live in Rome.", "lives in"), ("I like tea.", None)):
+            clock.now += timedelta(seconds=1)
+            assert await learned(store, lease, [1], Lessons((), (AddFact(About.USER, text, slot, START, (1,)),)))
+        both = await store.facts(About.USER, with_archived=True)
+        assert [(fact.text, fact.is_archived) for fact in both] == [("I live in Rome.", True), ("I like tea.", False)]
+        clock.now += timedelta(seconds=1)
+        oslo = AddFact(About.USER, "I live in Oslo.", "lives in", clock.now, (1,))
+        assert await learned(store, lease, [1], Lessons((), (oslo,)))
+        both = await store.facts(About.USER, with_archived=True)
+        assert [(fact.text, fact.is_archived) for fact in both] == [("I like tea.", True), ("I live in Oslo.", False)]
+        assert [fact.text for fact in await store.past_facts(About.USER, 9)] == ["I live in Rome."]
+
+
 async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1)])

@@ -32,6 +32,7 @@ from memoryos_mcp.records import PageRecord, Record
 from memoryos_mcp.redaction import Redaction, redact_turn
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.checksums import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.longterm import ARCHIVED
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.terminal import one_line, prepare_stdout
 
@@ -79,6 +80,7 @@ class ImportReport(BaseModel):
         skipped: What was left out.
         redacted: By kind, the secrets that were left out of what can be taken in.
         pages_waiting: Pages in the memory that are to be organised.
+        archived_facts: Facts that went beyond the knowledge that is kept at hand.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -90,6 +92,7 @@ class ImportReport(BaseModel):
     skipped: list[SkippedThings]
     redacted: dict[str, int]
     pages_waiting: int
+    archived_facts: int
 
 
 async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
@@ -317,6 +320,7 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
         ],
         redacted=dict(tally.redacted.most_common()),
         pages_waiting=waiting,
+        archived_facts=tally.new[ARCHIVED],
     )
 
 
@@ -335,6 +339,9 @@ def _show(report: ImportReport, *, as_json: bool) -> None:
     if report.redacted:
         kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
         click.echo(f"Secrets left out: {kinds}")
+    if report.archived_facts:
+        beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
+        click.echo(f"Archived: {beyond}, those longest unheard of; questions still find them.")
     if report.is_dry_run:
         click.echo("Nothing was changed: this was a dry run.")
     elif report.pages_waiting:

@@ -78,11 +78,12 @@ class Settings(HttpSettings):
         description="Topic segments kept; beyond it the coldest are archived.",
     )
     long_term_knowledge_capacity: int = Field(
-        default=100,
+        default=3000,
         strict=True,
         ge=1,
         le=_COUNT_MAX,
-        description="Facts kept about the user, and as many about the assistant.",
+        description="Current facts about the user, and as many about the assistant; beyond it those longest unheard of "
+        "are archived, which questions still find.",
     )
     retrieval_queue_capacity: int = Field(
         default=10, strict=True, ge=1, le=100, description="Pages returned when a call names no `max_results`."

@@ -99,7 +99,7 @@ class TakingIn:
                 if store is not None and not self._is_dry_run:
                     for first in range(0, len(spool.facts), FACTS_PER_WRITE):
                         facts = spool.facts[first : first + FACTS_PER_WRITE]
-                        self.tally.new["fact"] += await store.owned.add_found_facts(facts, f"import:{reader.NAME}")
+                        self.tally.new += await store.owned.add_found_facts(facts, f"import:{reader.NAME}")
         finally:
             spool.close()
 

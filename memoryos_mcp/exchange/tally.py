@@ -13,7 +13,7 @@ class Tally:
 
     Attributes:
         found: By kind, what can be taken in.
-        new: By kind, what was not there before.
+        new: By kind, what was not there before; with it, how many facts were archived.
         skipped: By reason, how often.
         places: By reason, the first places.
         redacted: By kind, secrets that were left out of what is taken in.

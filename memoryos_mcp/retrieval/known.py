@@ -1,9 +1,14 @@
 """Known: facts in the order in which they answer a query, by the same signals as pages."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memoryos_mcp.knowledge import Fact
 from memoryos_mcp.retrieval.asked import Asked, rarity
@@ -11,11 +16,12 @@ from memoryos_mcp.retrieval.asked_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
 from memoryos_mcp.retrieval.recall import RecalledFact
 from memoryos_mcp.retrieval.signals import Scores
-from memoryos_mcp.segments import Vector
-from memoryos_mcp.terms import stem
+from memoryos_mcp.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
+# Share of its signals that an archived fact loses: of two that answer alike the current one goes ahead.
+ARCHIVED_LOSS = 0.1
 
 # Words that ask for what was, in the languages in which times are understood.
 _PAST = re.compile(
@@ -41,34 +47,72 @@ def asks_past(query: str, asked: Asked, today: int) -> bool:
     return is_dated or _PAST.search(query) is not None
 
 
-def rank_facts(asked: Asked, facts: Sequence[Fact], stems: Mapping[int, frozenset[str]]) -> list[RecalledFact]:
-    """Return the facts that answer best, best first; of equal ones the newest.
+class FactTable:
+    """Facts made ready to be ranked, once for many queries.
 
     Args:
-        asked: The query.
-        facts: Those that may answer.
-        stems: What the words of each fact are reduced to, by its number.
+        facts: Those that may answer, oldest first; the table keeps their vectors in one array.
     """
-    by_number = {fact.fact: fact for fact in facts}
-    signals = {"words": _covered(asked, [stems[fact.fact] for fact in facts])}
-    if asked.embedded is not None:
-        signals["meaning"] = _meaning(asked.embedded.vector, facts)
-    if asked.times:
-        days = [int(fact.valid_from.timestamp()) // SECONDS_PER_DAY for fact in facts]
-        signals["time"] = nearness(asked.times, np.array(days, dtype=np.int64))
-    numbers = np.array(list(by_number), dtype=np.int64)
-    ones = np.ones(len(facts), dtype=np.int64)
-    ranked = rank(FACTS, numbers, signals, ones, ones > 0, FACTS_AT_MOST)
-    return [RecalledFact(by_number[entry.seq], entry.score) for entry in ranked]
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        given = tuple(facts)
+        self._facts = tuple(replace(fact, vector=None) for fact in given)
+        self._days = np.array([_day(fact.valid_from) for fact in given], dtype=np.int64)
+        self._ends_s = np.array([fact.valid_until.timestamp() if fact.valid_until else np.inf for fact in given])
+        self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
+        self._vectors = _stacked(given)
+        places = defaultdict[str, list[int]](list)
+        for place, fact in enumerate(given):
+            for each in set(stems(fact.text)):
+                places[each].append(place)
+        self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
+
+    def ranked(self, asked: Asked, now: datetime | None = None) -> list[RecalledFact]:
+        """Return the facts that answer best, best first; of equal ones the newest.
+
+        Args:
+            asked: The query.
+            now: Facts that have ended by then answer nothing; None has all answer.
+        """
+        if not self._facts:
+            return []
+        signals = {"words": self._covered(asked)}
+        if asked.embedded is not None and self._vectors.shape[1] == len(asked.embedded.vector):
+            signals["meaning"] = (self._vectors @ asked.embedded.vector).astype(np.float64)
+        if asked.times:
+            signals["time"] = nearness(asked.times, self._days)
+        ones = np.ones(len(self._facts), dtype=np.int64)
+        holds = ones > 0 if now is None else self._ends_s > now.timestamp()
+        places = np.arange(len(self._facts))
+        signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
+        ranked = rank(FACTS, places, signals, ones, holds, FACTS_AT_MOST)
+        return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
+
+    def _covered(self, asked: Asked) -> Scores:
+        """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
+        weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
+        total = sum(weights.values()) or 1.0
+        covered = np.zeros(len(self._facts))
+        for each, weight in weights.items():
+            if (places := self._places.get(each)) is not None:
+                covered[places] += weight
+        return covered / total
 
 
-def _covered(asked: Asked, stems: Sequence[frozenset[str]]) -> Scores:
-    """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
-    weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
-    total = sum(weights.values()) or 1.0
-    return np.array([sum(weights[each] for each in own & weights.keys()) / total for own in stems], dtype=np.float64)
+def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
+    """Return the best of several rankings in one, best first; of equal ones the newest."""
+    return sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
 
 
-def _meaning(vector: Vector, facts: Sequence[Fact]) -> Scores:
-    cosines = [0.0 if fact.vector is None else float(vector @ fact.vector) for fact in facts]
-    return np.array(cosines, dtype=np.float64)
+def _day(moment: datetime) -> int:
+    return int(moment.timestamp()) // SECONDS_PER_DAY
+
+
+def _stacked(facts: Sequence[Fact]) -> NDArray[np.float32]:
+    """Return the vectors of facts as rows; zeros, which are near nothing, for one that has none."""
+    dimension = next((len(fact.vector) for fact in facts if fact.vector is not None), 0)
+    rows = np.zeros((len(facts), dimension), dtype=np.float32)
+    for row, fact in zip(rows, facts, strict=True):
+        if fact.vector is not None:
+            row[:] = fact.vector
+    return rows

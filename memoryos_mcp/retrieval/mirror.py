@@ -4,14 +4,17 @@ Any process may write; each look begins by asking the store's change sequence wh
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from memoryos_mcp.knowledge import About, Fact
+from anyio import to_thread
+
+from memoryos_mcp.knowledge import About
 from memoryos_mcp.profile import Trait
+from memoryos_mcp.retrieval.known import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Store
-from memoryos_mcp.terms import stem, stems
+from memoryos_mcp.terms import stem
 
 CHANGES_AT_ONCE = 1_000
 
@@ -23,8 +26,7 @@ class Mirror:
         self.index = index
         self.segments: dict[int, Segment] = {}
         self.segment_stems: dict[int, frozenset[str]] = {}
-        self.facts: dict[About, Sequence[Fact]] = dict.fromkeys(About, ())
-        self.fact_stems: dict[int, frozenset[str]] = {}
+        self.facts: Mapping[About, FactTable] = {about: FactTable() for about in About}
         self.traits: Sequence[Trait] = ()
         self._store = store
         self._position: int | None = None
@@ -73,5 +75,5 @@ class Mirror:
 
     async def _load_longterm(self) -> None:
         self.traits = await self._store.traits()
-        self.facts = {about: await self._store.facts(about) for about in About}
-        self.fact_stems = {fact.fact: frozenset(stems(fact.text)) for facts in self.facts.values() for fact in facts}
+        facts = {about: await self._store.facts(about, with_archived=True) for about in About}
+        self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in facts.items()})

@@ -30,7 +30,7 @@ from memoryos_mcp.retrieval.asked import (
 from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
 from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import Budget
-from memoryos_mcp.retrieval.known import SECONDS_PER_DAY, asks_past, rank_facts
+from memoryos_mcp.retrieval.known import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
@@ -290,13 +290,11 @@ class Retrieving:
     async def _facts(self, asked: Asked, about: About) -> list[RecalledFact]:
         """Return the facts that answer a query best; of those that hold no more only if it asks for what was."""
         now = self._clock()
-        facts = [fact for fact in self.mirror.facts[about] if fact.valid_until is None or fact.valid_until > now]
-        stems_ = self.mirror.fact_stems
-        if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
-            past = await self._store.past_facts(about, PAST_FACTS_AT_MOST)
-            facts = [*facts, *past]
-            stems_ = {**stems_, **{fact.fact: frozenset(stems(fact.text)) for fact in past}}
-        return rank_facts(asked, facts, stems_)
+        ranked = self.mirror.facts[about].ranked(asked, now)
+        if not asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
+            return ranked
+        past = await self._store.past_facts(about, PAST_FACTS_AT_MOST)
+        return best_of(ranked, FactTable(past).ranked(asked))
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self.mirror.segments.get(segment or 0)

@@ -130,8 +130,8 @@ class GetUserProfileResult(BaseModel):
     assistant_id: str
     user_profile: str
     traits: list[TraitEntry]
-    user_knowledge: list[KnowledgeEntry]
-    user_knowledge_count: int
+    user_knowledge: list[KnowledgeEntry] = Field(description="The newest 100 at most.")
+    user_knowledge_count: int = Field(description="Of all that are current.")
     assistant_knowledge: list[KnowledgeEntry]
     assistant_knowledge_count: int
 

@@ -43,8 +43,14 @@ def receipt_text(result: AddMemoryResult) -> str:
 def profile_text(result: GetUserProfileResult) -> str:
     """Return the long-term memory as text."""
     lines = _section("Profile of the user", _traits(result.user_profile))
-    lines += _section("Known about the user", _facts(result.user_knowledge))
-    lines += _section("Known about the assistant", _facts(result.assistant_knowledge))
+    for whom, facts, count in (
+        ("user", result.user_knowledge, result.user_knowledge_count),
+        ("assistant", result.assistant_knowledge, result.assistant_knowledge_count),
+    ):
+        lines += _section(f"Known about the {whom}", _facts(facts))
+        if count > len(facts):
+            more = amount(count - len(facts), "older fact")
+            lines.append(f"({more} about the {whom}: list_memories with tier knowledge, or retrieve_memory)")
     return delimited(lines)
 
 

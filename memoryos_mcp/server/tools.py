@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from memoryos_mcp.storage.values import UsageEntry
 
 TOPICS_SHOWN = 10
+# Of the knowledge of each side a profile shows the newest; all of it would fill the window of an assistant.
+FACTS_SHOWN = 100
 SCORE_DIGITS = 4
 
 
@@ -139,9 +141,9 @@ async def get_user_profile(service: Memories, user_id: str, arguments: GetUserPr
             )
             for trait in view.traits
         ],
-        user_knowledge=[_knowledge(fact) for fact in user_facts],
+        user_knowledge=[_knowledge(fact) for fact in user_facts[-FACTS_SHOWN:]],
         user_knowledge_count=len(user_facts),
-        assistant_knowledge=[_knowledge(fact) for fact in assistant_facts],
+        assistant_knowledge=[_knowledge(fact) for fact in assistant_facts[-FACTS_SHOWN:]],
         assistant_knowledge_count=len(assistant_facts),
     )
     return Answer(result, texts.profile_text(result))

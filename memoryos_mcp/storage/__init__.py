@@ -141,8 +141,8 @@ class Store(Protocol):
         """Return the profile, by dimension."""
         ...
 
-    async def facts(self, about: About) -> list[Fact]:
-        """Return the facts that hold now and are not archived, oldest first."""
+    async def facts(self, about: About, *, with_archived: bool = False) -> list[Fact]:
+        """Return the facts that hold now, oldest first; the archived ones only if they are wanted too."""
         ...
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
@@ -208,7 +208,7 @@ class Store(Protocol):
         ...
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
-        """Return facts that hold and have no vector in the space."""
+        """Return facts that hold and have no vector in the space, the archived ones last."""
         ...
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:

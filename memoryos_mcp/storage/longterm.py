@@ -1,6 +1,7 @@
 """Writes of the long-term memory: traits and facts, each inside one transaction of its caller."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import apsw
@@ -12,6 +13,8 @@ from memoryos_mcp.storage.rows import all_rows, folded, from_us, numbers, offset
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.storage.vector_rows import note_change
 
+# What facts are counted as that went beyond the knowledge kept at hand.
+ARCHIVED = "archived_fact"
 # Takes the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
 
@@ -154,17 +157,20 @@ def add_found_facts(
     owner: Callable[[About], str],
     capacity: int,
     now_us: int,
-) -> int:
-    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not."""
-    new = 0
+) -> Counter[str]:
+    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not.
+
+    With them returns how many facts were archived, as `ARCHIVED`.
+    """
+    new = Counter[str]()
     for fact in facts:
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
         if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
             # It was last heard of when it was learned, not when it was taken in.
             number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
             note_change(connection, "fact", number)
-            new += 1
-    archive_facts(connection, capacity, now_us)
+            new["fact"] += 1
+    new[ARCHIVED] = archive_facts(connection, capacity, now_us)
     return new
 
 
@@ -175,9 +181,16 @@ def _add_fact(
     words = folded(change.text)
     assistant_id = owner(change.about)
     valid_from_us = to_us(change.valid_from)
+    # Who learns is not shown what is archived, which must not go on holding beside the answer that took its place.
+    sql = (
+        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
+        "AND folded <> ? AND is_archived = 1"
+    )
+    archived = numbers(connection, sql, now_us, change.about, assistant_id, change.slot, words)
+    supersedes = [*change.supersedes, *(old for old in archived if old not in change.supersedes)]
     connection.executemany(
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(?1, coalesce(stated_until_us, ?1))) WHERE fact = ?2",
-        [(valid_from_us, old) for old in change.supersedes],
+        [(valid_from_us, old) for old in supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
@@ -200,20 +213,29 @@ def _add_fact(
             ),
         )
         fact = connection.last_insert_rowid()
-    for old in change.supersedes:
+    for old in supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
     return int(fact), was_there
 
 
-def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> None:
-    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last."""
-    connection.execute(
+def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
+    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last.
+
+    Returns:
+        How many.
+    """
+    archived = numbers(
+        connection,
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
         "(PARTITION BY about, assistant_id ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
-        f"AS place FROM facts WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?)",
-        (now_us, capacity),
+        f"AS place FROM facts WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?) RETURNING fact",
+        now_us,
+        capacity,
     )
+    for fact in archived:
+        note_change(connection, "fact", fact)
+    return len(archived)
 
 
 def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: str, now_us: int) -> None:

@@ -116,21 +116,22 @@ _ANSWERED = "fact, text, valid_from_us, valid_until_us, utc_offset_s, ended_by I
 
 def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactLook | None:
     sql = (
-        f"SELECT {IN_FORCE.replace('?', '?4')}, is_archived, learned_by, ended_by IS NOT NULL, superseded_by, "  # noqa: S608
+        f"SELECT {IN_FORCE.replace('?', '?4')}, learned_by, ended_by IS NOT NULL, superseded_by, "  # noqa: S608
         f"{FACT_COLUMNS} FROM facts WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
     )
     row = connection.execute(sql, (space, number, assistant_id, now_us)).fetchone()
     if row is None:
         return None
-    holds, is_archived, learned_by, is_corrected, heir, *columns = row
+    holds, learned_by, is_corrected, heir, *columns = row
     before: list[tuple[Any, ...]] = connection.execute(
         f"SELECT {_ANSWERED} FROM facts WHERE superseded_by = ? ORDER BY fact DESC LIMIT ?",  # noqa: S608 - constant
         (number, HISTORY_SHOWN),
     ).fetchall()
     after = connection.execute(f"SELECT {_ANSWERED} FROM facts WHERE fact = ?", (heir,)).fetchone()  # noqa: S608
-    held = State.ARCHIVED if is_archived else State.CURRENT
+    fact = to_fact(tuple(columns))
+    held = State.ARCHIVED if fact.is_archived else State.CURRENT
     return FactLook(
-        fact=to_fact(tuple(columns)),
+        fact=fact,
         state=held if holds else State.SUPERSEDED,
         learned_by=learned_by,
         is_corrected=bool(is_corrected),

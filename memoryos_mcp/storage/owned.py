@@ -67,11 +67,14 @@ class OwnedStore(Protocol):
         ...
 
     async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
-        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind."""
+        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind.
+
+        With it returns how many facts were archived.
+        """
         ...
 
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
-        """Add facts that come without pages, each once; return how many are new."""
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
+        """Add facts that come without pages, each once; return how many are new, and how many were archived."""
         ...
 
     async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:

@@ -99,11 +99,13 @@ class SqliteOwned:
         def change(connection: apsw.Connection) -> Counter[str]:
             new = copying_in.add_long_term(connection, long_term)
             page_rows.overflow(connection, self._options.short_term_capacity)
+            now_us = to_us(self._clock())
+            new[longterm.ARCHIVED] = longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
             return new
 
         return await self._database.write(change)
 
-    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> int:
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
         capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
         return await self._database.write(
             lambda connection: longterm.add_found_facts(

@@ -99,13 +99,13 @@ FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
-    "WHERE fact_evidence.fact = facts.fact ORDER BY seq))"
+    "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
-    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence = row
+    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived = row
     return Fact(
         fact=fact,
         about=About(about),
@@ -115,6 +115,7 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         valid_until=None if until is None else from_us(until, utc_offset_s),
         evidence=tuple(json.loads(evidence)),
         vector=to_vector(vector),
+        is_archived=bool(is_archived),
     )
 
 

@@ -295,16 +295,14 @@ class SqliteStore:
     async def traits(self) -> list[Trait]:
         return await self._database.read(longterm.read_traits)
 
-    async def facts(self, about: About) -> list[Fact]:
+    async def facts(self, about: About, *, with_archived: bool = False) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived = 0 ORDER BY fact"
+            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived <= ?5 ORDER BY fact"
         )
-        now_us = to_us(self._clock())
-        return [
-            to_fact(row)
-            for row in await self._database.rows(sql, self._space, about, self._options.owner(about), now_us)
-        ]
+        owner, now_us = self._options.owner(about), to_us(self._clock())
+        rows = await self._database.rows(sql, self._space, about, owner, now_us, with_archived)
+        return [to_fact(row) for row in rows]
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         sql = (
@@ -323,7 +321,7 @@ class SqliteStore:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
             "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
-            f"AND {IN_FORCE} AND is_archived = 0 ORDER BY fact LIMIT ?"
+            f"AND {IN_FORCE} ORDER BY is_archived, fact LIMIT ?"
         )
         return [to_fact(row) for row in await self._database.rows(sql, self._space, to_us(self._clock()), limit)]
 
