@@ -235,7 +235,7 @@ def chosen_settings(
     """
     settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
     if makes_folder:
-        check_data_folder(settings)
+        check_data_folder(settings, may_only_read=True)
     is_asked_for = is_server or "log_level" in settings.model_fields_set
     log_to_stderr(settings.log_level if is_asked_for else "WARNING", settings.log_format)
     return settings

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ class MemoryEngine:
             StorageError: The store could not be opened.
         """
         chosen = load_settings(config_file, {**settings, "user_id": user_id})
-        await anyio.to_thread.run_sync(check_data_folder, chosen)
+        await anyio.to_thread.run_sync(partial(check_data_folder, chosen, may_only_read=True))
         endpoint = endpoint_of(chosen, os.environ)
         parts = await anyio.to_thread.run_sync(make_parts, chosen, endpoint, utc_now, Given())
         try:
@@ -131,9 +132,18 @@ class MemoryEngine:
             only_reads=only_looks,
         )
         engine = cls(user_id, settings, parts, store, database_file(folder, user_id).parent)
-        if not only_looks:
+        if store.only_reads_because is not None:
+            engine._upkeep.start_to_read()
+        elif not only_looks:
             engine._upkeep.start()
         return engine
+
+    def is_in_place(self) -> bool:
+        """Return whether the file that is open is still the one to use; if not, close this and begin anew.
+
+        Another one stands under its name, or none; or it could only be read, and can be written now.
+        """
+        return self._store.is_in_place()
 
     async def load_to_look(self) -> None:
         """Have meaning answer beside words in a memory that is only looked at, as far as its pages have vectors.
@@ -421,6 +431,7 @@ class MemoryEngine:
             move=await spaces.move(),
             recipe=spaces.retrieving.recipe,
             llm=await self._llm_stats(),
+            only_reads_because=self._store.only_reads_because,
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:

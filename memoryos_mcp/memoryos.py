@@ -101,7 +101,7 @@ class Memoryos:
             "embedding_model_kwargs": None if embedding_model_kwargs is None else dict(embedding_model_kwargs),
         }
         chosen = load_settings(None, {**settings, **named})
-        check_data_folder(chosen)
+        check_data_folder(chosen, may_only_read=True)
         self._thread = _MemoryThread(chosen)
         self._finalizer = weakref.finalize(self, self._thread.end, COLLECT_LIMIT_S)
 
@@ -357,7 +357,8 @@ class _MemoryThread:
                     await self._ending.wait()
 
     async def _work(self, work: Work[T]) -> T:
-        return await work(self._service, self._engine)
+        async with self._service.user(self._settings.user_id) as engine:
+            return await work(self._service, engine)
 
 
 _CLOSED = "the memory is closed; open another Memoryos"

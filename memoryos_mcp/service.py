@@ -70,6 +70,12 @@ class _User:
     def is_idle(self) -> bool:
         return not self.uses and self.opening.done()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file that is open is no more the one to use."""
+        is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
+        return is_open and not self.opening.result().is_in_place()
+
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
@@ -334,6 +340,11 @@ class MemoryService:
             await asyncio.shield(closing)
         self._refuse_if_closed()
         user = self._users.get(user_id)
+        if user is not None and user.is_lost:
+            # Whoever still uses it is refused; what is asked from now on goes to the file that is there.
+            self._begin_closing(user)
+            await asyncio.shield(self._closings[user_id])
+            return await self._borrow(user_id)
         if user is None:
             user = self._users[user_id] = _User(user_id)
             if self._catching_up is not None:

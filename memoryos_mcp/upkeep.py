@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
+from memoryos_mcp.background import BackgroundLoop, Errands, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Left
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
@@ -114,6 +114,7 @@ class Upkeep:
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._is_begun = False
+        self._errands = Errands()
         self._is_warm = asyncio.Event()
         # A silence is noticed by looking; all else wakes the loop that it concerns.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
@@ -137,12 +138,23 @@ class Upkeep:
         for loop in self._loops.values():
             loop.start()
 
+    def start_to_read(self) -> None:
+        """Have meaning answer beside words in a memory that cannot be written now; nothing else is done."""
+        self._errands.begin(self._open_to_read())
+
+    async def _open_to_read(self) -> None:
+        try:
+            await self.spaces.open_to_read()
+        except (ModelError, StorageError) as error:
+            logger.warning("words alone answer: %s", error)
+
     async def close(self) -> None:
         """End, and keep the visits. What was not yet derived is derived next time.
 
         Raises:
             StorageError: The visits could not be written.
         """
+        await self._errands.finished()
         await asyncio.gather(*(loop.close() for loop in self._loops.values()))
         try:
             await self._count_visits()

@@ -50,6 +50,7 @@ class Stats:
         move: The change to another model that is under way; None without one.
         recipe: Name and version of the ranking.
         llm: None without an LLM.
+        only_reads_because: Why nothing can be written just now; None if it can.
     """
 
     counts: Counts
@@ -63,3 +64,4 @@ class Stats:
     move: Move | None
     recipe: str
     llm: LlmStats | None
+    only_reads_because: str | None

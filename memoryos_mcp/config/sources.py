@@ -30,6 +30,9 @@ _FALSE_TEXTS = frozenset({"false", "0", "no", "off"})
 
 logger = logging.getLogger(__name__)
 
+# Where the memories are in the data folder, if there are any.
+_MEMORIES = "users"
+
 
 def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
     """Return the settings of the config file, the environment over it, and the overrides over both.
@@ -70,8 +73,12 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     return settings
 
 
-def check_data_folder(settings: Settings) -> None:
+def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
     """Make the data folder, for this account only, and prove that it can be written.
+
+    Args:
+        settings: Name it.
+        may_only_read: Whether it is enough, if there are memories in it, that they can be read: then it is logged.
 
     Raises:
         ConfigError: It cannot be made or written; names the folder and the fix.
@@ -87,6 +94,9 @@ def check_data_folder(settings: Settings) -> None:
         raise config_error([problem]) from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
+        if may_only_read and (folder / _MEMORIES).is_dir():
+            logger.warning("%s cannot be written (%s): what is remembered is only read", folder, reason)
+            return
         problem = (
             f"data_storage_path: {folder} cannot be written ({reason}); "
             "make it writable for this account, or name another folder"

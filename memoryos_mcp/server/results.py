@@ -199,6 +199,7 @@ class GetMemoryStatsResult(BaseModel):
     backlog_attempts: int = Field(description="How often filing has failed for the page that failed most.")
     degraded_pages: int = Field(description="Pages organised without the LLM because it failed; redone later.")
     damaged_pages: int = Field(description="Pages that the disk has changed; their text is withheld.")
+    only_reads_because: str | None = Field(description="Why nothing can be stored now: a full or read-only disk.")
     mid_term_pages: int
     unembedded_pages: int = Field(description="Pages that are found by words alone so far.")
     segments: int

@@ -78,6 +78,8 @@ def stats_text(result: GetMemoryStatsResult) -> str:
         lines.append(
             f"Damaged on disk, text withheld: {amount(result.damaged_pages, 'page')}. `memoryos-mcp doctor` names them."
         )
+    if result.only_reads_because is not None:
+        lines.append(f"Nothing is stored or learned: {one_line(result.only_reads_because)}.")
     if result.retention_waits_until is not None:
         lines.append(
             f"Pages older than retention_days are forgotten from {minute(result.retention_waits_until)} on; to keep "

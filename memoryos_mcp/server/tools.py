@@ -246,6 +246,7 @@ def stats_result(
         backlog_attempts=counts.attempts,
         degraded_pages=counts.degraded,
         damaged_pages=stats.damaged_pages,
+        only_reads_because=stats.only_reads_because,
         mid_term_pages=counts.mid_term,
         unembedded_pages=counts.unembedded,
         segments=counts.segments,

@@ -6,12 +6,15 @@ Opening looks before it touches: a file that is damaged, foreign or newer is ref
 import asyncio
 import logging
 import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import apsw
 
@@ -21,6 +24,7 @@ from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
 from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
 from memoryos_mcp.storage.paths import beginning_mark
+from memoryos_mcp.storage.places import Place, journals_of, unwritable
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -45,6 +49,8 @@ CHECK_HOLDS_S = 3_600.0
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
+# How often it is looked whether a file that could only be read can be written again.
+WRITABLE_POLL_S = 1.0
 
 
 class Checks:
@@ -90,6 +96,8 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._readers: list[apsw.Connection] = []
         self._damage: DamagedStoreError | None = None
+        self._place: Place | None = None
+        self._as_it_is: _AsItIs | None = None
 
     @classmethod
     async def open(
@@ -114,6 +122,23 @@ class Database:
         await threads.run(lambda: database._open(user_id))
         return database
 
+    @property
+    def only_reads_because(self) -> str | None:
+        """Why the file can only be read, though it was to be written: a disk that is full or read-only."""
+        return None if self._as_it_is is None else self._as_it_is.reason
+
+    def is_in_place(self) -> bool:
+        """Return whether the file that is open is still the one to use; if not, it is to be closed and opened anew.
+
+        Another one stands under its name, or none, or one that could only be read can be written now.
+        """
+        try:
+            if self._as_it_is is not None and not self._as_it_is.is_all_there_is():
+                return False
+            return self._place is None or self._place.is_held()
+        except OSError:
+            return True  # whoever uses it is told
+
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Return what a query says, run in a thread on one consistent state of the file."""
         return await self._with_reader(lambda reader: _in_one_state(reader, query))
@@ -124,6 +149,8 @@ class Database:
 
     async def write(self, change: Callable[[apsw.Connection], T]) -> T:
         """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
+        if self._as_it_is is not None:
+            raise StorageError(self._as_it_is.reason)
         async with self._write_lock:
             writer = self._writer
             if writer is None:
@@ -186,21 +213,54 @@ class Database:
             raise StorageError(msg)
         with self._translated():
             look_at_header(self._path)
-            if not self._only_reads:
-                _make_private(self._path)
-            elif not self._path.exists() or not self._path.stat().st_size:
-                msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
-                raise StorageError(msg)
             try:
-                writer, found = self._connected()
-                self._prepare(writer, found, user_id)
-                with suppress(OSError):
-                    beginning_mark(self._path).unlink()
-                writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-                writer.pragma("query_only", self._only_reads)
+                self._open_to_write(user_id)
+            except (apsw.Error, OSError) as error:
+                self._close()
+                reason = unwritable(self._path)
+                if reason is None or isinstance(error, apsw.CorruptError | apsw.NotADBError):
+                    raise
+                self._open_as_it_is(user_id, reason)
             except BaseException:
                 self._close()
                 raise
+
+    def _open_to_write(self, user_id: str) -> None:
+        if not self._only_reads:
+            _make_private(self._path)
+        elif not self._path.exists() or not self._path.stat().st_size:
+            msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
+            raise StorageError(msg)
+        writer, found = self._connected()
+        if writer.readonly("main") and not self._only_reads:  # SQLite makes do with that where it finds a journal
+            raise apsw.ReadOnlyError
+        self._prepare(writer, found, user_id)
+        with suppress(OSError):
+            beginning_mark(self._path).unlink()
+        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        writer.pragma("query_only", self._only_reads)
+        self._place = Place.of(self._path)
+
+    def _open_as_it_is(self, user_id: str, reason: str) -> None:
+        """Open a file that nothing can be written to, nor beside it, where SQLite has its journal.
+
+        Raises:
+            StorageError: There is none yet, or it has an older version.
+        """
+        if not self._path.exists() or not self._path.stat().st_size:
+            raise StorageError(reason)
+        try:
+            self._as_it_is = _AsItIs(self._path, reason)
+            self._writer = writer = self._connect()
+            _check_version(look_at_content(writer, self._path), self._path, reason)
+            self._check_owner(writer, user_id)
+            self._only_reads = True
+            writer.pragma("query_only", True)
+            self._place = Place.of(self._path)
+        except BaseException:
+            self._close()
+            raise
+        logger.warning("a memory is only read, and nothing learned: %s", reason)
 
     def _verify(self, given_up: threading.Event) -> None:
         """Check on a connection of its own: FTS5 checks against what the connection has cached, and may find it stale.
@@ -261,7 +321,7 @@ class Database:
                 return False
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self._path))
+        connection = apsw.Connection(str(self._path)) if self._as_it_is is None else self._as_it_is.connect()
         # Until the file is known to be ours, closing it must not fold its journal into it.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         distrust(connection)
@@ -299,6 +359,9 @@ class Database:
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
             self._run_write(connection, lambda writer: schema.migrate(writer, user_id))
+        self._check_owner(connection, user_id)
+
+    def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
         if owner != user_id:
             msg = f"{self._path} holds another user's memory; it was left untouched. Put it back in its own folder"
@@ -312,6 +375,7 @@ class Database:
 
     def _run_read(self, query: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
+            self._refuse_if_lost()
             try:
                 reader = self._readers.pop()  # several threads may, and no two get the same
             except IndexError:
@@ -328,17 +392,34 @@ class Database:
             writer.execute("BEGIN IMMEDIATE")
             try:
                 result = change(writer)
+                self._refuse_if_lost()
                 writer.execute("COMMIT")
             except BaseException:
                 if writer.in_transaction:
                     writer.execute("ROLLBACK")
                 raise
+            self._refuse_if_lost()  # what was written then is in what is kept of the lost file
             return result
 
+    def _refuse_if_lost(self) -> None:
+        if self._place is not None:
+            self._place.refuse_if_lost()
+
     def _close(self) -> None:
-        for connection in [*self._readers, *([self._writer] if self._writer else [])]:
-            connection.close()
-        self._readers, self._writer = [], None
+        connections = [*self._readers, *([self._writer] if self._writer else [])]
+        try:
+            if self._place is not None and self._writer is not None and not self._place.is_held():
+                for connection in connections:  # or SQLite would take away the journal of the file in its place
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                self._place.leave(self._writer)
+        except (apsw.Error, OSError) as error:
+            logger.warning("what %s held could not be kept: %s", self._path, type(error).__name__)
+        finally:
+            for connection in connections:
+                connection.close()
+            self._readers, self._writer, self._place = [], None, None
+            if self._as_it_is is not None:
+                self._as_it_is.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -351,6 +432,66 @@ class Database:
         except DamagedStoreError as error:
             self._damage = error
             raise
+
+
+def _check_version(found: int, path: Path, reason: str) -> None:
+    if found < schema.CURRENT_VERSION:
+        msg = f"{path} is of an older version, and to bring it up to date it must be written: {reason}"
+        raise StorageError(msg)
+
+
+class _AsItIs:
+    """A file that is read without a byte being written beside it.
+
+    If there is a journal that is not empty, both are read in a copy: SQLite reads a journal only where it can write.
+
+    Args:
+        path: The file.
+        reason: Why it can only be read.
+
+    Raises:
+        OSError: The copy cannot be made.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.reason = reason
+        self._path = path
+        self._state = self._state_there()
+        self._looked_at_s = time.monotonic()
+        self._folder: Path | None = None
+        journal = journals_of(path)[0]
+        if journal.exists() and journal.stat().st_size:
+            self._folder = Path(tempfile.mkdtemp(prefix="memoryos-"))
+            for each in (path, journal):
+                shutil.copyfile(each, self._folder / each.name)
+
+    def connect(self) -> apsw.Connection:
+        """Return a connection that reads."""
+        if self._folder is not None:
+            return apsw.Connection(str(self._folder / self._path.name))
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
+
+    def is_all_there_is(self) -> bool:
+        """Return whether the file is as it was opened, and still cannot be written.
+
+        Raises:
+            OSError: It cannot be looked at.
+        """
+        if time.monotonic() - self._looked_at_s < WRITABLE_POLL_S:
+            return True
+        self._looked_at_s = time.monotonic()
+        return self._state_there() == self._state and unwritable(self._path) is not None
+
+    def close(self) -> None:
+        """Remove the copy, if one was made."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _state_there(self) -> list[tuple[int, int] | None]:
+        files = (self._path, journals_of(self._path)[0])
+        states = (each.stat() if each.exists() else None for each in files)
+        return [None if state is None else (state.st_mtime_ns, state.st_size) for state in states]
 
 
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:

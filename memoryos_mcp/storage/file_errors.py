@@ -10,6 +10,7 @@ import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage import schema
+from memoryos_mcp.storage.places import read_only, unwritable
 
 # How long a connection waits for another process.
 BUSY_TIMEOUT_MS = 30_000
@@ -55,6 +56,8 @@ def newer(path: Path, found: int) -> NewerStoreError:
 
 def _advice(error: apsw.Error, path: Path) -> str:
     folder = path.parent
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (reason := unwritable(path)):
+        return reason
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
         return f"{path} could not be read; check the disk and put back a backup if it is failing"
     if isinstance(error, apsw.FullError | apsw.IOError):
@@ -67,7 +70,9 @@ def _advice(error: apsw.Error, path: Path) -> str:
 
 
 def _system_advice(error: OSError, path: Path) -> str:
-    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+    if error.errno == errno.EROFS:
+        return read_only(path.parent)
+    if error.errno in {errno.EACCES, errno.EPERM}:
         return f"{path.parent} cannot be written; make the folder and its files writable for this user"
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return f"no space to write in {path.parent}; free space, try again"

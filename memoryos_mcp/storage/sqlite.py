@@ -131,7 +131,8 @@ class SqliteStore:
         database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
         try:
             store = cls(database, options, clock)
-            if not only_reads and len(await store.short_term()) > options.short_term_capacity:
+            can_write = not only_reads and database.only_reads_because is None
+            if can_write and len(await store.short_term()) > options.short_term_capacity:
                 await database.write(lambda connection: page_rows.overflow(connection, options.short_term_capacity))
         except BaseException:
             await database.close()
@@ -149,6 +150,15 @@ class SqliteStore:
     async def damaged_pages(self) -> tuple[str, ...]:
         """Return the names of the pages that the disk has changed; reads all pages."""
         return await self._database.read(checksums.damaged_pages)
+
+    @property
+    def only_reads_because(self) -> str | None:
+        """Why nothing can be written just now; None if it can, or was not to be."""
+        return self._database.only_reads_because
+
+    def is_in_place(self) -> bool:
+        """Return whether the file that is open is still the one to use; looks at the disk for some microseconds."""
+        return self._database.is_in_place()
 
     async def close(self) -> None:
         await self._database.close()

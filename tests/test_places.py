@@ -1,0 +1,220 @@
+"""A memory whose file is replaced or removed while a server has it open, and one whose disk is full or read-only."""
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memoryos_mcp import Memoryos
+from memoryos_mcp.storage.paths import database_file, kept_copies
+from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
+from tests.taking_along import check_whole, run
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="mounts of Linux")
+
+
+def page_ids(path: Path) -> set[str]:
+    connection = apsw.Connection(str(path))
+    try:
+        assert connection.execute("PRAGMA integrity_check").get == "ok"
+        return {page_id for (page_id,) in connection.execute("SELECT page_id FROM pages")}
+    finally:
+        connection.close()
+
+
+# Replaced or removed -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> tuple[Path, set[str]]:
+    """Return the file of another memory of the same user, and its pages."""
+    with PipeServer(tmp_path / "other") as server:
+        pages = {server.add(f"Page {number} of the other file.") for number in range(3)}
+    return database_file(tmp_path / "other", USER), pages
+
+
+def replace_file(data: Path, new: Path) -> Path:
+    """Put a file in a memory's place as sync clients do: in one step, the journals left as they are."""
+    path = database_file(data, USER)
+    shutil.copyfile(new, path.with_name("arriving"))
+    return path.with_name("arriving").replace(path)
+
+
+def test_what_is_added_after_a_replacement_is_in_the_new_file_and_the_old_one_is_kept(
+    data: Path, other: tuple[Path, set[str]]
+) -> None:
+    with PipeServer(data, BUSY_BACKGROUND) as server:
+        before = {server.add(f"Page {number} that was there before.") for number in range(30)}
+        path = replace_file(data, other[0])
+        added = {server.add("I moved to Lisbon after that."), server.add("And then to Porto.")}
+        found = server.call("retrieve_memory", query="Where did I move?")
+        told = {page["page_id"] for page in found["short_term_memory"] + found["retrieved_pages"]}
+        assert added <= told <= added | other[1]
+        assert server.stats()["total_pages"] == len(added | other[1])
+        assert server.close() == 0
+    assert page_ids(path) == added | other[1]
+    (kept,) = kept_copies(path)
+    assert page_ids(kept) == before
+    assert str(kept.name) in server.stderr
+    check_whole(data)
+
+
+def test_a_file_replaced_under_an_idle_server_is_whole_after_its_end(data: Path, other: tuple[Path, set[str]]) -> None:
+    with PipeServer(data, BUSY_BACKGROUND) as server:
+        before = {server.add(f"Page {number} that was there before.") for number in range(30)}
+        path = replace_file(data, other[0])
+        assert server.close() == 0
+    assert page_ids(path) == other[1]
+    (kept,) = kept_copies(path)
+    assert page_ids(kept) == before
+
+
+def test_a_copy_of_the_same_pages_in_its_place_is_no_reason_to_keep_the_old_file(data: Path, tmp_path: Path) -> None:
+    with PipeServer(data) as server:
+        before = {server.add(f"Page {number}.") for number in range(3)}
+        run(data, "backup", tmp_path / "backup.db")
+        path = replace_file(data, tmp_path / "backup.db")
+        after = server.add("One more.")
+    assert page_ids(path) == before | {after}
+    assert kept_copies(path) == []
+
+
+def test_a_memory_that_is_removed_under_a_server_is_begun_anew(data: Path) -> None:
+    with PipeServer(data) as server:
+        server.add("I like secrets.")
+        shutil.rmtree(data / "users")
+        after = {server.add(f"Page {number} after that.") for number in range(3)}
+        assert server.stats()["total_pages"] == 3
+        assert server.close() == 0
+    assert {page.page_id for page in stored_pages(data)} == after
+    assert [path.name for path in database_file(data, USER).parent.iterdir()] == ["memory.db"]
+
+
+def test_two_servers_go_over_to_the_new_file(data: Path, other: tuple[Path, set[str]], tmp_path: Path) -> None:
+    with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
+        before = {server.add("Page before.") for server in (one, two)}
+        path = replace_file(data, other[0])
+        after = {server.add(f"Page {number} after that.") for number in range(3) for server in (one, two)}
+        assert one.stats()["total_pages"] == two.stats()["total_pages"] == len(after | other[1])
+    assert page_ids(path) == after | other[1]
+    assert set.union(*map(page_ids, kept_copies(path))) == before
+
+
+def test_the_library_goes_over_to_the_new_file(data: Path, other: tuple[Path, set[str]]) -> None:
+    with Memoryos(user_id=USER, data_storage_path=data, embedding_model_name="none") as memory:
+        memory.add_memory("Before.", "Yes.")
+        path = replace_file(data, other[0])
+        memory.add_memory("After.", "Yes.")
+    assert len(page_ids(path)) == 4
+
+
+# Full or read-only -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 8 MB, as far as this account may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this account may not mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(disk)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leave no room on a disk, and return the file that takes it."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            return ballast
+    raise AssertionError
+
+
+def refusal(server: PipeServer) -> str:
+    result = server.result(server.send_call("add_memory", {"user_input": "SECRET", "agent_response": "Ok."}))
+    assert result["isError"]
+    text: str = result["content"][0]["text"]
+    assert "SECRET" not in text
+    return text
+
+
+def check_that_it_is_read(data: Path, log: Path, pages: set[str], because: str) -> None:
+    """Serve, look at and export a memory to which nothing can be written."""
+    with PipeServer(data, log=log) as server:
+        wait_until(lambda: server.stats()["search_mode"] == "hybrid", "meaning is compared")
+        found = server.call("retrieve_memory", query="Which clay things do I make?", max_results=20)
+        assert {page["page_id"] for page in found["retrieved_pages"] + found["short_term_memory"]} == pages
+        assert server.call("get_user_profile")["user_id"] == USER
+        assert because in refusal(server)
+        assert because in server.stats()["only_reads_because"]
+        assert server.close() == 0
+    exported = run(data, "export", log.with_name("export.jsonl.gz"), "--json")
+    assert json.loads(exported.stdout)["counts"]["page"] == len(pages)
+    assert gzip.decompress(log.with_name("export.jsonl.gz").read_bytes()).count(b"pottery") == len(pages)
+    assert json.loads(run(data, "search", "pottery", "--json").stdout)["short_term_count"] == len(pages)
+
+
+def potter(data: Path, log: Path, *, is_killed: bool = False) -> set[str]:
+    with PipeServer(data, log=log) as server:
+        pages = {server.add(f"I go to pottery class {number}.") for number in range(5)}
+        wait_until(lambda: not server.stats()["unembedded_pages"], "every page is embedded")
+        if is_killed:
+            server.kill()
+    return pages
+
+
+@linux_only
+@pytest.mark.parametrize("is_killed", [False, True], ids=["closed", "journal left"])
+def test_a_read_only_disk_is_served_and_exported_from(disk: Path, tmp_path: Path, is_killed: bool) -> None:
+    data = disk / "data"
+    pages = potter(data, tmp_path / "first.log", is_killed=is_killed)
+    remount(disk, "ro")
+    check_that_it_is_read(data, tmp_path / "second.log", pages, "on a disk that is read-only")
+    remount(disk, "rw")
+    assert {page.page_id for page in stored_pages(data)} == pages
+
+
+@linux_only
+def test_a_full_disk_is_served_and_exported_from(disk: Path, tmp_path: Path) -> None:
+    data = disk / "data"
+    pages = potter(data, tmp_path / "first.log")
+    fill(disk)
+    check_that_it_is_read(data, tmp_path / "second.log", pages, "no space left on the disk")
+
+
+@linux_only
+def test_a_server_that_could_only_read_stores_again_once_there_is_space(disk: Path, tmp_path: Path) -> None:
+    data = disk / "data"
+    pages = potter(data, tmp_path / "first.log")
+    ballast = fill(disk)
+    with PipeServer(data, log=tmp_path / "second.log") as server:
+        assert "no space" in refusal(server)
+        ballast.unlink()
+        wait_until(lambda: server.stats()["only_reads_because"] is None, "it can be written again")
+        pages.add(server.add("I have space again."))
+        remount(disk, "size=8m")
+    assert {page.page_id for page in stored_pages(data)} == pages
+
+
+@linux_only
+def test_a_read_only_disk_without_a_memory_is_told(disk: Path, tmp_path: Path) -> None:
+    potter(disk / "data", tmp_path / "first.log")
+    remount(disk, "ro")
+    with PipeServer(disk / "data", {"user_id": "somebody"}, log=tmp_path / "second.log") as server:
+        assert "on a disk that is read-only" in refusal(server)
+    remount(disk, "rw")
