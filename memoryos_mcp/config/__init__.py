@@ -213,8 +213,8 @@ class Settings(HttpSettings):
         strict=True,
         ge=1,
         le=_DAYS_MAX,
-        description="Days after which a page and what rests on it alone are forgotten, by when it was said: at the "
-        "second of two looks at least a day apart. Null: kept for ever.",
+        description="Days after which a page and what rests on it alone are forgotten, by when it was said; if "
+        "the clock may be wrong, only at a second look a day later. Null: kept for ever.",
     )
     max_open_users: int = Field(
         default=200,
