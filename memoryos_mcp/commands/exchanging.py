@@ -342,6 +342,8 @@ def _show(report: ImportReport, *, as_json: bool) -> None:
     if report.archived_facts:
         beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
         click.echo(f"Archived: {beyond}, those longest unheard of; questions still find them.")
+    if report.new.get("fact"):
+        click.echo("New facts are found by their words; by their meaning too once a server has run for a moment.")
     if report.is_dry_run:
         click.echo("Nothing was changed: this was a dry run.")
     elif report.pages_waiting:
