@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from memoryos_mcp import __version__
 from memoryos_mcp.commands.bundle import archive, bundled_files
@@ -38,6 +41,20 @@ def run(command: Sequence[str | Path], folder: Path) -> str:
 def tracked(*folders: str) -> set[str]:
     listed = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, check=True)
     return set(listed.stdout.decode().splitlines())
+
+
+def test_the_lock_holds_every_base_dependency_within_its_bounds_and_hashes_of_all() -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.findall(r"^([\w.-]+)==(\S+)(.*?)(?=^\S|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", rest) for _, _, rest in entries)
+    versions = {canonicalize_name(name): version for name, version, _ in entries}
+    for requirement in map(Requirement, PROJECT["project"]["dependencies"]):
+        assert versions[canonicalize_name(requirement.name)] in requirement.specifier
+    assert not re.search(r"://|index|\bfile:", text)
+    told = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Packages of others")[2]
+    named = {name for row in re.findall(r"^\| (`.*?) \|", told, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)}
+    assert len(named) > 10
+    assert named <= versions.keys()
 
 
 @pytest.fixture(scope="module")

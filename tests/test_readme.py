@@ -49,6 +49,8 @@ def test_ci_runs_the_command_lines_of_the_readme() -> None:
     assert "\nline=$(.ci/run --show | head -n 1)\n" in pythons
     assert ' -c "$line")' in pythons
     assert re.search(r'^ +line "\$work/checkout" "\$test_line" ', text, re.MULTILINE)
+    assert "(grep -E '^(python3 -m venv|\\.venv/bin/pip install) ' docs/security.md)" in text
+    assert re.search(r'^step "the locked packages" locked$', text, re.MULTILINE)
 
 
 def test_the_client_block_is_that_of_mcp_json_with_an_absolute_command() -> None:
