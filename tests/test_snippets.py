@@ -47,7 +47,7 @@ SHOWN = {"text"}
 
 
 def is_run_by_ci(line: str) -> None:
-    """`.ci/run` reads it from README or the page on security, and runs it in a fresh clone; `test_readme` holds that."""
+    """`.ci/run` reads it from README or the page on security, in a fresh clone; `test_readme` holds that."""
     security = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     assert line in {DEMO_LINE, TEST_LINE} or f"\n{line}\n" in security
 
