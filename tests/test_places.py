@@ -96,6 +96,17 @@ def test_a_memory_that_is_removed_under_a_server_is_begun_anew(data: Path) -> No
     assert [path.name for path in database_file(data, USER).parent.iterdir()] == ["memory.db"]
 
 
+def test_a_file_that_is_removed_alone_is_kept(data: Path) -> None:
+    with PipeServer(data) as server:
+        before = server.add("A page before.")
+        path = database_file(data, USER)
+        path.unlink()
+        after = server.add("A page after.")
+    assert page_ids(path) == {after}
+    (kept,) = kept_copies(path)
+    assert page_ids(kept) == {before}
+
+
 def test_two_servers_go_over_to_the_new_file(data: Path, other: tuple[Path, set[str]], tmp_path: Path) -> None:
     with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
         before = {server.add("Page before.") for server in (one, two)}

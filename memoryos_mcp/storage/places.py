@@ -65,9 +65,10 @@ class Place:
             raise StorageError(msg)
 
     def leave(self, connection: apsw.Connection) -> None:
-        """Make way for another file: take away the lost one's journals, and keep what it held if another replaced it.
+        """Make way for another file: take away the lost one's journals, and keep what it held and the other lacks.
 
-        SQLite would take the journals for the other file's. What was removed was to go, so nothing is kept then.
+        SQLite would take the journals for the other file's. Where the folder went too somebody wanted all of it to go,
+        and nothing is kept; a file alone is also removed to be replaced.
 
         Args:
             connection: Has the lost file open.
@@ -75,14 +76,16 @@ class Place:
         for journal in journals_of(self.path):
             if _identity(journal) in self.journals - {None}:
                 journal.unlink(missing_ok=True)
-        if not self.path.exists():
-            logger.warning("%s was removed while it was open; what it held is gone", self.path)
+        if not self.path.parent.exists():
+            logger.warning("%s was removed with its folder while it was open; what it held is gone", self.path)
         elif not _page_ids(connection) <= set(self._page_ids_there()):
             kept = self.path.with_name(kept_name(f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"))
             os.close(os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with closing(apsw.Connection(str(kept))) as target, target.backup("main", connection, "main") as backup:
                 backup.step()
-            logger.warning("%s was replaced while it was open; what it held is kept as %s", self.path, kept.name)
+            logger.warning(
+                "%s was replaced or removed while it was open; what it held is kept as %s", self.path, kept.name
+            )
 
     def _page_ids_there(self) -> Iterator[str]:
         for path in (self.path, *kept_copies(self.path)):
