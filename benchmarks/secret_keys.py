@@ -10,6 +10,8 @@ import string
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 
+from benchmarks.drawing import card_number, drawn
+from benchmarks.everyday_secrets import iban
 from memoryos_mcp.redaction.checks import base62_crc32
 
 _ALNUM = string.ascii_letters + string.digits
@@ -97,11 +99,6 @@ _FORMS: Mapping[str, tuple[tuple[Part, ...], ...]] = {
 }
 
 
-def drawn(chance: random.Random, alphabet: str, length: int) -> str:
-    """Return a text of characters drawn from an alphabet."""
-    return "".join(chance.choices(alphabet, k=length))
-
-
 def secrets_of(chance: random.Random) -> Iterator[tuple[str, str]]:
     """Yield one secret of each form with the kind that it is."""
     for kind, forms in _FORMS.items():
@@ -121,16 +118,6 @@ def checked_token(prefix: str, chance: random.Random) -> str:
     """Return a token of GitHub or npm: 30 drawn characters and their checksum."""
     body = drawn(chance, _ALNUM, 30)
     return f"{prefix}_{body}{base62_crc32(body)}"
-
-
-def card_number(chance: random.Random, prefix: str = "4", length: int = 16, separator: str = "") -> str:
-    """Return a number with Luhn's check digit, in fours if there is a separator."""
-    body = prefix + drawn(chance, string.digits, length - len(prefix) - 1)
-    total = sum(
-        int(digit) if place % 2 else sum(divmod(2 * int(digit), 10)) for place, digit in enumerate(reversed(body))
-    )
-    number = f"{body}{-total % 10}"
-    return separator.join(number[at : at + 4] for at in range(0, length, 4)) if separator else number
 
 
 def private_key(chance: random.Random, lines: int = 12) -> str:
@@ -176,8 +163,10 @@ def _bar_code(chance: random.Random) -> str:
     return "4" + drawn(chance, string.digits, 12)
 
 
-def _iban(chance: random.Random) -> str:
-    return "DE89 " + " ".join(drawn(chance, string.digits, 4) for _ in range(4)) + " 00"
+def _wrong_iban(chance: random.Random) -> str:
+    """Return an account number of which one digit was mistyped, so that its check digits do not fit."""
+    right = iban(chance, " ")
+    return right[:-1] + str((int(right[-1]) + chance.randrange(1, 10)) % 10)
 
 
 def _order_number(chance: random.Random) -> str:
@@ -216,7 +205,7 @@ _NEAR_MISSES: Mapping[str, Draw] = {
     "phone number": _phone,
     "ISBN": _isbn,
     "bar code": _bar_code,
-    "IBAN": _iban,
+    "IBAN, mistyped": _wrong_iban,
     "order number": _order_number,
     "microseconds": lambda chance: str(1_700_000_000_000_000 + chance.randrange(10**14)),
     "number of a message": lambda chance: "1" + drawn(chance, string.digits, 18),

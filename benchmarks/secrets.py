@@ -1,12 +1,15 @@
 """How many secrets are caught, how often something is taken for one, and what looking for them costs.
 
-Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up in the form of each provider, none is real. False
-alarms are counted over the conversations of each FILE, LoCoMo's published JSON or the neutral format, and over things
-that look like secrets; each alarm is shown, cut short. Orders to the reader are counted over the same conversations.
+Run ``python -m benchmarks.secrets --data FILE``. Secrets are made up in the form of each provider and in those of
+everyday life, none is real. False alarms are counted over the conversations of each FILE, LoCoMo's published JSON or
+the neutral format, over lines drawn from this machine's standard library of Python, its documentation and its logs, and
+over things that look like secrets; each alarm is shown, cut short. Orders to the reader are counted over the same
+conversations.
 """
 
 import random
 import re
+import sysconfig
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,15 +22,23 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.datasets import Conversation, load
+from benchmarks.everyday_secrets import planted, recovery_codes
 from benchmarks.secret_keys import near_misses, secrets_of
 from memoryos_mcp.orders import gives_orders
-from memoryos_mcp.redaction import redact
+from memoryos_mcp.redaction import Redacted, redact
 
 ROUNDS = 500
 NEAR_MISS_ROUNDS = 2_000
 TIMINGS = 5
 ALARMS_AT_MOST = 1.0  # in 10,000 turns
+LINE_ALARMS_AT_MOST = 5  # in 50,000 lines
 SHOWN_CHARS = 60
+
+# Lines stand with their neighbours, since some forms take more than one.
+LINES_TOGETHER = 50
+# Code, prose and logs.
+_ENDINGS = frozenset({".py", ".pyi", ".txt", ".rst", ".md", ".html", ".log", ".cfg", ".toml", ".json", ".c", ".h", ""})
+_SYSTEM_FOLDERS = ("/usr/share/doc", "/usr/share/perl", "/usr/share/common-licenses", "/var/log")
 
 _SENTENCES = (
     "Here it is: {}",
@@ -49,7 +60,37 @@ def catch_rates(rounds: int) -> dict[str, float]:
         for kind, secret in secrets_of(chance):
             made[kind] += 1
             caught[kind] += _is_caught(sentence.format(secret), secret)
+        for text in (*planted(chance), recovery_codes(chance)):
+            made[text.kind] += 1
+            caught[text.kind] += redact(text.text).text == text.clean
     return {kind: caught[kind] / made[kind] for kind in made}
+
+
+def lines_of_this_machine(count: int, seed: int) -> list[str]:
+    """Return so many lines, some that stand together in one text, of files drawn at random.
+
+    Args:
+        count: Lines in all.
+        seed: Of the draw.
+    """
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    found = [
+        file
+        for folder in (sysconfig.get_path("stdlib"), *_SYSTEM_FOLDERS)
+        for file in sorted(Path(folder).rglob("*"))
+        if file.suffix in _ENDINGS and "site-packages" not in file.parts and file.is_file()
+    ]
+    texts: list[str] = []
+    while count > 0:
+        try:
+            lines = chance.choice(found).read_text("utf-8").splitlines()
+        except (UnicodeDecodeError, OSError):
+            continue
+        start = chance.randrange(max(1, len(lines) - LINES_TOGETHER))
+        taken = lines[start : start + min(LINES_TOGETHER, count)]
+        count -= len(taken)
+        texts += ["\n".join(taken)] if taken else []
+    return texts
 
 
 def _is_caught(text: str, secret: str) -> bool:
@@ -105,9 +146,7 @@ def _print_alarms(console: Console, name: str, turns: Sequence[str]) -> None:
     rate = 10_000 * len(alarms) / len(turns)
     verdict = "reached" if rate < ALARMS_AT_MOST else "[bold red]not reached[/bold red]"
     console.print(f"{name}: {len(alarms)} alarms in {len(turns):,} turns, {rate:.2f} in 10,000 ({verdict})")
-    for turn, found in alarms:
-        at = found.text.index("[redacted")
-        console.print(f"  {found.kinds[0]}: {turn[max(0, at - SHOWN_CHARS) : at + SHOWN_CHARS]!r}", markup=False)
+    _print_found(console, alarms)
     said, fetched = (sum(gives_orders(turn, is_said=is_said) for turn in turns) for is_said in (True, False))
     console.print(f"  taken for orders: {said} as conversation, {fetched} if they had been fetched")
     floor, ours = seconds(_scan, turns), seconds(redact, turns)
@@ -118,6 +157,21 @@ def _print_alarms(console: Console, name: str, turns: Sequence[str]) -> None:
         f"character; one scan of the same text by a regular expression {floor / chars * 1e9:.0f} ns, "
         f"{ours / floor:.1f} x"
     )
+
+
+def _print_found(console: Console, alarms: Sequence[tuple[str, Redacted]]) -> None:
+    for text, found in alarms:
+        at = found.text.index("[redacted")
+        console.print(f"  {found.kinds[0]}: {text[max(0, at - SHOWN_CHARS) : at + SHOWN_CHARS]!r}", markup=False)
+
+
+def _print_lines(console: Console, count: int, seed: int) -> None:
+    texts = lines_of_this_machine(count, seed)
+    alarms = [(text, found) for text in texts if (found := redact(text)).kinds]
+    of_all = sum(len(found.kinds) for _, found in alarms)
+    verdict = "reached" if of_all <= LINE_ALARMS_AT_MOST * count / 50_000 else "[bold red]not reached[/bold red]"
+    console.print(f"files of this machine: {of_all} alarms in {count:,} lines, seed {seed} ({verdict})")
+    _print_found(console, alarms)
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]{20,}+")
@@ -135,7 +189,9 @@ def _scan(text: str) -> object:
     type=click.Path(exists=True, path_type=Path),
     help="Conversations; may be given twice.",
 )
-def main(files: Sequence[Path]) -> None:
+@click.option("--lines", type=click.IntRange(min=0), default=50_000, show_default=True, help="Of this machine's files.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the draw of lines.")
+def main(files: Sequence[Path], lines: int, seed: int) -> None:
     """Measure what is caught, what is taken for a secret, and what it costs."""
     console = Console(width=150)
     _print_rates(console, catch_rates(ROUNDS))
@@ -147,6 +203,8 @@ def main(files: Sequence[Path]) -> None:
     console.print(table)
     for file in files:
         _print_alarms(console, file.stem, turns_of(load(file).conversations))
+    if lines:
+        _print_lines(console, lines, seed)
 
 
 if __name__ == "__main__":

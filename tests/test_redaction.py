@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.secret_keys import card_number, checked_token, drawn, jwt, near_misses, private_key, secrets_of
+from benchmarks.drawing import card_number, drawn
+from benchmarks.everyday_secrets import planted, recovery_codes
+from benchmarks.secret_keys import checked_token, jwt, near_misses, private_key, secrets_of
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.pages import Turn, utc_now
@@ -26,6 +28,7 @@ from tests.servers import PipeServer
 LIMIT_S = 60
 SEEDS = range(20)
 KINDS = sorted({kind for kind, _ in secrets_of(random.Random(0))})  # noqa: S311 - made-up data
+EVERYDAY = sorted({text.kind for text in (*planted(random.Random(0)), recovery_codes(random.Random(0)))})  # noqa: S311
 LOOKALIKES = sorted({what for what, _ in near_misses(random.Random(0))})  # noqa: S311
 
 
@@ -47,8 +50,91 @@ def test_a_secret_of_every_kind_is_left_out_and_named(kind: str) -> None:
 
 
 def test_every_pattern_is_measured() -> None:
-    measured = {kind.partition(" (")[0] for kind in KINDS}
+    measured = {kind.partition(" (")[0] for kind in (*KINDS, *EVERYDAY)}
     assert {pattern.kind for pattern in PATTERNS} <= measured
+
+
+@pytest.mark.parametrize("kind", EVERYDAY)
+def test_an_everyday_secret_is_left_out_and_all_around_it_stays(kind: str) -> None:
+    for seed in SEEDS:
+        for text in (*planted(chance(seed)), recovery_codes(chance(seed))):
+            if text.kind == kind:
+                assert redact(text.text).text == text.clean, text.text
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("**Password:** Tr0ub4dor&3", "**Password:** §"),
+        ("| password | hunter22 |", "| password | § |"),
+        ("<password>opensesame</password>", "<password>§</password>"),
+        ("my wifi password (kittens99)", "my wifi password (§)"),
+        ("password: swordfish", "password: §"),
+        ("my password is correcthorse", "my password is §"),
+        ("I changed my password to Winter2025!", "I changed my password to §"),
+        ("my new password will be Zebra!99", "my new password will be §"),
+        ("login: joe pw: hunter22", "login: joe pw: §"),
+        ("machine api.example.com login joe password s3cr3tpw", "machine api.example.com login joe password §"),
+        ("DB_PASS=letmein", "DB_PASS=§"),
+        ("ansible_become_pass: rootme123", "ansible_become_pass: §"),
+        ("curl -u admin:hunter2 https://example.com", "curl -u admin:§ https://example.com"),
+        ("sshpass -p hunter2 ssh root@10.0.0.1", "sshpass -p § ssh root@10.0.0.1"),
+        ("mysql -u root -pS3cret mydb", "mysql -u root -p§ mydb"),
+        ("Mijn wachtwoord is Fietsbel12", "Mijn wachtwoord is §"),
+        ("Moje hasło to Kotek123", "Moje hasło to §"),
+        ("Şifrem Kedi1234", "Şifrem §"),
+        ("كلمة المرور هي Qamar2024", "كلمة المرور هي §"),
+        ("मेरा पासवर्ड Dilli2024 है", "मेरा पासवर्ड § है"),
+        ("Mein Passwort lautet Sommer2024!", "Mein Passwort lautet §"),
+    ],
+)
+def test_a_password_is_told_by_what_stands_around_it(text: str, clean: str) -> None:
+    assert redact(text).text.replace(placeholder("password"), "§").rstrip("!") == clean
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "legal winner thank year wave sausage worth useful legal winner thank yellow",
+        "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKmPGJxWUtg6LnF5kejMRNNU3TGtRBeJgk33yuGBxrMPHi",
+        "5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTJ",
+        "4111.1111.1111.1111",
+        "DE89 3704 0044 0532 0130 00",
+    ],
+)
+def test_what_others_publish_as_an_example_of_a_secret_is_left_out(secret: str) -> None:
+    assert secret not in redact(f"It is {secret}, keep it.").text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My password manager is Bitwarden.",
+        "My password is too weak.",
+        "My password is the same everywhere",
+        "I changed my password to a stronger one.",
+        "Set the password to something strong.",
+        "password: required",
+        "password: str",
+        "password: see the note",
+        "password = getpass()",
+        'os.environ["DB_PASS"]',
+        "DB_PASS=${DB_PASS}",
+        "<password>your-password</password>",
+        'PASSWORD = "PASSWORD"',
+        "| password | string | required |",
+        "| Password | Description |",
+        "curl -u user:password https://example.com",
+        "The PIN is on the back of the card.",
+        "Wachtwoord vergeten",
+        "Hasło jest za krótkie.",
+        "Mein Passwort ist abgelaufen.",
+        "zero one one zero zero one one zero one one one zero",
+        "one zero zero one one one zero one zero zero one one",
+    ],
+)
+def test_what_is_said_of_a_password_stays(text: str) -> None:
+    assert redact(text).kinds == ()
 
 
 @pytest.mark.parametrize("what", LOOKALIKES)
@@ -227,6 +313,14 @@ _HOSTILE = [
     "MTIzNDU2Nzg5MDEyMzQ1Njc4.",
     "x" * 50,
     "heroku twilio mailgun bearer basic ",
+    "abandon ",
+    "able, ",
+    "<password>",
+    "| password ",
+    "1. ",
+    "backup codes ",
+    "iban ",
+    "pw:",
     "İ",
 ]
 

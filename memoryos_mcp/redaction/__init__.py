@@ -11,11 +11,13 @@ from typing import Any, Literal
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.pages import Turn
-from memoryos_mcp.redaction import key_blocks
-from memoryos_mcp.redaction.patterns import LONG_WORD_CHARS, PATTERNS, SecretPattern, is_named_secret
+from memoryos_mcp.redaction.forms import LONG_WORD_CHARS, Find, SecretPattern
+from memoryos_mcp.redaction.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
-_KEY_BLOCK = -1  # in the place of a pattern's number
+_DIGITS = re.compile("[0-9]{3,}")
+# A key has a capital letter or a digit, and no dot or slash for a while.
+_KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
 
@@ -43,6 +45,29 @@ class Redaction:
 
     turn: Turn
     kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Patterns that are looked for in the same texts, each with its number."""
+
+    pattern: SecretPattern
+    finds: tuple[tuple[int, Find], ...]
+
+
+def _grouped() -> Iterator[_Group]:
+    groups: dict[tuple[Any, ...], list[tuple[int, SecretPattern]]] = {}
+    for number, one in enumerate(PATTERNS):
+        when = (one.hints, one.is_word, one.is_long, one.digits, one.may_stand_in)
+        groups.setdefault(when, []).append((number, one))
+    for members in groups.values():
+        yield _Group(members[0][1], tuple((number, one.find) for number, one in members))
+
+
+_GROUPS = tuple(_grouped())
+_KEYS = tuple(group for group in _GROUPS if group.pattern.is_word and group.pattern.hints)
+_LONG = tuple(group for group in _GROUPS if group.pattern.is_long and group not in _KEYS)
+_OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
@@ -126,45 +151,45 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
 
 
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the secrets from left to right; of those that overlap, the one whose form says more."""
+    """Yield the secrets from left to right; those that overlap are one, of the kind whose form says more."""
     kept: list[tuple[int, int, int]] = []
-    for found in sorted(_candidates(text)):
-        if not kept or found[0] >= kept[-1][1]:
-            kept.append(found)
-        elif found[2] < kept[-1][2]:
-            kept[-1] = found
+    for start, end, number in sorted(_candidates(text)):
+        if kept and start < kept[-1][1]:
+            before = kept[-1]
+            kept[-1] = before[0], max(end, before[1]), min(number, before[2])
+        else:
+            kept.append((start, end, number))
     for start, end, number in kept:
-        yield start, end, PATTERNS[number].kind if number >= 0 else key_blocks.KIND
+        yield start, end, PATTERNS[number].kind
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
     """Return whatever has the form of a secret: its first character, the one after its last, the pattern's number."""
     # The one letter whose lower case is two characters; each has to stay at its place.
     lower = text.replace("İ", "i").lower()
-    words = "\n".join(word for word in text.split() if len(word) >= LONG_WORD_CHARS)
+    tokens = text.split()
+    long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]
+    words = "\n".join(long)
+    keys = "\n".join([word for word in long if _KEY_LIKE.search(word)])
+    digits = len("".join(_DIGITS.findall(text)))
+    groups = (_KEYS if keys else ()) + (_LONG if long else ()) + _OTHERS
     found: list[tuple[int, int, int]] = []
-    if key_blocks.HINT in text:
-        found += [(*span, _KEY_BLOCK) for span in key_blocks.find(text)]
-    for number, pattern in enumerate(PATTERNS):
-        if pattern.is_long and not words:
+    for group in groups:
+        pattern = group.pattern
+        if pattern.digits > digits or (pattern.may_stand_in and not pattern.may_stand_in(tokens)):
             continue
-        searched = words if pattern.is_word else lower
-        if pattern.hints and not any(hint in searched for hint in pattern.hints):
-            continue
-        secret = "secret" if pattern.is_part else 0
-        for match in _matches(pattern, text, lower):
-            if pattern.check is None or pattern.check(match[secret]):
-                found.append((*match.span(secret), number))
+        searched = keys if pattern.is_word else lower
+        for hint in pattern.hints:
+            if hint in searched:
+                break
+        else:
+            if pattern.hints:
+                continue
+        for number, find in group.finds:
+            if pattern.is_word and not pattern.hints and next(find(words, words), None) is None:
+                continue
+            found += [(*span, number) for span in find(text, lower)]
     return found
-
-
-def _matches(pattern: SecretPattern, text: str, lower: str) -> Iterator[re.Match[str]]:
-    if pattern.names is None:
-        yield from pattern.form.finditer(text)
-        return
-    for name in pattern.names.finditer(lower):
-        if match := pattern.form.match(text, name.start()):
-            yield match
 
 
 def _redact_json(text: str) -> Redacted:

@@ -14,20 +14,24 @@ _DIGITS_IN_NAMED_KEY = 2
 
 # What stands in examples and in code where a password would be. Not "key", not "user": they are in real ones.
 _PLACEHOLDER = re.compile(
-    r"pass|passwort|kennwort|secret|your|example|sample|dummy|placeholder|wrong|invalid|redacted|process\.|environ"
-    r"|getenv|config|settings|request|hash|token|string|_here|^my[_-]|^test|^[/~.<]|^\$|^%|^\{|\*{3}|x{4}|\.{3}"
+    r"your|example|dummy|placeholder|redacted|process\.|environ|getenv|_here|^my[_-]|^[/~.<]|^\$|^%|^\{|\*{3}|x{4}|\.{3}"
     r"|^\$?(?:pbkdf2|scrypt|argon2\w*|2[aby])[:$]|^(?:sha-?\d+|md5|argon2\w*|base64|utf-?8|oauth2?|bcrypt)$|\b(?:min|max)\d|\d(?:chars|characters)\b",
     re.IGNORECASE,
 )
-PASSWORD_CHARS_MIN = 5
-_SENTENCE_ENDS = ".!?:*…。！？"
-_SYMBOLS = frozenset("!#$%^&*+?~")
-# Issuers by their first digits and the lengths of their numbers (ISO/IEC 7812). Visa's old 13 digits are left out:
-# every bar code of Germany would look like one.
-_ISSUER = re.compile(
-    r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
-    r"|6(?:011\d\d|5\d{4}|4[4-9]\d{3})\d{10}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+# In examples too, but real passwords are made of them as well; those have digits and a symbol.
+_WORDS_OF_EXAMPLES = re.compile(
+    r"pass|kennwort|wachtwoord|hasło|contraseña|secret|sample|wrong|invalid|config|settings|request|hash|token|string|^test",
+    re.IGNORECASE,
 )
+PASSWORD_CHARS_MIN = 5
+_MIXED_CHARS_MIN = 6
+_PIN_CHARS_MIN = 4
+_DIGITS_IN_CHOSEN = 2
+SENTENCE_ENDS = ".!?:*…。！？।،"
+_SYMBOLS = frozenset("!#$%^&*+?~")
+_PIECE = re.compile("[A-Z]?[a-z]++|[0-9]++|.")
+_CHARS_OF_A_DRAWN_PIECE = 2.4
+_CHOSEN_SYMBOLS = _SYMBOLS | {"@"}
 
 
 def base62_crc32(text: str) -> str:
@@ -60,37 +64,57 @@ def is_checked_token(token: str) -> bool:
     return has_crc32(token) or is_drawn(token.partition("_")[2])
 
 
-def is_card_number(text: str) -> bool:
-    """Whether the digits are a number that a card issuer could have given out: its prefix, its length, Luhn's sum."""
-    digits = re.sub("[ -]", "", text)
-    return _ISSUER.fullmatch(digits) is not None and has_luhn(digits) and len(set(digits)) > 1
-
-
 def has_luhn(digits: str) -> bool:
     """Whether the last digit is Luhn's check digit of the others (ISO/IEC 7812-1, annex B)."""
     doubled = (int(digit) * 2 for digit in digits[-2::-2])
     return (sum(map(int, digits[::-2])) + sum(each - 9 * (each > 9) for each in doubled)) % 10 == 0
 
 
+def is_placeholder(text: str) -> bool:
+    """Whether it is what examples and code hold where a password would be."""
+    if _PLACEHOLDER.search(text):
+        return True
+    return _WORDS_OF_EXAMPLES.search(text) is not None and not _is_chosen(text)
+
+
+def _is_chosen(text: str) -> bool:
+    """Whether letters, digits and symbols change as in a chosen or drawn password and as in no name of a program's."""
+    if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
+        return True
+    return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_DRAWN_PIECE
+
+
 def is_password(text: str) -> bool:
     """Whether what stands where a password would is one: digits, or letters with digits or symbols, no placeholder."""
-    text = text.rstrip(_SENTENCE_ENDS)
-    if len(text) < PASSWORD_CHARS_MIN or _PLACEHOLDER.search(text):
+    text = text.rstrip(SENTENCE_ENDS)
+    if is_placeholder(text) or len(set(text)) <= 1:
         return False
+    if text.isdigit():
+        return len(text) >= _PIN_CHARS_MIN
+    return len(text) >= PASSWORD_CHARS_MIN and _is_mixed(text)
+
+
+def is_mixed_password(text: str) -> bool:
+    """Whether it is a password by its look alone, where other things could stand as well: letters with digits."""
+    text = text.rstrip(SENTENCE_ENDS)
     has_digits = any(char.isdigit() for char in text)
-    is_mixed = any(char.isalpha() for char in text) and (has_digits or not _SYMBOLS.isdisjoint(text))
-    return (is_mixed or text.isdigit()) and len(set(text)) > 1
+    return len(text) >= _MIXED_CHARS_MIN and has_digits and _is_mixed(text) and is_password(text)
+
+
+def _is_mixed(text: str) -> bool:
+    has_digits = any(char.isdigit() for char in text)
+    return any(char.isalpha() for char in text) and (has_digits or not _SYMBOLS.isdisjoint(text))
 
 
 def is_url_password(text: str) -> bool:
     """Whether what stands between the name and the host of an address is a password and no placeholder."""
-    return not _PLACEHOLDER.search(text) and text.lower() not in {"pw", "pwd", "port"}
+    return not is_placeholder(text) and text.lower() not in {"pw", "pwd", "port"}
 
 
 def is_named_key(text: str) -> bool:
     """Whether what stands where a key would looks drawn: several digits, letters, many different characters."""
     return (
-        not _PLACEHOLDER.search(text)
+        not is_placeholder(text)
         and sum(char.isdigit() for char in text) >= _DIGITS_IN_NAMED_KEY
         and any(char.isalpha() for char in text)
         and len(set(text)) >= _DISTINCT_IN_NAMED_KEY
@@ -111,7 +135,14 @@ def is_discord_token(token: str) -> bool:
 def is_basic_login(text: str) -> bool:
     """Whether it is a name and a password, joined by a colon, in base64."""
     login = _decoded(text)
-    return b":" in login[1:-1] and login.isascii() and login.decode("ascii").isprintable()
+    return b":" in login[1:-1] and _is_printable(login)
+
+
+def _is_printable(data: bytes) -> bool:
+    try:
+        return data.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def _decoded(text: str) -> bytes:
