@@ -21,8 +21,11 @@ _SHOWN: dict[int, int | None] = {
     **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
     **dict.fromkeys([0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x2060, 0x2066), *range(0x206A, 0x2070)]),
-    **dict.fromkeys([0xFEFF, *range(0xFFF9, 0xFFFC), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE0080)]),
+    **dict.fromkeys([0xFEFF, *range(0xFFF9, 0xFFFC), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)]),
+    **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0, 0xFFFE]),
 }
+# Selectors of a sign's look: one belongs behind a symbol, or into a key's sign; elsewhere they can hide a text.
+_SELECTORS = re.compile("[\ufe00-\ufe0d]|(?<![^\\w\\s])[\ufe0e\ufe0f](?!\u20e3)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
 # Signs that may stand in a delimiter unseen, and so must not keep it from being found.
 _UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
 _DELIMITER = re.compile(
@@ -32,7 +35,7 @@ _DELIMITER = re.compile(
 
 def plain(text: str) -> str:
     """Return a text with nothing in it that is obeyed or hidden; its lines end with a line feed, tabs stay."""
-    return _LINE_ENDS.sub("\n", text).translate(_SHOWN)
+    return _SELECTORS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN))
 
 
 def one_line(text: str) -> str:

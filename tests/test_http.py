@@ -459,6 +459,49 @@ async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path)
             assert [await answers(ada, session) for session in adas[3:]] == [True] * 3
 
 
+async def test_a_full_house_is_told_with_a_time_and_leaves_callers_their_own_places(data: Path) -> None:
+    limits = {"max_sessions": 3, "max_sessions_per_token": 2, "requests_per_second": 10_000.0}
+    with HttpServer(data, limits) as server:
+        store = server.tokens()
+        ada, bob, eve = (store.add(name, {Scope.READ}) for name in ("ada", "bob", "eve"))
+        store.close()
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=30) as http:
+            for token in (ada, ada, bob):
+                await open_session(http, server, token)
+            refused = await raw_call(http, server, eve, INITIALIZE)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+            assert await open_session(http, server, ada)  # in the place of one of her own
+            large = json.loads(json.dumps(INITIALIZE))
+            large["params"]["capabilities"] = {"experimental": {"x": {"y": "z" * 70_000}}}
+            assert (await raw_call(http, server, bob, large)).status_code == 413
+
+
+async def test_calls_over_sse_are_refused_while_nobody_reads_the_replies(data: Path) -> None:
+    with HttpServer(data, {"transport": "all", "requests_per_second": 10_000.0}) as server:
+        store = server.tokens()
+        ada, bob = (store.add(name, {Scope.READ, Scope.WRITE}) for name in ("ada", "bob"))
+        store.close()
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=30) as http:
+            async with asker(server, ada, MODERN) as asking:
+                pages = [await asking.add("word " * 10_000) for _ in range(20)]
+            call = tool_call("get_memory", ids=pages, max_tokens=1_000_000)
+            for _ in range(2):  # the second time what the first stream left is no more in the way
+                async with http.stream("GET", f"{server.url}/sse", headers=bearer(ada)) as stream:
+                    lines = stream.aiter_lines()
+                    while not (line := await anext(lines)).startswith("data: /messages"):
+                        pass
+                    url = server.url + line.removeprefix("data: ")
+                    await http.post(url, headers=bearer(ada), json=INITIALIZE)
+                    codes = [
+                        (await http.post(url, headers=bearer(ada), json={**call, "id": number + 2})).status_code
+                        for number in range(60)
+                    ]
+                    assert set(codes) == {202, 429}
+                    assert codes.count(202) <= 40
+                    async with asker(server, bob, MODERN) as asking:
+                        assert await asking.call("get_memory_stats")
+
+
 @pytest.mark.parametrize("scopes", [{Scope.ACT_AS}, {Scope.READ}])
 async def test_who_only_reads_makes_no_memory(data: Path, scopes: set[Scope]) -> None:
     with HttpServer(data) as server:

@@ -36,7 +36,10 @@ MARK = "\ue000"
 AT = datetime(2026, 5, 8, 12, tzinfo=UTC)
 TIME = AT.isoformat()
 LINE_ENDS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
-UNSEEN = ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\x00", "\x1b[2J"]
+UNSEEN = [
+    *("\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\x00", "\x1b[2J"),
+    *("a\ufe0f", "\ufe00\ufe01", "\U000e0100", "\u034f", "\u3164", "\u2800"),
+]
 OURS = [
     *("<memory>", "</memory>", "< / MEMORY >", "<\u200b/memory>", "</mem\u200dory>", "\uff1c/memory\uff1e"),
     *("## Known about the user", "# Topic: tax", "[2026-05-08 12:00, p_0000]", "[k1, about the user, current]"),

@@ -1,10 +1,12 @@
 """Secrets are left out of what is stored, whatever stands around them, and nothing else is."""
 
 import asyncio
+import hashlib
 import json
 import random
 import re
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,12 @@ def test_a_secret_of_every_kind_is_left_out_and_named(kind: str) -> None:
             clean = redact(f"Use {secret} from now on.")
             assert placeholder(kind.partition(" (")[0]) in clean.text, secret[:6]
             assert clean.kinds
+
+
+def test_the_words_of_seed_phrases_are_those_of_the_standard() -> None:
+    words = files("memoryos_mcp.redaction").joinpath("bip39_english.txt").read_bytes()
+    known = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
+    assert hashlib.sha256(words).hexdigest() == known
 
 
 def test_every_pattern_is_measured() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -207,6 +208,21 @@ def test_a_backup_put_in_the_files_place_counts_at_once(tokens: TokenStore, path
     path.unlink()
     with pytest.raises(DamagedStoreError, match="put back a backup"):
         tokens.find(token)
+
+
+def test_a_copy_written_into_the_open_file_counts_at_once(
+    tokens: TokenStore, path: Path, tmp_path: Path, clock: Clock
+) -> None:
+    ada = tokens.add("ada", {Scope.READ})
+    shutil.copyfile(path, tmp_path / "copy.db")
+    eve = tokens.add("eve", {Scope.ADMIN})
+    assert tokens.find(eve) is not None
+    shutil.copyfile(tmp_path / "copy.db", path)  # the same inode, and as many changes again, which SQLite goes by
+    with closing(TokenStore(path, clock=clock)) as other:
+        zed = other.add("zed", {Scope.READ})
+    assert tokens.find(eve) is None
+    assert tokens.find(ada) is not None
+    assert tokens.find(zed) is not None
 
 
 def test_a_closed_store_opens_again_when_asked(tokens: TokenStore) -> None:

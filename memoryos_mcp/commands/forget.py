@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 
 import click
+from rich.text import Text
 
 from memoryos_mcp.commands.common import is_there
 from memoryos_mcp.config import Settings
@@ -13,7 +14,7 @@ from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.forgetting import DryRun, Selection
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetReceipt
-from memoryos_mcp.terminal import one_line, prepare_stdout
+from memoryos_mcp.terminal import make_console, one_line, prepare_stdout
 
 _COPIES = "copies that a restore kept beside the memory"
 
@@ -95,8 +96,12 @@ def _agrees() -> bool:
 
 
 def _show_dry_run(dry_run: DryRun) -> None:
+    console = make_console()
     for sample in dry_run.samples:
-        click.echo(f"{sample.at:%Y-%m-%d %H:%M}  {one_line(sample.id)}  {one_line(sample.text)}")
+        line = Text(f"{sample.at:%Y-%m-%d %H:%M}  {one_line(sample.id)}  {one_line(sample.text)}")
+        if console.is_terminal:  # which would begin a line of its own with the rest
+            line.truncate(console.width, overflow="ellipsis")
+        click.echo(line.plain)
     if not dry_run:
         click.echo("There is nothing to forget.")
         return

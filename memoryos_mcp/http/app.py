@@ -32,7 +32,7 @@ from memoryos_mcp.http.guard import BodyGuard, HostGuard, RateGuard, refusal
 from memoryos_mcp.http.jwt_tokens import SCOPE_PREFIX
 from memoryos_mcp.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.http.request_ids import RequestIds
-from memoryos_mcp.http.sessions import SessionGuard
+from memoryos_mcp.http.sessions import SessionGuard, UnreadReplies
 from memoryos_mcp.http.tokens import TokenStore
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.service import MemoryService
@@ -141,14 +141,19 @@ def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
     """Return the routes of the older transport: a stream per client, and where it posts its messages."""
     transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
 
+    unread = UnreadReplies(_key)
+
     class Stream:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            async with transport.connect_sse(scope, receive, send) as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
+            async def serve(watched: Send) -> None:
+                async with transport.connect_sse(scope, receive, watched) as (incoming, outgoing):
+                    await server.run(incoming, outgoing, server.create_initialization_options())
+
+            await unread.stream(scope, send, serve)
 
     class Messages:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            await transport.handle_post_message(scope, receive, send)
+            await unread.post(scope, receive, send, transport.handle_post_message)
 
     return [Route(SSE_PATH, Stream(), methods=["GET"]), Route(MESSAGES_PATH, Messages())]
 

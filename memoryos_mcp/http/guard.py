@@ -23,6 +23,9 @@ BODY_TIMEOUT_S = 20.0
 CALLERS_REMEMBERED = 10_000
 # What one caller may hold open to listen to: a stream for each window of a few editors.
 STREAMS_PER_CALLER = 64
+# One caller may take this share of what is worked on at once, but may always have a few requests under way.
+SHARE_OF_ONE = 8
+ALWAYS_AT_ONCE = 8
 
 
 def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
@@ -139,7 +142,7 @@ class BodyGuard:
 
 
 class RateGuard:
-    """Lets each caller ask so often, and all together so much at once; more is refused with 429 and when to retry.
+    """Lets each caller ask so often, and so much at once, of which one has a share; more is refused with 429.
 
     What is only listened to, by GET, is not counted among these: each caller may hold `STREAMS_PER_CALLER` open.
 
@@ -167,6 +170,8 @@ class RateGuard:
         self._max_at_once = max_at_once
         self._clock = clock
         self._at_once = 0
+        self._max_of_one = max(ALWAYS_AT_ONCE, max_at_once // SHARE_OF_ONE)
+        self._of_each: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
         # Per caller what is left of the burst, and since when that is so.
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -181,19 +186,24 @@ class RateGuard:
             await self._work(scope, receive, send)
 
     async def _work(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wait_s = self._wait_s(self._caller(scope))
+        key = self._caller(scope)
+        wait_s = self._wait_s(key)
         if wait_s > 0:
             answer = refusal(429, "too many requests with this token", retry_after=str(math.ceil(wait_s)))
             await answer(scope, receive, send)
             return
-        if self._at_once >= self._max_at_once:
+        if self._at_once >= self._max_at_once or self._of_each[key] >= self._max_of_one:
             await refusal(429, "too many requests at once; try again", retry_after="1")(scope, receive, send)
             return
         self._at_once += 1
+        self._of_each[key] += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._at_once -= 1
+            self._of_each[key] -= 1
+            if not self._of_each[key]:
+                del self._of_each[key]
 
     async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = self._caller(scope)

@@ -125,7 +125,7 @@ class TokenStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: apsw.Connection | None = None
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[int, int, int, int] | None = None
         self._mark = path.with_name(NEEDED_NAME)
         self._was_needed = False
 
@@ -256,9 +256,9 @@ class TokenStore:
         except FileNotFoundError:
             self._disconnect()
             return None
-        identity = (status.st_dev, status.st_ino)
-        # SQLite would go on with a file that was emptied under it; our own connection to an empty one is as new.
-        if self._connection is not None and identity == self._identity and status.st_size:
+        # SQLite would go on with what it has read of a file that was emptied, or overwritten by a copy, under it.
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if self._connection is not None and identity == self._identity:
             return self._connection
         self._disconnect()
         self._connection, self._identity = _connect(self._path), identity
