@@ -103,5 +103,7 @@ async def test_ctrl_c_ends_a_program_with_its_memory_closed(tmp_path: Path) -> N
             await asyncio.sleep(dice.uniform(0, LONGEST_DELAY_S))
             process.send_signal(signal.SIGINT)
             _, told = await process.communicate()
-        assert process.returncode in (130, -signal.SIGINT), told.decode()
+        # An import that C code makes just then has the interpreter forget that it was interrupted: then it ends with 1.
+        assert process.returncode in (1, 130, -signal.SIGINT), told.decode()
+        assert b"KeyboardInterrupt" in told
         assert b"terminate called" not in told

@@ -271,7 +271,12 @@ def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Wind
 
 
 async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    return await asyncio.wrap_future(pool.submit(work, *args, **kwargs))
+    try:
+        future = pool.submit(work, *args, **kwargs)
+    except RuntimeError as error:  # the interpreter takes no more work
+        msg = "the program is ending"
+        raise ModelError(msg) from error
+    return await asyncio.wrap_future(future)
 
 
 def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
