@@ -145,6 +145,14 @@ class MemoryEngine:
         """
         return self._store.is_in_place()
 
+    async def keep_lost(self) -> None:
+        """Copy what the file held that is no more in place, before this is closed.
+
+        Raises:
+            StorageError: There is no space for that; call again once there is.
+        """
+        await self._store.keep_lost()
+
     async def load_to_look(self) -> None:
         """Have meaning answer beside words in a memory that is only looked at, as far as its pages have vectors.
 

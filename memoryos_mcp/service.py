@@ -342,8 +342,10 @@ class MemoryService:
         user = self._users.get(user_id)
         if user is not None and user.is_lost:
             # Whoever still uses it is refused; what is asked from now on goes to the file that is there.
-            self._begin_closing(user)
-            await asyncio.shield(self._closings[user_id])
+            await user.opening.result().keep_lost()
+            if self._users.get(user_id) is user:
+                self._begin_closing(user)
+                await asyncio.shield(self._closings[user_id])
             return await self._borrow(user_id)
         if user is None:
             user = self._users[user_id] = _User(user_id)

@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import anyio
+import apsw
 import pytest
 from click.testing import CliRunner, Result
 
@@ -493,6 +495,25 @@ async def test_a_damaged_memory_is_a_failed_check_and_is_left_as_it_was(data: Pa
             found = checks(await run(data, *flags))["memory"]
             assert (found["verdict"], file.read_bytes()) == ("fail", content)
             assert found["fix"]
+
+
+async def test_an_index_that_does_not_match_its_table_is_a_failed_check(data: Path) -> None:
+    flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
+    file = database_file(data, USER)
+    async with asyncio.timeout(LIMIT_S):
+        async with memory(data, None) as ours:
+            await ours.add([Said("I keep bees.")])
+        with closing(apsw.Connection(str(file))) as connection:
+            connection.pragma("writable_schema", True)
+            row = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'pages_outline'").get
+            connection.execute("DELETE FROM sqlite_schema WHERE name = 'pages_outline'")
+        with closing(apsw.Connection(str(file))) as connection:
+            connection.execute("UPDATE pages SET session = session + 1")
+            connection.pragma("writable_schema", True)
+            connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+        found = checks(await run(data, *flags))["memory"]
+    assert found["verdict"] == "fail"
+    assert "is damaged" in found["found"]
 
 
 def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:

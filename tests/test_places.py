@@ -3,15 +3,18 @@
 import gzip
 import json
 import shutil
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
 import pytest
 
 from memoryos_mcp import Memoryos
+from memoryos_mcp.storage.journals import journals_of
 from memoryos_mcp.storage.paths import database_file, kept_copies
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
 from tests.taking_along import check_whole, run
@@ -125,6 +128,121 @@ def test_the_library_goes_over_to_the_new_file(data: Path, other: tuple[Path, se
     assert len(page_ids(path)) == 4
 
 
+def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: Path) -> None:
+    with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
+        pages = {server.add(f"Page {number} before.") for number in range(3) for server in (one, two)}
+        for journal in journals_of(database_file(data, USER)):
+            journal.unlink()
+        pages |= {server.add(f"Page {number} after.") for number in range(3) for server in (two, one)}
+        assert two.close() == 0
+        one.kill()
+    path = database_file(data, USER)
+    assert set.union(page_ids(path), *map(page_ids, kept_copies(path))) == pages
+
+
+def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path) -> None:
+    with PipeServer(data) as server:
+        pages = {server.add(f"Page {number} before.") for number in range(5)}
+        for journal in journals_of(database_file(data, USER)):
+            journal.unlink()
+        pages |= {server.add(f"Page {number} after.") for number in range(5)}
+        server.kill()
+    assert page_ids(database_file(data, USER)) == pages
+    assert kept_copies(database_file(data, USER)) == []
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> tuple[Path, set[str]]:
+    """Return a file of more of SQLite's pages than a new memory has, and its pages."""
+    with PipeServer(tmp_path / "large") as server:
+        pages = {server.add(f"Page {number}: " + "word " * 600) for number in range(40)}
+    return database_file(tmp_path / "large", USER), pages
+
+
+@pytest.mark.parametrize("command", ["serve", "stats", "doctor", "backup"])
+def test_a_second_process_leaves_the_first_one_s_journal_alone(
+    data: Path, large: tuple[Path, set[str]], tmp_path: Path, command: str
+) -> None:
+    with PipeServer(data) as server:
+        before = {server.add(f"Page {number} before.") for number in range(7)}
+        path = replace_file(data, large[0])
+        if command == "serve":
+            with PipeServer(data, log=tmp_path / "two.log") as two:
+                assert two.stats()["total_pages"] == 40
+                large[1].add(two.add("From the second process."))
+        else:
+            run(data, command, *([tmp_path / "backup.db"] if command == "backup" else []))
+        large[1].add(server.add("From the first process."))
+        assert server.close() == 0
+    assert page_ids(path) == large[1]
+    assert set.union(*(page_ids(kept) for kept in kept_copies(path) if kept.suffix == ".db")) == before
+
+
+def test_the_journal_of_a_killed_server_is_not_folded_into_another_file(
+    data: Path, large: tuple[Path, set[str]]
+) -> None:
+    with PipeServer(data) as server:
+        server.add("Before.")
+        path = replace_file(data, large[0])
+        server.kill()
+    with PipeServer(data) as server:
+        assert server.stats()["total_pages"] == 40
+        (journal,) = kept_copies(path)
+        assert journal.name in server.stderr
+    assert page_ids(path) == large[1]
+
+
+def test_a_folder_that_is_copied_with_its_journal_holds_all(data: Path, tmp_path: Path) -> None:
+    with PipeServer(data) as server:
+        pages = {server.add(f"Page {number}.") for number in range(5)}
+        server.kill()
+    shutil.copytree(data, tmp_path / "copy")
+    shutil.rmtree(data)
+    assert {page.page_id for page in stored_pages(tmp_path / "copy")} == pages
+
+
+def flipped(backup: Path) -> None:
+    """Change one letter of a page's text in a file."""
+    changed = bytearray(backup.read_bytes())
+    changed[changed.index(b"Page 7 before")] ^= 1
+    backup.write_bytes(changed)
+
+
+def with_a_view(backup: Path) -> None:
+    """Make of a file one whose pages are a view that claims to hold whatever is asked for, without an end."""
+    backup.unlink()
+    with closing(apsw.Connection(str(backup))) as connection:
+        endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0"
+        connection.execute(f"CREATE VIEW pages (page_id) AS {endless}")
+
+
+@pytest.mark.parametrize("spoil", [flipped, with_a_view])
+def test_what_was_held_is_kept_beside_a_file_that_is_not_sound(
+    data: Path, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    with PipeServer(data) as server:
+        before = {server.add(f"Page {number} before.") for number in range(9)}
+        run(data, "backup", tmp_path / "backup.db")
+        spoil(tmp_path / "backup.db")
+        path = replace_file(data, tmp_path / "backup.db")
+        server.result(server.send_call("add_memory", {"user_input": "After.", "agent_response": "Ok."}))
+        assert server.close() == 0
+    (kept,) = kept_copies(path)
+    assert page_ids(kept) == before
+
+
+def test_journals_that_were_made_while_the_file_was_protected_are_writable_again(data: Path) -> None:
+    with PipeServer(data) as server:
+        server.add("A page.")
+        server.kill()
+    journals = journals_of(database_file(data, USER))
+    for journal in journals:
+        journal.chmod(0o400)
+    with PipeServer(data) as server:
+        server.add("Another page.")
+        assert [stat.S_IMODE(journal.stat().st_mode) for journal in journals] == [0o600, 0o600]
+
+
 # Full or read-only -------------------------------------------------------------------------------------------------
 
 
@@ -229,3 +347,32 @@ def test_a_read_only_disk_without_a_memory_is_told(disk: Path, tmp_path: Path) -
     with PipeServer(disk / "data", {"user_id": "somebody"}, log=tmp_path / "second.log") as server:
         assert "on a disk that is read-only" in refusal(server)
     remount(disk, "rw")
+
+
+@linux_only
+def test_a_file_that_is_replaced_on_a_full_disk_is_kept_once_there_is_space(disk: Path, tmp_path: Path) -> None:
+    data = disk / "data"
+    with PipeServer(data, log=tmp_path / "server.log") as server:
+        server.add("A page.")
+        run(data, "backup", disk / "older.db")
+        pages = {server.add(f"Newer page {number}.") for number in range(5)}
+        ballast = fill(disk)
+        path = (disk / "older.db").replace(database_file(data, USER))
+        assert "no space" in refusal(server)
+        ballast.unlink()
+        after = server.add("I have space again.")
+        assert server.close() == 0
+    assert after in page_ids(path)
+    (kept,) = kept_copies(path)
+    assert pages < page_ids(kept)
+
+
+@linux_only
+def test_a_disk_that_takes_no_more_files_is_served_and_exported_from(disk: Path, tmp_path: Path) -> None:
+    data = disk / "data"
+    pages = potter(data, tmp_path / "first.log")
+    remount(disk, "nr_inodes=40")
+    with suppress(OSError):
+        for number in range(40):
+            (disk / f"empty{number}").touch()
+    check_that_it_is_read(data, tmp_path / "second.log", pages, "takes no more files")

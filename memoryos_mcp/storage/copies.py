@@ -17,7 +17,8 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
-from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
+from memoryos_mcp.storage.journals import folder_held, forget_owner, set_aside_foreign
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -62,12 +63,14 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
     try:
         with translated(target):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with translated(source):
+            _see_to_journal(source)
         with translated(source), _reading(source, is_in_use=is_in_use) as reader:
             look_at_content(reader, source)
-            _copy_pages(reader, unfinished, target, tell)
+            copy_pages(reader, unfinished, target, tell)
         found = check_copy(unfinished)
         with translated(target):
-            _sync(unfinished)
+            sync(unfinished)
             unfinished.replace(target)
             _sync_folder(target.parent)
     finally:
@@ -90,11 +93,12 @@ def check_copy(path: Path) -> Copy:
             msg = f"{path} is no backup: it is {state}"
             raise StorageError(msg)
         look_at_header(path)
+        _see_to_journal(path)
         with _reading(path, is_in_use=False) as reader:
             if look_at_content(reader, path) == 0:
                 msg = f"{path} is no backup: it is empty"
                 raise StorageError(msg)
-            quick_check(reader)
+            integrity_check(reader)
             user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
             pages, last_us = reader.execute("SELECT count(*), max(added_us) FROM pages").get
             waits_until = retention.waits_until(reader)
@@ -117,6 +121,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """
     with translated(target):
         if target.exists():
+            _see_to_journal(target)
             with _held(target):
                 # A journal that stayed in place would be taken for the new file's.
                 for suffix in _SIDE_FILES:
@@ -124,6 +129,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
                 kept.hardlink_to(target)
                 copy.replace(target)
+                forget_owner(target)
         else:
             copy.replace(target)
         _sync_folder(target.parent)
@@ -137,6 +143,11 @@ def user_files(data_folder: Path, name: str) -> list[Path]:
         name: What a user's file is called.
     """
     return sorted(data_folder.glob(f"users/*/{name}"))
+
+
+def _see_to_journal(path: Path) -> None:
+    with folder_held(path.parent):
+        set_aside_foreign(path)
 
 
 @contextmanager
@@ -176,8 +187,14 @@ def _reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
         yield connection
 
 
-def _copy_pages(reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None]) -> None:
-    """Copy SQLite's pages; that the copy cannot be written is told of the target."""
+def copy_pages(
+    reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None] = lambda _done, _all: None
+) -> None:
+    """Copy SQLite's pages; that the copy cannot be written is told of the target.
+
+    Raises:
+        StorageError: It cannot be written.
+    """
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
         writer.pragma("synchronous", "off")  # it is synced as a whole
         with writer.backup("main", reader, "main") as copying:
@@ -187,7 +204,8 @@ def _copy_pages(reader: apsw.Connection, unfinished: Path, target: Path, tell: C
         writer.pragma("journal_mode", "delete")  # so that the copy is one file, wherever it is opened
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have a file on disk, whatever happens to the machine."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -22,9 +23,11 @@ from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
-from memoryos_mcp.storage.inspection import distrust, look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.journals import folder_held, forget_owner, journals_of, note_owner, set_aside_foreign
 from memoryos_mcp.storage.paths import beginning_mark
-from memoryos_mcp.storage.places import Place, journals_of, unwritable
+from memoryos_mcp.storage.places import Place, unwritable
+from memoryos_mcp.storage.rescuing import drop_if_held, keep_lost
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -97,6 +100,7 @@ class Database:
         self._readers: list[apsw.Connection] = []
         self._damage: DamagedStoreError | None = None
         self._place: Place | None = None
+        self._kept: Path | None = None
         self._as_it_is: _AsItIs | None = None
 
     @classmethod
@@ -188,6 +192,16 @@ class Database:
             # Whoever reads may go on while the file is written anew; only its journal is emptied when nobody does.
             return await self._threads.run(self._write_anew) and await self._alone(self._empty_journal)
 
+    async def keep_lost(self) -> None:
+        """If the file was replaced or removed, copy what it held beside the one in its place, before it is closed.
+
+        Raises:
+            StorageError: There is no space for that; the file is best left open until there is.
+        """
+        async with self._write_lock:
+            if self._writer is not None:
+                await self._alone(self._keep_lost)
+
     async def close(self) -> None:
         """Wait for what runs and close the connections; the file is then whole without its side files."""
         async with self._write_lock:
@@ -228,10 +242,14 @@ class Database:
     def _open_to_write(self, user_id: str) -> None:
         if not self._only_reads:
             _make_private(self._path)
+            _make_journals_writable(self._path)
         elif not self._path.exists() or not self._path.stat().st_size:
             msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
             raise StorageError(msg)
-        writer, found = self._connected()
+        with folder_held(self._path.parent):
+            set_aside_foreign(self._path)
+            writer, found = self._connected()
+            note_owner(self._path)
         if writer.readonly("main") and not self._only_reads:  # SQLite makes do with that where it finds a journal
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
@@ -239,7 +257,9 @@ class Database:
             beginning_mark(self._path).unlink()
         writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         writer.pragma("query_only", self._only_reads)
-        self._place = Place.of(self._path)
+        with folder_held(self._path.parent):  # a new file has its journal only now
+            note_owner(self._path)
+            self._place = Place.of(self._path)
 
     def _open_as_it_is(self, user_id: str, reason: str) -> None:
         """Open a file that nothing can be written to, nor beside it, where SQLite has its journal.
@@ -256,7 +276,7 @@ class Database:
             self._check_owner(writer, user_id)
             self._only_reads = True
             writer.pragma("query_only", True)
-            self._place = Place.of(self._path)
+            self._place = Place.of(self._path, with_journals=False)
         except BaseException:
             self._close()
             raise
@@ -271,14 +291,14 @@ class Database:
             connection = self._connect()
             try:
                 _go_easy(connection, given_up)
-                quick_check(connection)
+                integrity_check(connection)
             except apsw.InterruptError:
                 return
             except apsw.CorruptError:
                 connection.close()
                 connection = self._connect()
                 connection.execute("BEGIN IMMEDIATE")
-                quick_check(connection)
+                integrity_check(connection)
             finally:
                 connection.close()
         self._checks.note(self._path)
@@ -405,14 +425,23 @@ class Database:
         if self._place is not None:
             self._place.refuse_if_lost()
 
+    def _keep_lost(self) -> None:
+        if self._kept is None and self._place is not None and self._writer is not None and not self._place.is_held():
+            with self._translated():
+                self._kept = keep_lost(self._place, self._writer)
+
     def _close(self) -> None:
         connections = [*self._readers, *([self._writer] if self._writer else [])]
         try:
-            if self._place is not None and self._writer is not None and not self._place.is_held():
+            if self._place is not None and not self._place.is_held():
                 for connection in connections:  # or SQLite would take away the journal of the file in its place
                     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                self._place.leave(self._writer)
-        except (apsw.Error, OSError) as error:
+                self._keep_lost()
+                if self._kept is None:
+                    logger.warning("%s was removed or moved with its folder; nothing of it is kept", self._path)
+                with folder_held(self._path.parent):
+                    self._place.remove_journals()
+        except (apsw.Error, OSError, StorageError) as error:
             logger.warning("what %s held could not be kept: %s", self._path, type(error).__name__)
         finally:
             for connection in connections:
@@ -420,6 +449,14 @@ class Database:
             self._readers, self._writer, self._place = [], None, None
             if self._as_it_is is not None:
                 self._as_it_is.close()
+        with folder_held(self._path.parent):
+            forget_owner(self._path)
+        if self._kept is not None:
+            try:
+                drop_if_held(self._kept, self._path)
+            except (apsw.Error, OSError) as error:
+                logger.warning("%s could not be compared: %s", self._kept, type(error).__name__)
+            self._kept = None
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -514,6 +551,15 @@ def _make_private(path: Path) -> None:
         os.close(os.open(beginning_mark(path), os.O_CREAT | os.O_WRONLY, 0o600))
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _make_journals_writable(path: Path) -> None:
+    """Make journals writable again that were made while the file was not: SQLite gives them the file's permissions."""
+    if path.stat().st_mode & stat.S_IWUSR:
+        for journal in journals_of(path):
+            with suppress(OSError):
+                if not journal.stat().st_mode & stat.S_IWUSR:
+                    journal.chmod(0o600)
 
 
 def _use_wal(connection: apsw.Connection) -> None:

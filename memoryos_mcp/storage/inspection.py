@@ -108,6 +108,15 @@ def quick_check(connection: apsw.Connection) -> None:
     Raises:
         apsw.CorruptError: There is some.
     """
-    verdict = connection.execute("PRAGMA quick_check(1)").get
-    if verdict != "ok":
+    if connection.execute("PRAGMA quick_check(1)").get != "ok":
+        raise apsw.CorruptError
+
+
+def integrity_check(connection: apsw.Connection) -> None:
+    """Read the whole file for damage, and each index against its table: takes about twice as long as `quick_check`.
+
+    Raises:
+        apsw.CorruptError: There is some.
+    """
+    if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError

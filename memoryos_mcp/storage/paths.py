@@ -48,8 +48,14 @@ def kept_name(stamp: str) -> str:
 
 
 def kept_copies(database: Path) -> list[Path]:
-    """Return the files beside a memory that hold what it held before a restore, the oldest first."""
-    return sorted(database.parent.glob(f"{_KEPT}*.db"))
+    """Return the files beside a memory that hold what it held before it was replaced, the oldest first.
+
+    Mostly whole memories; a journal alone is what is left of one that was replaced while no server could keep it.
+    """
+    journals = database.parent.glob(f"{_KEPT}*.db-wal")
+    return sorted(
+        [*database.parent.glob(f"{_KEPT}*.db"), *(it for it in journals if not it.with_suffix(".db").exists())]
+    )
 
 
 def remove_kept_copies(database: Path) -> None:

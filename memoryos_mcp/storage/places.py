@@ -4,27 +4,16 @@ Sync clients, a restore by hand and ``rm -rf`` put another file there, or none, 
 What was written to that one then would be acknowledged and gone.
 """
 
-import logging
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-import apsw
-
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import kept_copies, kept_name
-
-logger = logging.getLogger(__name__)
+from memoryos_mcp.storage.journals import Identity, identity, journals_of
 
 # SQLite needs about as much to open a file, and a page to be stored.
 NEEDED_BYTES = 1_000_000
-_JOURNALS = ("-wal", "-shm")
-
-Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +22,40 @@ class Place:
 
     Attributes:
         path: Its name.
-        identity: Device and inode of the file that was opened.
-        journals: Those of the journals that belong to it.
+        file: Which file was opened; None if that could not be looked at.
+        journals: Which journals were opened with it, in the order of `journals_of`; None for one that was not there.
     """
 
     path: Path
-    identity: Identity | None
-    journals: frozenset[Identity | None]
+    file: Identity | None
+    journals: tuple[Identity | None, ...]
 
     @classmethod
-    def of(cls, path: Path) -> "Place":
-        """Return the place of a file that was just opened, with its journals."""
-        return cls(path, _identity(path), frozenset(map(_identity, journals_of(path))))
+    def of(cls, path: Path, *, with_journals: bool = True) -> "Place":
+        """Return the place of a file that was just opened.
+
+        Args:
+            path: Its name.
+            with_journals: Whether it is read and written through the journals beside it.
+        """
+        return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_held(self) -> bool:
-        """Return whether the file that was opened still stands there; takes some microseconds.
+        """Return whether the file that was opened still stands there with its journals; takes some microseconds.
 
         Raises:
             OSError: The folder cannot be looked at.
         """
-        return _identity(self.path) == self.identity
+        return identity(self.path) == self.file and not self.has_lost_journals()
+
+    def has_lost_journals(self) -> bool:
+        """Return whether one of the journals that were opened stands there no more: what is written to it is gone.
+
+        Raises:
+            OSError: The folder cannot be looked at.
+        """
+        opened = zip(journals_of(self.path), self.journals, strict=False)
+        return any(journal is not None and identity(path) != journal for path, journal in opened)
 
     def refuse_if_lost(self) -> None:
         """Refuse to use the open file if it stands there no more.
@@ -64,38 +67,15 @@ class Place:
             msg = f"{self.path} was replaced or removed while open; nothing was stored. It is opened anew: try again"
             raise StorageError(msg)
 
-    def leave(self, connection: apsw.Connection) -> None:
-        """Make way for another file: take away the lost one's journals, and keep what it held and the other lacks.
+    def remove_journals(self) -> None:
+        """Take away the lost file's journals, which SQLite would take for those of the file in its place.
 
-        SQLite would take the journals for the other file's. Where the folder went too somebody wanted all of it to go,
-        and nothing is kept; a file alone is also removed to be replaced.
-
-        Args:
-            connection: Has the lost file open.
+        Raises:
+            OSError: They cannot be removed.
         """
-        for journal in journals_of(self.path):
-            if _identity(journal) in self.journals - {None}:
-                journal.unlink(missing_ok=True)
-        if not self.path.parent.exists():
-            logger.warning("%s was removed with its folder while it was open; what it held is gone", self.path)
-        elif not _page_ids(connection) <= set(self._page_ids_there()):
-            kept = self.path.with_name(kept_name(f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"))
-            os.close(os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            with closing(apsw.Connection(str(kept))) as target, target.backup("main", connection, "main") as backup:
-                backup.step()
-            logger.warning(
-                "%s was replaced or removed while it was open; what it held is kept as %s", self.path, kept.name
-            )
-
-    def _page_ids_there(self) -> Iterator[str]:
-        for path in (self.path, *kept_copies(self.path)):
-            with suppress(apsw.Error), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as there:
-                yield from _page_ids(there)
-
-
-def journals_of(path: Path) -> list[Path]:
-    """Return the files that SQLite keeps beside a file while it is open."""
-    return [path.with_name(path.name + suffix) for suffix in _JOURNALS]
+        for path, journal in zip(journals_of(self.path), self.journals, strict=False):
+            if journal is not None and identity(path) == journal:
+                path.unlink(missing_ok=True)
 
 
 def read_only(folder: Path) -> str:
@@ -107,8 +87,12 @@ def unwritable(path: Path) -> str | None:
     """Return why nothing can be written to a file just now, in words that tell what to do; None if it can."""
     folder = path.parent
     try:
-        if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
-            return read_only(folder)
+        if hasattr(os, "statvfs"):
+            disk = os.statvfs(folder)
+            if disk.f_flag & os.ST_RDONLY:
+                return read_only(folder)
+            if disk.f_files and not disk.f_favail:
+                return f"the disk of {folder} takes no more files; nothing was stored. Remove some, and it goes on"
         if shutil.disk_usage(folder).free < NEEDED_BYTES:
             return f"no space left on the disk of {folder}; nothing was stored. Free space, and it goes on by itself"
     except OSError:
@@ -116,15 +100,3 @@ def unwritable(path: Path) -> str | None:
     if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
     return None
-
-
-def _identity(path: Path) -> Identity | None:
-    try:
-        found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _page_ids(connection: apsw.Connection) -> set[str]:
-    return {page_id for (page_id,) in connection.execute("SELECT page_id FROM pages")}

@@ -160,6 +160,14 @@ class SqliteStore:
         """Return whether the file that is open is still the one to use; looks at the disk for some microseconds."""
         return self._database.is_in_place()
 
+    async def keep_lost(self) -> None:
+        """Copy what a file held that was replaced or removed, before it is closed.
+
+        Raises:
+            StorageError: There is no space for that.
+        """
+        await self._database.keep_lost()
+
     async def close(self) -> None:
         await self._database.close()
 
