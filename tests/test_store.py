@@ -641,6 +641,7 @@ async def test_files_and_folders_are_for_this_account_only_whatever_the_umask(tm
         "memory.db": 0o600,
         "memory.db-wal": 0o600,
         "memory.db-shm": 0o600,
+        "memory.db-wal-owner": 0o600,
     }
 
 
