@@ -780,13 +780,13 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[apsw.Connection] = []
-    check = inspection.quick_check
+    check = inspection.integrity_check
 
     def counted(connection: apsw.Connection) -> None:
         read.append(connection)
         check(connection)
 
-    monkeypatch.setattr(database, "quick_check", counted)
+    monkeypatch.setattr(database, "integrity_check", counted)
     checks = Checks()
     for _ in range(3):
         async with opened(tmp_path, checks=checks) as store:

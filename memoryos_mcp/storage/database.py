@@ -23,7 +23,7 @@ from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
-from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header, quick_check
+from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
 from memoryos_mcp.storage.journals import folder_held, forget_owner, journals_of, note_owner, set_aside_foreign
 from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.places import Place, unwritable
@@ -374,7 +374,7 @@ class Database:
 
     def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
         if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self._path):
-            quick_check(connection)
+            integrity_check(connection)
             self._checks.note(self._path)
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
