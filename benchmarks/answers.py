@@ -248,7 +248,7 @@ def estimate(
     if options.learns_with_llm:
         pages = [page for conversation in conversations for page in conversation.pages]
         # A call for each batch, and about as many to learn from what is filed.
-        organising = 2 * -(-len(pages) // settings.consolidation_batch_pages)
+        organising = 2 * -(-len(pages) // settings.batch_pages(has_llm=True))
         said = 2 * sum(estimate_tokens(page.text) for page in pages)
         calls, tokens = calls + organising, tokens + said + organising * ORGANISING_TOKENS
     return calls, tokens

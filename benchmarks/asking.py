@@ -25,7 +25,7 @@ class Answer:
 
     Attributes:
         pages: Best first.
-        short_term: What it hands over with every answer.
+        short_term: The pages that it hands over apart from those it found.
         search_mode: What it compared, in its own word.
         ranking: Its name of its ranking.
         took_s: From the call to the parsed answer, as the client sees it.
@@ -44,7 +44,7 @@ class Explained:
 
     Attributes:
         pages: Best first.
-        short_term: What it hands over with every answer.
+        short_term: The pages that it hands over apart from those it found.
     """
 
     pages: list[Scored]
@@ -152,4 +152,5 @@ def _arguments(page: Page) -> dict[str, str]:
         "user_input": page.user_input,
         "agent_response": page.agent_response,
         "timestamp": page.timestamp.isoformat(),
+        "idempotency_key": page.page_id,
     }

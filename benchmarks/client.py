@@ -29,10 +29,12 @@ class Reply:
     Attributes:
         content: The structured content.
         took_s: From the call to the parsed answer, as the client sees it.
+        text: What a model reads; empty where it was not looked at.
     """
 
     content: dict[str, Any]
     took_s: float
+    text: str = ""
 
 
 class MemoryServer:
@@ -50,11 +52,11 @@ class MemoryServer:
         began = time.perf_counter()
         result = await self._client.call_tool(tool, arguments, read_timeout_seconds=CALL_TIMEOUT_S)
         took_s = time.perf_counter() - began
+        text = " ".join(getattr(block, "text", "") for block in result.content)
         if result.is_error or not isinstance(result.structured_content, dict):
-            texts = [getattr(block, "text", "") for block in result.content]
-            message = f"{tool} failed: {' '.join(texts)}"
+            message = f"{tool} failed: {text}"
             raise ServerError(message)
-        return Reply(content=result.structured_content, took_s=took_s)
+        return Reply(content=result.structured_content, took_s=took_s, text=text)
 
     async def settle(self, on_waiting: Callable[[int], None] | None = None) -> dict[str, Any]:
         """Wait until no page waits to be filed or embedded, and return the stats.

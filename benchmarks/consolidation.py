@@ -19,9 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-import numpy as np
 import psutil
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -29,16 +27,14 @@ from rich.table import Table
 from benchmarks.client import ServerError
 from benchmarks.datasets import Conversation, Page, load
 from benchmarks.figures import percentile_ms
-from benchmarks.llm_server import MODEL, LlmServer, Tally, fact_of, running_llm_server
+from benchmarks.llm_server import MODEL, LlmServer, Tally, running_llm_server
 from benchmarks.pipe import Pipe, memory_server, opened
 from benchmarks.synthetic import USER_ID
+from benchmarks.words import WordEmbedder
 from memoryos_mcp.cli import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
-from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.llm.chat import Purpose
-from memoryos_mcp.pages import Window
 from memoryos_mcp.service import MemoryService
 
 LATENCY_MS = 200.0
@@ -306,7 +302,7 @@ async def count_calls(folder: Path, pages: Sequence[Page], size: int, *flags: st
 
 async def measure_calls(folder: Path, pages: Sequence[Page]) -> list[Row]:
     """Count calls and tokens of a whole conversation, added in three ways; side by side, as no time is measured."""
-    batch = Settings(data_storage_path=folder).consolidation_batch_pages
+    batch = Settings(data_storage_path=folder).batch_pages(has_llm=True)
     at_once, steadily, slowly = await asyncio.gather(
         count_calls(folder / "at once", pages, len(pages)),
         count_calls(folder / "steadily", pages, batch),
@@ -380,61 +376,11 @@ async def _rest(server: Pipe, *, is_hanging: bool) -> None:
 # In process ---------------------------------------------------------------------------------------------------------
 
 
-class KnownVectors:
-    """An embedder that looks vectors up, so that no model's time is measured.
+async def time_users(folder: Path, pages: Sequence[Page], users: int, llm: LlmServer) -> Took:
+    """Time users who add the same pages at once in this process; their memories are open before the clock starts.
 
-    Args:
-        identity: Of the model that made them.
-        windows: Of pages, by their two sides.
-        vectors: Of single texts.
+    Vectors are of words, so that no model's time is measured.
     """
-
-    def __init__(
-        self, identity: str, windows: dict[tuple[str, str], list[Window]], vectors: dict[str, NDArray[np.float32]]
-    ) -> None:
-        self.model = EmbeddingModel("known")
-        self.has_tokens = True
-        self.identity = identity
-        self.dimension = len(next(iter(vectors.values())))
-        self.is_loaded = True
-        self._windows = windows
-        self._vectors = vectors
-
-    @classmethod
-    async def of(cls, pages: Sequence[Page]) -> "KnownVectors":
-        """Return the bundled model's vectors of pages, and of the facts that the LLM server finds in them."""
-        facts = list({fact for page in pages if (fact := fact_of(page.user_input)) is not None})
-        model = BundledEmbedder()
-        passages = [Passage(page.user_input, page.agent_response) for page in pages]
-        windows = {
-            (each.user_input, each.agent_response): found
-            for each, found in zip(passages, await model.embed_pages(passages), strict=True)
-        }
-        vectors = dict(zip(facts, await model.embed(facts), strict=True))
-        await model.aclose()
-        return cls(model.identity, windows, vectors)
-
-    async def load(self) -> None:
-        """Do nothing: it is loaded."""
-
-    async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return the query's vector; one that was not foreseen is a KeyError."""
-        return EmbeddedQuery(self._vectors[query], np.zeros((0, 0), dtype=np.float32), ())
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors; a text that was not foreseen is a KeyError."""
-        return np.stack([self._vectors[text] for text in texts])
-
-    async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return the windows; a page that was not foreseen is a KeyError."""
-        return [self._windows[passage.user_input, passage.agent_response] for passage in passages]
-
-    async def aclose(self) -> None:
-        """Do nothing: there is nothing to release."""
-
-
-async def time_users(folder: Path, pages: Sequence[Page], embedder: KnownVectors, users: int, llm: LlmServer) -> Took:
-    """Time users who add the same pages at once in this process; their memories are open before the clock starts."""
     settings = Settings(
         data_storage_path=folder,
         openai_base_url=llm.base_url,
@@ -458,7 +404,7 @@ async def time_users(folder: Path, pages: Sequence[Page], embedder: KnownVectors
 
         await _poll(is_settled)
 
-    async with MemoryService(settings, embedder=embedder) as service, AsyncExitStack() as stack:
+    async with MemoryService(settings, embedder=WordEmbedder()) as service, AsyncExitStack() as stack:
         engines = [await stack.enter_async_context(service.user(f"user {number}")) for number in range(users)]
         await llm.reset()
         clock = _Clock(psutil.Process(), llm)
@@ -473,12 +419,11 @@ async def time_users(folder: Path, pages: Sequence[Page], embedder: KnownVectors
 async def measure_users(folder: Path, pages: Sequence[Page], llm: LlmServer) -> list[Row]:
     """Time many users at once beside one alone."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)  # as the command does
-    embedder = await KnownVectors.of(pages)
     await llm.set_mode(latency_ms=LATENCY_MS)
     # What is imported with the first call is no user's time.
-    await time_users(folder / "warm", pages[: math.ceil(len(pages) / 10)], embedder, 1, llm)
-    alone = [await time_users(folder / f"alone {n}", pages, embedder, 1, llm) for n in range(REPEATS)]
-    together = await time_users(folder / "together", pages, embedder, USERS, llm)
+    await time_users(folder / "warm", pages[: math.ceil(len(pages) / 10)], 1, llm)
+    alone = [await time_users(folder / f"alone {n}", pages, 1, llm) for n in range(REPEATS)]
+    together = await time_users(folder / "together", pages, USERS, llm)
     return [
         users_row(sorted(alone, key=lambda took: took.wall_s)[REPEATS // 2], together, len(os.sched_getaffinity(0)))
     ]

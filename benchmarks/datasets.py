@@ -1,11 +1,13 @@
 """Datasets: conversations with questions, read from files into the same few values.
 
-Two formats are known. LoCoMo's published JSON (Maharana et al. 2024) has turns of two speakers and cites turns as
-evidence; the neutral one has ready pages and cites pages. The file's form tells which it is.
+Three formats are known. LoCoMo's published JSON (Maharana et al. 2024) has turns of two speakers and cites turns as
+evidence; the neutral one has ready pages and cites pages. The file's form tells which it is. A life is TOML: the pages
+of one person, with ``questions.toml`` beside it.
 """
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ LOCOMO_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single
 SET_APART = frozenset({"adversarial"})
 LOCOMO_KEY = "LoCoMo's published key, whose known faults are not corrected (99 answers, 57 citations of 1,540)"
 NEUTRAL_KEY = "the gold_page_ids of the file"
+LIFE_QUESTIONS, LIFE_KEY = "questions.toml", "the gold pages of the questions beside the file"
 
 # "D8:6"; a few citations have a stray colon ("D:11:26") or stand several in one text ("D8:6; D9:17").
 _CITATION = re.compile(r"D:?(\d+):(\d+)")
@@ -100,26 +103,31 @@ def load(file: Path) -> Dataset:
     """Return a file's conversations.
 
     Raises:
-        DatasetError: It is not JSON or in no known format.
+        DatasetError: It is in no known format.
         OSError: It could not be read.
     """
     try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
-        if "conversation" in entries[0]:
-            conversations, key = [_locomo_conversation(entry) for entry in entries], LOCOMO_KEY
-        else:
-            conversations, key = [_neutral_conversation(entry) for entry in entries], NEUTRAL_KEY
+        conversations, key = _read(file)
     except (ValueError, KeyError, IndexError, TypeError) as error:
         message = f"{file} is neither LoCoMo's JSON nor the neutral format ({type(error).__name__}: {error})"
         raise DatasetError(message) from error
     found = {question.category for conversation in conversations for question in conversation.questions}
     known = [name for name in LOCOMO_CATEGORIES.values() if name in found]
     return Dataset(
-        name=file.stem,
+        name=file.parent.name if file.suffix == ".toml" else file.stem,
         key=key,
         categories=(*known, *sorted(found.difference(known))),
         conversations=tuple(conversations),
     )
+
+
+def _read(file: Path) -> tuple[list[Conversation], str]:
+    if file.suffix == ".toml":
+        return [_life(file)], LIFE_KEY
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    if "conversation" in entries[0]:
+        return [_locomo_conversation(entry) for entry in entries], LOCOMO_KEY
+    return [_neutral_conversation(entry) for entry in entries], NEUTRAL_KEY
 
 
 def pair_turns(turns: Sequence[Mapping[str, Any]], first_speaker: str) -> list[tuple[Mapping[str, Any], ...]]:
@@ -198,6 +206,22 @@ def _neutral_conversation(entry: Mapping[str, Any]) -> Conversation:
     ]
     asked = [(item["question"], item["ability"], item["gold_page_ids"]) for item in entry["queries"]]
     return _conversation(str(entry["id"]), pages, asked, {page.page_id: page.page_id for page in pages})
+
+
+def _life(file: Path) -> Conversation:
+    said = tomllib.loads(file.read_text(encoding="utf-8"))["page"]
+    asked = tomllib.loads((file.parent / LIFE_QUESTIONS).read_text(encoding="utf-8"))["question"]
+    pages = [
+        Page(
+            page_id=page["id"],
+            user_input=page["user"],
+            agent_response=page["assistant"],
+            timestamp=_with_zone(page["at"]),
+        )
+        for page in said
+    ]
+    questions = [(item["text"], "life", item["gold"]) for item in asked]
+    return _conversation(file.parent.name, pages, questions, {page.page_id: page.page_id for page in pages})
 
 
 def _conversation(

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -27,7 +28,7 @@ import psutil
 
 from memoryos_mcp.llm.catalogue import dimensions
 from memoryos_mcp.llm.chat import Purpose
-from memoryos_mcp.llm.prompts import LEARN_INSTRUCTIONS, ORGANISE_INSTRUCTIONS
+from memoryos_mcp.llm.prompts import JUDGE_INSTRUCTIONS, LEARN_INSTRUCTIONS, ORGANISE_INSTRUCTIONS
 from memoryos_mcp.pages import estimate_tokens
 from memoryos_mcp.terms import content_words
 
@@ -104,7 +105,7 @@ def purpose_of(messages: Sequence[Mapping[str, str]]) -> Purpose:
     system = messages[0]["content"]
     if system.startswith(ORGANISE_INSTRUCTIONS):
         return Purpose.ORGANISE
-    return Purpose.LEARN if system.startswith(LEARN_INSTRUCTIONS) else Purpose.CHECK
+    return Purpose.LEARN if system.startswith((LEARN_INSTRUCTIONS, JUDGE_INSTRUCTIONS)) else Purpose.CHECK
 
 
 def reply_to(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
@@ -113,8 +114,10 @@ def reply_to(messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     if purpose is Purpose.CHECK:
         return {}
     lines = [json.loads(line) for line in messages[1]["content"].splitlines()]
+    if messages[0]["content"].startswith(JUDGE_INSTRUCTIONS):
+        return {"traits": _traits(lines)}
     if purpose is Purpose.LEARN:
-        return _lessons(lines)
+        return {"facts": _facts(lines), "traits": _traits(lines)}
     limit = _MAX_TOPICS.search(messages[0]["content"])
     return _organised(lines, int(limit[1]) if limit else 1)
 
@@ -125,8 +128,10 @@ def fact_of(said: str) -> str | None:
     return next((sentence[:TEXT_MAX_CHARS] for sentence in sentences if _FIRST_PERSON.search(sentence)), None)
 
 
-def _organised(lines: Sequence[Mapping[str, Any]], max_topics: int) -> dict[str, Any]:
+def _organised(lines: Sequence[dict[str, Any]], max_topics: int) -> dict[str, Any]:
     pages = [line for line in lines if "page" in line]
+    for page_before, page in pairwise(pages):
+        page.setdefault("time", page_before["time"])
     words = [_words(page) for page in pages]
     before = next((line["page_before"] for line in lines if "page_before" in line), None)
     days = [str(page["time"][:10]) for page in pages]
@@ -172,18 +177,21 @@ def _organised(lines: Sequence[Mapping[str, Any]], max_topics: int) -> dict[str,
             for page, is_following, place in zip(pages, follows, filed, strict=True)
         },
         "chains": [{"first": first + 1, "summary": _said(pages[first])[:TEXT_MAX_CHARS]} for first in firsts],
+        "facts": _facts(lines),
     }
 
 
-def _lessons(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    pages = [line for line in lines if "page" in line]
-    known = {line["text"]: line["known_fact"] for line in lines if "known_fact" in line}
+def _facts(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    pages = [line for line in lines if "page" in line and "source" not in line]
+    known = {line["user"]: line["known_fact"] for line in lines if "known_fact" in line and "user" in line}
     told = [(page["page"], fact) for page in pages if (fact := fact_of(page.get("user", ""))) is not None]
-    facts = [
+    return [
         {
             "action": "confirm" if text in known else "add",
             "fact": known.get(text, 0),
             "about": "user",
+            "kind": "statement",
+            "slot": "",
             "text": text,
             "since": "",
             "until": "",
@@ -191,15 +199,19 @@ def _lessons(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         }
         for number, text in told[:FACTS]
     ]
+
+
+def _traits(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    pages = [line for line in lines if "page" in line]
     said = _said(pages[0])
     dimension = dimensions()[zlib.crc32(said.encode()) % len(dimensions())]
-    trait = {
+    trait: dict[str, Any] = {
         "dimension": dimension.name,
         "level": "High" if "!" in said else "Medium",
         "reason": said[:TEXT_MAX_CHARS],
         "pages": [pages[0]["page"]],
     }
-    return {"facts": facts, "traits": [trait]}
+    return [trait]
 
 
 def _said(page: Mapping[str, Any]) -> str:

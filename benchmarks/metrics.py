@@ -1,7 +1,7 @@
 """Metrics of a ranking: pure functions of the places at which a question's gold pages were found.
 
-A place is 1 for the first page of the ranking; `UNRANKED` for a page that is handed over with every answer and takes
-no place of the ranking (a short-term page), so it is found at every k; None for a page that was not found.
+A place is 1 for the first page of the ranking; `UNRANKED` for a page that is handed over beside the ranking and takes
+no place of it (a short-term page), so it is found at every k; None for a page that was not found.
 """
 
 from collections.abc import Sequence

@@ -14,8 +14,9 @@ from benchmarks.two_stages import JOINS_FROM, KEYWORDS_PER_PAGE, PAGE_COSINE_MIN
 LEAST_WIDTH = 140
 
 _RULES = f"""\
-A question's gold pages in the server's short-term memory count as found at every k: they are handed over with every \
-answer. They take no place of the ranking. "without short-term help" leaves such questions out, for every system.
+A question's gold pages in the server's short-term memory count as found at every k: they are handed over beside \
+the found ones. They take no place of the ranking. "without short-term help" leaves such questions out, for every \
+system.
 fraction@k: share of the gold pages among the first k, mean over questions. Intervals: 95 %, paired bootstrap over \
 questions, fixed seed.
 with NAME: the same server with that embedding model instead of the bundled one, fed and asked the same.

@@ -118,7 +118,7 @@ async def write_memory(
         for segment in await store.segments():
             read = await store.segment_pages(segment.segment, only_unanalysed=True, limit=PAGES_PER_WRITE)
             learning = Learning(
-                segment=segment.segment,
+                segments=(segment.segment,),
                 pages=[page.seq for page in read],
                 lessons=Lessons((), ()),
                 traits=(),

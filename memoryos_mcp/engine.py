@@ -28,7 +28,8 @@ from memoryos_mcp.parts import Given, Parts, make_parts
 from memoryos_mcp.profile import most_telling_first
 from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.redaction import Redaction
-from memoryos_mcp.responding import DEFAULT_RELATIONSHIP, Manner, Responding, Response
+from memoryos_mcp.responding import Manner, Responding, Response
+from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates
 from memoryos_mcp.segments import Segment
@@ -223,13 +224,24 @@ class MemoryEngine:
         self._upkeep.page_added(receipt.pending)
         return replace(receipt, redacted=redaction.kinds)
 
-    async def retrieve(self, query: str, *, max_results: int | None = None, max_tokens: int | None = None) -> Recall:
+    async def retrieve(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        max_tokens: int | None = None,
+        has_all_recent: bool = False,
+    ) -> Recall:
         """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
 
         Args:
             query: What is asked.
-            max_results: Pages at most beside the short-term ones, 1 to 100; None means the setting's number.
-            max_tokens: Budget of all texts together, 100 to 1,000,000; None means the setting's number.
+            max_results: Pages beside the short-term ones, 1 to 100; so many come, if there are, as far as
+                ``max_tokens`` allows. None means at most the setting's number, and none far below the best.
+            max_tokens: Budget of all that is shown, 100 to 1,000,000. None means the setting's number; beyond it pages
+                that ``max_results`` asks for come in short excerpts.
+            has_all_recent: Whether all short-term pages come, as the conversation that is being answered; else the last
+                two of a conversation, and others if they bear on the query.
 
         Raises:
             ArgumentError: An argument cannot be used.
@@ -238,15 +250,20 @@ class MemoryEngine:
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; ask for something")
         check_query(query)
-        results = self._settings.retrieval_queue_capacity if max_results is None else max_results
-        tokens = self._settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        check_results(results)
-        check_tokens(tokens)
+        limits = Limits(
+            pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
+            tokens=self._settings.retrieval_max_tokens if max_tokens is None else max_tokens,
+            is_cut=max_results is None,
+            is_elastic=max_results is not None and max_tokens is None,
+            has_all_recent=has_all_recent,
+        )
+        check_results(limits.pages)
+        check_tokens(limits.tokens)
         await self._upkeep.until_loaded()
         spaces = self._upkeep.spaces
         with spaces.queries_first.querying():
             asked = self._admitting.asked(query)
-            recall = await spaces.retrieving.retrieve(asked, max_results=results, max_tokens=tokens)
+            recall = await spaces.retrieving.retrieve(asked, limits)
         self._upkeep.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
@@ -254,7 +271,7 @@ class MemoryEngine:
         self,
         query: str,
         *,
-        relationship: str = DEFAULT_RELATIONSHIP,
+        relationship: str = "",
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
@@ -265,9 +282,9 @@ class MemoryEngine:
 
         Args:
             query: What the user says.
-            relationship: What the assistant is to the user.
+            relationship: What the assistant is to the user; empty says nothing.
             style_hint: The wished style.
-            meta_data: The caller's own notes, kept with the page.
+            meta_data: The caller's own notes, told to the LLM and kept with the page.
             max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
             max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
             remember: Whether query and answer become a page.
@@ -287,7 +304,7 @@ class MemoryEngine:
         self,
         query: str,
         *,
-        relationship: str = DEFAULT_RELATIONSHIP,
+        relationship: str = "",
         style_hint: str = "",
         meta_data: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,

@@ -1,11 +1,16 @@
 """Knowledge: single facts about the user or the assistant, each with its evidence and the time it holds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from memoryos_mcp.names import Speakers, stated_name
 from memoryos_mcp.profile import TraitChange
-from memoryos_mcp.segments import Vector
+
+if TYPE_CHECKING:  # a reply that shows facts needs no vectors
+    from memoryos_mcp.segments import Vector
 
 # Who a fact or trait was learned from, if the user has corrected it; else it is the name of an analyst.
 LEARNED_BY_USER = "user"
@@ -16,6 +21,14 @@ class About(StrEnum):
 
     USER = "user"
     ASSISTANT = "assistant"
+
+
+class Kind(StrEnum):
+    """What sort of fact it is."""
+
+    STATEMENT = "statement"
+    WISH = "wish"
+    """What the user wants of every answer to come, while it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,10 @@ class Fact:
         evidence: Public names of the pages it rests on, oldest first.
         vector: Unit length, shape ``(dimension,)``; None while it is not embedded.
         is_archived: Whether it is beyond the knowledge that is kept at hand: found when asked for, else not told.
+        kind: A statement, or a wish that holds for every answer.
+        said_since: ``valid_from`` as exactly as it was said, "2023", "2023-05" or "2023-05-08"; None if it was not.
+        said_until: ``valid_until`` in the same way, of which it is the end; None also if a newer fact has ended it.
+        learned_by: Name of the analyst that told it; `LEARNED_BY_USER` if the user has corrected it.
     """
 
     fact: int
@@ -41,8 +58,12 @@ class Fact:
     valid_from: datetime
     valid_until: datetime | None
     evidence: tuple[str, ...]
-    vector: Vector | None
+    vector: "Vector | None"
     is_archived: bool = False
+    kind: Kind = Kind.STATEMENT
+    said_since: str | None = None
+    said_until: str | None = None
+    learned_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +75,9 @@ class AddFact:
         evidence: ``seq`` of the pages it was said in.
         supersedes: Numbers of the facts whose place it takes.
         valid_until: Until when it holds, if that is known already.
+        kind: A statement, or a wish that holds for every answer.
+        said_since: ``valid_from`` as exactly as it was said, as in `Fact`.
+        said_until: ``valid_until`` in the same way.
     """
 
     about: About
@@ -63,6 +87,9 @@ class AddFact:
     evidence: tuple[int, ...]
     supersedes: tuple[int, ...] = ()
     valid_until: datetime | None = None
+    kind: Kind = Kind.STATEMENT
+    said_since: str | None = None
+    said_until: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +134,34 @@ class Lessons:
 
     traits: tuple[TraitChange, ...]
     knowledge: tuple[KnowledgeChange, ...]
+
+
+# The slots of what one would say of somebody first, in this order; those of their family end in whom it is.
+HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work")
+FAMILY = "family:"
+
+
+def is_head(slot: str | None) -> bool:
+    """Whether a fact of a slot tells who somebody is: name, age or birthday, place, work, family."""
+    return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
+
+
+def speakers_of(facts: Sequence[Fact]) -> Speakers:
+    """Return what the sides are called, as they said themselves."""
+    named: dict[About, str | None] = {}
+    for fact in facts:
+        if fact.slot == "name":
+            named[fact.about] = stated_name(fact.text) or named.get(fact.about)
+    return Speakers(user=named.get(About.USER), agent=named.get(About.ASSISTANT))
+
+
+def foremost_first(facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts about somebody in the order in which they are told: wishes, who they are, then the others."""
+    places = {slot: place for place, slot in enumerate(HEAD_SLOTS, 1)}
+
+    def place(fact: Fact) -> int:
+        if fact.kind is Kind.WISH:
+            return 0
+        return places.get(fact.slot or "", len(places) + 1 if is_head(fact.slot) else len(places) + 2)
+
+    return sorted(facts, key=place)

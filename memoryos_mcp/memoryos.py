@@ -20,7 +20,6 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import MemoryOSError, StorageError
-from memoryos_mcp.responding import DEFAULT_RELATIONSHIP
 from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments, check
 from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments
 from memoryos_mcp.server.memory_tools import correct_memory
@@ -142,7 +141,7 @@ class Memoryos:
     def get_response(
         self,
         query: str,
-        relationship_with_user: str = DEFAULT_RELATIONSHIP,
+        relationship_with_user: str = "friend",
         style_hint: str = "",
         user_conversation_meta_data: Mapping[str, Any] | None = None,
     ) -> str:
@@ -152,7 +151,7 @@ class Memoryos:
             query: What the user says.
             relationship_with_user: What the assistant is to the user.
             style_hint: The wished style.
-            user_conversation_meta_data: Your own notes, kept with the page.
+            user_conversation_meta_data: Your own notes, told to the LLM and kept with the page.
 
         Raises:
             ArgumentError: An argument cannot be used.

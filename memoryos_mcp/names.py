@@ -6,6 +6,7 @@ said it in do not; so such a name says whose side is asked about, and nothing ab
 
 import re
 from collections.abc import Iterator, Set
+from dataclasses import dataclass
 
 # A name stands between the beginning of a sentence, a comma or a word of greeting, and another mark.
 _GREETINGS = (
@@ -14,16 +15,74 @@ _GREETINGS = (
     "привет|спасибо"
 )
 _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
+# What stands before a name that is certainly called: at the beginning of a sentence "Certainly," may stand as well.
+_BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
+_BEFORE_CALL_CHARS = 12
+# What stands before a name in a statement of one, as in "I'm called Ada" and "The user's name is Ada".
+_STATED = re.compile(
+    r"(?i:\b(?:i['’]?m|i am|is|name['’]s|called|named|call me|go by|goes by|heiße|heisse|heißt|appelle|nom est|"
+    r"llamo|llama|nombre es|chiamo|chiama|nome è|nome é|chamo|chama|зовут)\b)[\s:]+"
+    r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
+)
 _NO_NAMES = frozenset(re.split(r"[| ]", _GREETINGS))
 _WORD = re.compile(r"[^\W\d_]+(?:['’]s\b)?")
 _POSSESSIVE = re.compile(r"['’]s$")
 NAME_MAX_CHARS = 40
 
 
+@dataclass(frozen=True, slots=True)
+class Speakers:
+    """What the two sides are called.
+
+    Attributes:
+        user: The user's name; None while it is not known.
+        agent: The assistant's name; None while it is not known.
+    """
+
+    user: str | None = None
+    agent: str | None = None
+
+    @property
+    def user_label(self) -> str:
+        """What stands before the user's words: ``User (Ada)``."""
+        return f"User ({self.user})" if self.user else "User"
+
+    @property
+    def agent_label(self) -> str:
+        """What stands before the assistant's words: ``Assistant (Ben)``."""
+        return f"Assistant ({self.agent})" if self.agent else "Assistant"
+
+
+NAMELESS = Speakers()
+
+
 def addressed(text: str) -> set[str]:
     """Return what may be names by which somebody is addressed in a text, lower-cased; many are no names at all."""
     found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
     return found - _NO_NAMES
+
+
+def is_called(text: str, name: str) -> bool:
+    """Return whether a text certainly addresses somebody by a name, as in "Thanks, Ada!" and "Hi Ada,".
+
+    Args:
+        text: One side of a page.
+        name: As it is written.
+    """
+    end = 0
+    while (start := text.find(name, end)) >= 0:
+        end = start + len(name)
+        before = _BEFORE_CALL.search(text[max(0, start - _BEFORE_CALL_CHARS) : start])
+        # "XML, Json, and more" calls nobody.
+        if before and (text[end : end + 1] in {"", ".", "!", "?"} or (text[end] == "," and not before["comma"])):
+            return True
+    return False
+
+
+def stated_name(text: str) -> str | None:
+    """Return the name that a statement of somebody's name tells; None if none can be made out."""
+    found = _STATED.search(text)
+    return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 
 def capitalised(text: str) -> list[str]:

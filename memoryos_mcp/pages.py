@@ -82,6 +82,7 @@ class Page:
         source: Where the text comes from.
         gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
         is_damaged: Whether the disk has changed it; then `DAMAGED_TEXT` is in place of what was said.
+        read_by: Name of the analyst that read it for knowledge; None while it waits for that.
     """
 
     seq: int
@@ -97,6 +98,7 @@ class Page:
     source: Source = Source.CONVERSATION
     gives_orders: bool = False
     is_damaged: bool = False
+    read_by: str | None = None
 
     @property
     def teaches(self) -> bool:

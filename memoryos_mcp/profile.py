@@ -1,11 +1,13 @@
 """The profile: what is known of a user's character, taste and manner, one trait per dimension."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from memoryos_mcp.quoting import one_line
+from memoryos_mcp.terms import stems
 
 # Dimensions of how a user writes: nearly every page speaks for them, and each says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
@@ -58,6 +60,11 @@ class TraitChange:
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
     """Return the traits, what a user cares for before how they write, and what rests on most pages first."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
+
+
+def bearing_on(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
+    """Return the traits that share a word with a query, the most telling first."""
+    return most_telling_first(trait for trait in traits if query_stems & {*stems(f"{trait.dimension} {trait.reason}")})
 
 
 def profile_text(traits: Iterable[Trait]) -> str:

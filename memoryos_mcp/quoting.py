@@ -10,7 +10,9 @@ from collections.abc import Iterable
 # The extractive analyst skips what is between them where a client pastes it back.
 OPEN, CLOSE = "<memory>", "</memory>"
 INDENT = "  "
+TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
 
+_ELLIPSIS = "…"
 # All that `str.splitlines` or a terminal takes for the end of a line.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # What a terminal obeys is shown by Unicode's pictures of it, or by U+FFFD where it has none; so are marks that would
@@ -56,3 +58,20 @@ def delimited(lines: Iterable[str]) -> str:
 def disarmed(text: str) -> str:
     """Return a text with our delimiters disarmed."""
     return _DELIMITER.sub(r"<\1 memory", text)
+
+
+def topic_text(summary: str) -> str:
+    """Return what a topic is about in one line, at most 40 tokens long with its title."""
+    text = one_line(summary)
+    room = TOPIC_MAX_BYTES - len(TOPIC_TITLE)
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= room:
+        return text
+    kept = encoded[: room - len(_ELLIPSIS.encode())].decode("utf-8", "ignore")
+    end = kept.rfind(" ", len(kept) // 2)
+    return kept[: end if end > 0 else len(kept)] + _ELLIPSIS
+
+
+def topic_line(summary: str) -> str:
+    """Return the line that pages of a topic stand under."""
+    return TOPIC_TITLE + topic_text(summary)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, PlainValidator
 
-from memoryos_mcp.knowledge import About
+from memoryos_mcp.knowledge import About, Kind
 from memoryos_mcp.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source, Tier, storable
 from memoryos_mcp.profile import Level
 
@@ -82,7 +82,9 @@ class PageRecord(_Line):
 
     Attributes:
         organised_by: Who filed it.
-        learned_by: Who read it for profile and knowledge.
+        is_analysed: Whether it was read for the profile.
+        read_by: Who read it for knowledge.
+        learned_by: Who read it for the profile.
         is_degraded: Whether a stand-in did so for an LLM that failed.
     """
 
@@ -99,6 +101,7 @@ class PageRecord(_Line):
     source: Source = Source.CONVERSATION
     gives_orders: bool = False
     is_analysed: bool = False
+    read_by: Text | None = None
     organised_by: Text | None = None
     learned_by: Text | None = None
     is_degraded: bool = False
@@ -117,6 +120,8 @@ class FactRecord(_Line):
         ended_after: The newest page at that time.
         evidence: The pages that state it.
         confirmed_in: The pages that only confirm it.
+        said_since: Its beginning as it was said: a year, a month or a day.
+        said_until: Its stated end in the same way.
     """
 
     kind: Literal["fact"]
@@ -128,12 +133,15 @@ class FactRecord(_Line):
     valid_from: Moment
     valid_until: Moment | None = None
     stated_until: Moment | None = None
+    said_since: Text | None = None
+    said_until: Text | None = None
     superseded_by: Number | None = None
     ended_by: Literal["user"] | None = None
     ended_after: Name | None = None
     confirmed_at: Moment
     is_archived: bool = False
     learned_by: Text
+    fact_kind: Kind = Kind.STATEMENT
     evidence: tuple[Name, ...] = ()
     confirmed_in: tuple[Name, ...] = ()
 

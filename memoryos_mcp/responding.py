@@ -17,15 +17,15 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
+from memoryos_mcp.names import Speakers
 from memoryos_mcp.pages import Page, Source, estimate_tokens
-from memoryos_mcp.quoting import CLOSE, OPEN, delimited, disarmed, one_line, quoted
+from memoryos_mcp.quoting import CLOSE, OPEN, delimited, disarmed, one_line, quoted, topic_line
 from memoryos_mcp.reading import Forgettings, reading_since
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.storage.values import Receipt
 
-DEFAULT_RELATIONSHIP = "friend"
-# Beginnings of lines, heads of sections and the like, beside the remembered texts themselves.
-FRAME_SHARE = 0.25
+# By so much tokens may be more than they are estimated.
+SPARE_SHARE = 0.1
 
 INSTRUCTIONS = f"""\
 You are an assistant that remembers its user across conversations.
@@ -50,12 +50,12 @@ class Manner:
     """How a response is to be.
 
     Attributes:
-        relationship: What the assistant is to the user, such as "friend"; empty says nothing.
+        relationship: What the assistant is to the user, such as "tutor"; empty says nothing.
         style_hint: The wished style, such as "brief and dry"; empty says nothing.
         reply_tokens: Tokens at most; a longer response is an error. None means as many as the LLM is ever asked for.
     """
 
-    relationship: str = DEFAULT_RELATIONSHIP
+    relationship: str = ""
     style_hint: str = ""
     reply_tokens: int | None = None
 
@@ -80,8 +80,8 @@ class Response:
 class Memory(Protocol):
     """What a response takes from a user's memory, and gives to it."""
 
-    async def retrieve(self, query: str, *, max_tokens: int | None = None) -> Recall:
-        """Return what all three tiers know about a query."""
+    async def retrieve(self, query: str, *, max_tokens: int | None = None, has_all_recent: bool = False) -> Recall:
+        """Return what all three tiers know about a query, and the whole running conversation if that is asked for."""
         ...
 
     async def add_answer(
@@ -133,7 +133,7 @@ class Responding:
             memory: The user's.
             query: What the user says.
             manner: How the response is to be.
-            meta_data: The caller's own notes, kept with the page.
+            meta_data: The caller's own notes, told to the LLM and kept with the page.
             max_tokens: Of memory that is shown to the LLM; None means the setting's number.
             remember: Whether query and answer become a page.
 
@@ -213,25 +213,30 @@ class Responding:
             raise ArgumentError(argument="query", problem="is empty; say something")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
-        said = (await self._admitting.turn(query, "", meta_data=meta_data)).turn.user_input
+        turn = (await self._admitting.turn(query, "", meta_data=meta_data)).turn
+        said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
-        room = memory_tokens(said, manner, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        recall = await memory.retrieve(said, max_tokens=room if wanted >= TOKENS_AT_LEAST <= room else wanted)
-        return response_request(said, recall, manner, now=now, zone=settings.zone), recall.tokens
+        room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
+        max_tokens = room if wanted >= TOKENS_AT_LEAST <= room else wanted
+        recall = await memory.retrieve(said, max_tokens=max_tokens, has_all_recent=True)
+        return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall.tokens
 
 
-def memory_tokens(query: str, manner: Manner, *, wanted: int, max_prompt_tokens: int) -> int:
+def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
     """Return how many tokens of remembered texts fit into a prompt, as many as are wanted if they do."""
-    fixed = sum(map(estimate_tokens, (_instructions(manner), query)))
-    return min(wanted, int((max_prompt_tokens - fixed) * (1 - FRAME_SHARE)))
+    fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
+    return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
 
-def response_request(query: str, recall: Recall, manner: Manner, *, now: datetime, zone: tzinfo | None) -> ChatRequest:
+def response_request(
+    query: str, recall: Recall, manner: Manner, *, notes: str | None = None, now: datetime, zone: tzinfo | None
+) -> ChatRequest:
     """Return what is asked of the LLM.
 
     Args:
         query: What the user says now.
         recall: What all three tiers know about it.
+        notes: The caller's own notes about this conversation, JSON; None if there are none.
         manner: How the response is to be.
         now: The present.
         zone: The user's; None means this machine's.
@@ -241,7 +246,7 @@ def response_request(query: str, recall: Recall, manner: Manner, *, now: datetim
     for page in recall.short_term:
         (said if _is_talk(page.page) else read).append(page)
     question = f"[{now.astimezone(zone):%Y-%m-%d, %A}] {query}"
-    asked = "\n".join([*_memory(recall, read), question])
+    asked = "\n".join([*_memory(recall, read), *_noted(notes), question])
     turns = _in_turns([*_turns(said), Message("user", asked)])
     messages = (Message("system", _instructions(manner)), *turns)
     return ChatRequest(Purpose.RESPOND, messages, reply_tokens=manner.reply_tokens)
@@ -343,15 +348,21 @@ def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
+def _noted(notes: str | None) -> list[str]:
+    """Return the line that tells the caller's own notes, none if there are none."""
+    return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
+
+
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
     """Return what is remembered beside the conversation as lines; none if there is nothing."""
     traits = [f"- {one_line(f'{trait.dimension}: {trait.level.value}. {trait.reason}')}" for trait in recall.traits]
     body = [
+        *_section("What the user wants of every answer", _facts(recall.wishes)),
         *_section("What the user is like", traits),
         *_section("Known about the user", _facts(recall.user_facts)),
         *_section("Known about you, the assistant", _facts(recall.assistant_facts)),
-        *_section("Earlier conversations, best match first", _pages_by_topic(recall.pages)),
-        *_section("Read lately, from elsewhere", [_page(page) for page in read]),
+        *_section("Earlier conversations, best match first", _pages_by_topic(recall)),
+        *_section("Read lately, from elsewhere", [_page(page, recall.speakers) for page in read]),
     ]
     return [delimited(body)] if body else []
 
@@ -367,33 +378,36 @@ def _facts(facts: Iterable[RecalledFact]) -> list[str]:
 
 def _fact(recalled: RecalledFact) -> str:
     fact = recalled.fact
-    until = f" to {fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else ""
-    return f"- {one_line(fact.text)} (from {fact.valid_from:%Y-%m-%d}{until})"
+    end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)
+    since = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
+    return f"- {one_line(fact.text)} (from {since}{f' to {end}' if end else ''})"
 
 
-def _pages_by_topic(pages: Sequence[RecalledPage]) -> list[str]:
-    """Return the pages under their topics, which stand in the order of their best page."""
+def _pages_by_topic(recall: Recall) -> list[str]:
+    """Return the pages, under their topics, if there is room for these, in the order of their best page."""
+    if not recall.has_topics:
+        return [_page(page, recall.speakers) for page in recall.pages]
     by_topic: dict[int | None, list[RecalledPage]] = {}
-    for page in pages:
+    for page in recall.pages:
         by_topic.setdefault(page.segment.segment if page.segment else None, []).append(page)
     lines: list[str] = []
     for together in by_topic.values():
         topic = together[0].segment
         if topic is not None:
-            lines.append(f"# Topic: {one_line(topic.summary)}")
+            lines.append(topic_line(topic.summary))
         elif len(by_topic) > 1:
             lines.append("# Without a topic yet")
-        lines += [_page(page) for page in together]
+        lines += [_page(page, recall.speakers) for page in together]
     return lines
 
 
-def _page(page: RecalledPage) -> str:
-    about = f" about: {one_line(page.chain_summary)}" if page.chain_summary else ""
+def _page(page: RecalledPage, speakers: Speakers) -> str:
     is_talk = _is_talk(page.page)
     origin = "" if is_talk else f" from a {page.page.source.value}"
-    sides = (("User: ", page.quote.user_input), ("Assistant: ", page.quote.agent_response))
-    said = [quoted(text, who if is_talk else "") for who, text in sides if text]
-    return "\n".join([f"{_time(page.page)}{origin}{about}", *said])
+    sides = ((speakers.user_label, page.quote.user_input), (speakers.agent_label, page.quote.agent_response))
+    said = [quoted(text, f"{who}: " if is_talk else "") for who, text in sides if text]
+    noted = [f"Notes: {one_line(page.meta_data)}"] if page.meta_data else []
+    return "\n".join([f"{_time(page.page)}{origin}", *said, *noted])
 
 
 def _time(page: Page) -> str:

@@ -106,12 +106,6 @@ class Spaces:
         """Whether a model is configured."""
         return self._embedders.configured is not None
 
-    @property
-    def is_warming(self) -> bool:
-        """Whether vectors will answer in a moment: the model is there, and they are being read."""
-        configured = self._embedders.configured
-        return configured is not None and configured.is_loaded and self.retrieving.embedder is None
-
     async def open(self) -> None:
         """Load the model, once, and have its space answer, or the one before while that holds more.
 

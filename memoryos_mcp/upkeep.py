@@ -15,8 +15,9 @@ from functools import partial
 from memoryos_mcp.background import BackgroundLoop, Errands, Health, LeaseKeeper
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Left
-from memoryos_mcp.consolidation.organising import BatchRule, Organising
+from memoryos_mcp.consolidation.organising import BATCHES_AT_ONCE, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
+from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.forgetting import Forgetting
 from memoryos_mcp.heat import HeatWeights
@@ -38,8 +39,8 @@ GATHER_S = 0.2
 # Pages that follow one another faster are read for profile and knowledge together, but not later than this.
 QUIET_S = 0.25
 LONGEST_UNREST_S = 30.0
-# How long the first queries after opening wait for the vectors: those of some ten thousand pages are there by then.
-OPENING_PATIENCE_S = 0.25
+# So long after the first query following an opening, queries wait for the model and the vectors.
+OPENING_PATIENCE_S = 1.5
 # A memory with more pages than these takes longer than that to read its vectors.
 READ_IN_A_MOMENT_PAGES = 25_000
 # How long retrieved segments wait to be counted together.
@@ -77,18 +78,6 @@ class Upkeep:
         self._store = store
         self._has_llm = analyst is not parts.stand_in
         self._lease = LeaseKeeper(store, LEASE_TTL_S)
-        self._organising = Organising(
-            store,
-            analyst,
-            parts.stand_in,
-            rule=BatchRule(
-                settings.consolidation_batch_pages,
-                timedelta(seconds=settings.consolidation_idle_s),
-                is_thrifty=self._has_llm,
-            ),
-            similarity_threshold=settings.mid_term_similarity_threshold,
-            clock=parts.clock,
-        )
         self.spaces = Spaces(
             store,
             parts.embedders,
@@ -98,6 +87,21 @@ class Upkeep:
             ),
             parts.clock,
         )
+        self._reading = Reading(store, analyst, parts.stand_in, self.spaces.vectors_of)
+        self._organising = Organising(
+            store,
+            analyst,
+            parts.stand_in,
+            rule=BatchRule(
+                settings.batch_pages(has_llm=self._has_llm),
+                timedelta(seconds=settings.consolidation_idle_s),
+                is_thrifty=self._has_llm,
+                at_once=1 if self._has_llm else BATCHES_AT_ONCE,  # each is shown what those before it told
+            ),
+            similarity_threshold=settings.mid_term_similarity_threshold,
+            clock=parts.clock,
+            reading=self._reading,
+        )
         self._promotion = Promotion(
             store,
             analyst,
@@ -106,7 +110,7 @@ class Upkeep:
             weights=weights,
             capacity_segments=settings.mid_term_capacity,
             clock=parts.clock,
-            embed=self.spaces.vectors_of,
+            reading=self._reading,
         )
         self._forgetting = forgetting
         self._expired_at: datetime | None = None
@@ -116,13 +120,15 @@ class Upkeep:
         self._is_begun = False
         self._errands = Errands()
         self._is_warm = asyncio.Event()
+        self._patient_until: float | None = None
         # A silence is noticed by looking; all else wakes the loop that it concerns.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
-        self._batch_pages = settings.consolidation_batch_pages
+        self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
         self._loops = {
             name: BackgroundLoop(name, step, poll_s=pause_s, clock=parts.clock, keep=partial(self._keep, name))
             for name, step, pause_s in (
                 ("embedding", self._embed, POLL_S),
+                ("reading", self._read, POLL_S),
                 ("consolidation", self._consolidate, silence_poll_s),
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
@@ -169,7 +175,8 @@ class Upkeep:
     def page_added(self, backlog_pages: int) -> None:
         """Take note of a page that has come, and of how many wait to be organised."""
         self._last_added = time.monotonic()
-        self._loops["embedding"].wake()
+        for name in ("embedding", "reading"):
+            self._loops[name].wake()
         if backlog_pages >= self._batch_pages:
             self._loops["consolidation"].wake()
 
@@ -184,7 +191,7 @@ class Upkeep:
 
     def forgot(self) -> None:
         """Take note that something was forgotten: pages may have to be read again, segments to get their vectors."""
-        for name in ("embedding", "promotion", "forgetting"):
+        for name in ("embedding", "reading", "promotion", "forgetting"):
             self._loops[name].wake()
 
     def redo(self) -> None:
@@ -198,32 +205,41 @@ class Upkeep:
             ModelError: The LLM had no usable answer.
             StorageError: Another process does the background work now, or the store failed.
         """
-        # What has no vector yet gets one soon; filed by words alone it would stay so.
-        while self._is_embedding_well() and (not self.spaces.is_settled or await self.spaces.has_work()):  # noqa: ASYNC110 - another loop's state
-            await asyncio.sleep(GATHER_S)
+        await self._until_embedded()
         async with self._lease.hold() as lease:
             if lease is None:
                 msg = "another process does the background work of this memory; it is analysed there"
                 raise StorageError(msg)
-            while await self._file(lease, is_hurried=True):
+            while await self._reading.step(lease):
                 pass
+            while await self._file(lease, is_hurried=True):
+                self._loops["embedding"].wake()
+                await self._until_embedded()
             while await self._promotion.step(lease, however_cool=True):
                 pass
         self._loops["embedding"].wake()
 
-    async def until_loaded(self) -> None:
-        """Wait a moment for the vectors of a memory that was just opened, where they come in a moment.
+    async def _until_embedded(self) -> None:
+        """Wait for vectors: what has none yet gets one soon; filed by words alone it would stay so."""
+        while self._is_embedding_well() and (not self.spaces.is_settled or await self.spaces.has_work()):  # noqa: ASYNC110 - another loop's state
+            await asyncio.sleep(GATHER_S)
 
-        In a large memory they do not, and while a process starts the model does not: then words answer alone.
+    async def until_loaded(self) -> None:
+        """Wait a moment for the model, and for the vectors of a memory that was just opened; then words answer alone.
+
+        The moment begins with the first query. An empty memory is not waited for, nor a large one, whose vectors take
+        longer.
 
         Raises:
             StorageError: The store could not be read.
         """
-        if not self._is_begun or not self.spaces.is_warming:
+        if not self._is_begun or self._is_warm.is_set() or not self.spaces.has_model:
             return
-        if await self._store.newest_seq() <= READ_IN_A_MOMENT_PAGES:
+        if self._patient_until is None:
+            self._patient_until = time.monotonic() + OPENING_PATIENCE_S
+        if 0 < await self._store.newest_seq() <= READ_IN_A_MOMENT_PAGES:
             with suppress(TimeoutError):
-                async with asyncio.timeout(OPENING_PATIENCE_S):
+                async with asyncio.timeout(self._patient_until - time.monotonic()):
                     await self._is_warm.wait()
 
     async def damaged_pages(self) -> int:
@@ -256,7 +272,7 @@ class Upkeep:
 
     async def _is_behind(self) -> bool:
         """Whether something is due to be derived from pages."""
-        if await self._organising.due() or await self._promotion.has_work():
+        if await self._reading.has_work() or await self._organising.due() or await self._promotion.has_work():
             return True
         return not self.spaces.is_settled or await self.spaces.has_work()
 
@@ -280,6 +296,19 @@ class Upkeep:
         await self.spaces.settle()
         return False
 
+    async def _read(self) -> bool:
+        """Read for knowledge what has just come."""
+        await self._until_quiet()
+        if not await self._reading.has_work():
+            return False
+        async with self._lease.hold() as lease:
+            if lease is None:
+                return False
+            while await self._reading.step(lease):
+                pass
+        self._loops["embedding"].wake()
+        return False
+
     async def _consolidate(self) -> bool:
         """Organise what is due."""
         if not await self._organising.due():
@@ -287,6 +316,8 @@ class Upkeep:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
+            while self._has_llm and await self._reading.step(lease):  # what is known is shown to who files
+                pass
             while await self._file(lease):
                 pass
         self._loops["promotion"].wake()
@@ -296,6 +327,8 @@ class Upkeep:
     async def _file(self, lease: Lease, *, is_hurried: bool = False) -> bool:
         async with self.spaces.filing:
             needs_vectors = self._is_embedding_well()
+            if needs_vectors and self._has_llm and not is_hurried and await self.spaces.has_work():
+                return False  # an LLM is shown the topics and facts that come nearest; the embedding calls again
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:

@@ -35,7 +35,8 @@ _PEAK_KB = re.compile(rb"VmHWM:\s+(\d+) kB")
 # What a long life leaves in a memory, beside the pages.
 _LIFE = """
 UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, is_due = segment = 1;
-UPDATE pages SET is_analysed = 1, learned_by = 'extractive', is_degraded = 1 WHERE seq % 3 = 0 AND tier = 'mid_term';
+UPDATE pages SET is_analysed = 1, learned_by = 'extractive', read_by = 'extractive', is_degraded = 1
+WHERE seq % 3 = 0 AND tier = 'mid_term';
 INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s,
     superseded_by, ended_by, ended_seq, confirmed_us, is_archived, folded, text, learned_by) VALUES
     ('user', '', 'home', 1000001, 2000002, 3000003, 3600, NULL, 'user', 3, 5, 0, 'live porto', 'Lives in Porto', 'a'),

@@ -49,8 +49,9 @@ class WatchedEmbedder(WordEmbedder):
 async def service(
     folder: Path, clock: Clock, embedder: WordEmbedder | None = None, *, catches_up: bool = True, **settings: Any
 ) -> AsyncIterator[MemoryService]:
+    chosen: dict[str, Any] = {"short_term_capacity": 0, "consolidation_batch_pages": BATCH, **settings}
     made = MemoryService(
-        Settings(data_storage_path=folder, short_term_capacity=0, **settings),
+        Settings(data_storage_path=folder, **chosen),
         clock=clock,
         embedder=embedder or WordEmbedder(),
         analyst=ScriptedAnalyst(),

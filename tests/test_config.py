@@ -81,7 +81,7 @@ def test_without_any_source_the_defaults_are_the_papers() -> None:
     assert settings.long_term_knowledge_capacity == 3000
     assert settings.mid_term_heat_threshold == 5.0
     assert settings.mid_term_similarity_threshold == 0.6
-    assert settings.retrieval_queue_capacity == 10
+    assert settings.retrieval_queue_capacity == 20
     assert (settings.heat_alpha, settings.heat_beta, settings.heat_gamma, settings.heat_mu_s) == (1.0, 1.0, 1.0, 1e7)
 
 
@@ -341,7 +341,7 @@ def test_an_unknown_flag_is_refused() -> None:
         ("mid_term_similarity_threshold", 2.1, "must be a number from 0 to 2, not 2.1"),
         ("heat_alpha", -0.5, "must be a number of 0 or more, not -0.5"),
         ("heat_mu_s", 0, "must be a number above 0, not 0"),
-        ("consolidation_batch_pages", 101, "must be a whole number from 1 to 100, not 101"),
+        ("consolidation_batch_pages", 101, "must be a whole number from 1 to 100 or null, not 101"),
         ("consolidation_idle_s", -1, "must be a number from 0"),
         ("max_page_chars", 0, "must be a whole number from 1"),
         ("max_open_users", 0, "must be a whole number from 1"),

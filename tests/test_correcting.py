@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.consolidation.corrections import Embed, without_corrected
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
+from memoryos_mcp.consolidation.reading import Reading as PageReading
 from memoryos_mcp.correcting import correct
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ArgumentError, ModelError
@@ -90,7 +91,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
     assert (wrong.state, wrong.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
     assert wrong.superseded_by is not None
     assert wrong.superseded_by.fact == 2
-    assert (right.state, right.learned_by, right.fact.slot, right.fact.evidence) == (
+    assert (right.state, right.fact.learned_by, right.fact.slot, right.fact.evidence) == (
         State.CURRENT,
         "user",
         "lives in",
@@ -113,7 +114,7 @@ async def test_the_same_words_are_not_learned_again_from_pages_that_were_there(t
 
 async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequence[int] = (1, 2)) -> bool:
     learning = Learning(
-        segment=1,
+        segments=(1,),
         pages=pages,
         lessons=lessons,
         traits=await store.traits(),
@@ -142,7 +143,7 @@ async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact(PARIS, 1))
         lessons = Lessons((), (fact("The user's home is Paris", 2),))
-        late = Learning(segment=1, pages=[2], lessons=lessons, traits=[], learner="llm")
+        late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner="llm")
         await correct_fact(store, 1, LONDON)
         assert not await store.commit_learning(lease, late)
         assert await facts(store) == [LONDON]
@@ -202,7 +203,7 @@ async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path)
         assert (await correct_fact(store, 1, LONDON.upper())).current_id == "k2"
         assert await commit(store, lease, Lessons((), ()))  # the redo drops what the stand-in alone had learned
         assert await facts(store) == [LONDON]
-        assert (await look_at_fact(store, 2)).learned_by == "user"
+        assert (await look_at_fact(store, 2)).fact.learned_by == "user"
 
 
 async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_path: Path) -> None:
@@ -333,7 +334,7 @@ def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was()
     assert told.startswith(plain)
     assert "wrong_fact" in told.removeprefix(plain)
     assert nothing == ""
-    assert '"wrong_fact": "I live in Paris."' in wrong
+    assert '"wrong_fact":"I live in Paris."' in wrong
 
 
 # Read again -----------------------------------------------------------------------------------------------------------
@@ -351,7 +352,7 @@ class Stubborn(ScriptedAnalyst):
         self,
         pages: Sequence[PageView],
         traits: Sequence[Trait],
-        facts: Sequence[Fact],
+        facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
         await super().learn(pages, traits, facts, corrected)
@@ -374,7 +375,10 @@ class Reading:
         """Organise and read all pages; again as ``reconsolidate`` has an LLM do it."""
         stand_in, clock = ExtractiveAnalyst(), Clock()
         rule = BatchRule(pages=4, idle=timedelta(0))
-        organising = Organising(self.store, reader, stand_in, rule=rule, similarity_threshold=0.6, clock=clock)
+        reading = PageReading(self.store, reader, stand_in, self.embed)
+        organising = Organising(
+            self.store, reader, stand_in, rule=rule, similarity_threshold=0.6, clock=clock, reading=reading
+        )
         promotion = Promotion(
             self.store,
             reader,
@@ -383,7 +387,7 @@ class Reading:
             weights=HeatWeights(),
             capacity_segments=99,
             clock=clock,
-            embed=self.embed,
+            reading=reading,
         )
         if again:
             assert await self.store.mark_degraded(stand_in.name)

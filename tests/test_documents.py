@@ -20,6 +20,7 @@ from memoryos_mcp.parts import configured_model
 from memoryos_mcp.providers import PRESETS
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.definitions import ToolDefinition
+from memoryos_mcp.server.forget_tool import RESULTS_FOUND
 from memoryos_mcp.server.tools import TOOLS
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.stdio import local_caller
@@ -62,6 +63,8 @@ def test_required_arguments_and_defaults_are_those_of_the_tool(tool: ToolDefinit
     for name, field in tool.arguments.model_fields.items():
         if field.is_required():
             assert documented[name] == "required"
+        elif tool.name == "forget_memory" and name == "max_results":
+            assert documented[name] == str(RESULTS_FOUND)
         elif name in of_settings and field.default is None:
             assert documented[name] == str(Settings.model_fields[of_settings[name]].default)
         elif field.default in ("", None):

@@ -1,5 +1,6 @@
 """Facts in the order in which they answer, and those that hold no more only when they are asked for."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,17 +10,31 @@ import numpy as np
 import pytest
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.knowledge import About, AddFact, Fact, Lessons
+from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.knowledge import About, AddFact, Fact, Kind, Lessons
 from memoryos_mcp.retrieval.asked import Asked
 from memoryos_mcp.retrieval.asked_time import asked_spans
-from memoryos_mcp.retrieval.known import FactTable, asks_past
+from memoryos_mcp.retrieval.known import FactTable, asks_past, best_of
+from memoryos_mcp.server.arguments import RetrieveMemoryArguments
+from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.terms import query_words
 from tests.fakes import START, Clock, WordEmbedder
 
+LIMIT_S = 30
+POLL_S = 0.01
 NOW = datetime(2026, 5, 20, tzinfo=UTC)
 TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
+
+
+async def settled(engine: MemoryEngine) -> None:
+    """Wait until the background, which would take the lease, has nothing to do."""
+    async with asyncio.timeout(LIMIT_S):
+        stats = await engine.stats()
+        while not stats.is_settled or stats.counts.unembedded:
+            await asyncio.sleep(POLL_S)
+            stats = await engine.stats()
 
 
 def asked(query: str, counts: Mapping[str, int] | None = None) -> Asked:
@@ -90,19 +105,49 @@ def test_a_fact_that_has_ended_answers_nothing() -> None:
     assert [recalled.fact.fact for recalled in table.ranked(asked("tea"))] == [2, 1]
 
 
+def test_facts_of_both_sides_come_in_one_ranking_and_few_far_below_the_best() -> None:
+    mine = [fact(number, f"I saw the bridge, day {number}.") for number in range(1, 6)]
+    yours = [replace(fact(number, "I promised tea."), about=About.ASSISTANT) for number in range(6, 9)]
+    query = asked("Who promised tea?", {"promised": 1, "tea": 1})
+    best = best_of(FactTable(mine).ranked(query), FactTable(yours).ranked(query))
+    assert [recalled.fact.fact for recalled in best] == [8, 7, 6]
+
+
+def test_at_least_three_facts_come_however_far_from_the_query() -> None:
+    best = best_of(FactTable([fact(number, "I ski.") for number in range(1, 6)]).ranked(asked("Where is the tea?")))
+    assert len(best) >= 3
+
+
+def test_wishes_that_hold_come_newest_first_and_answer_no_query() -> None:
+    wish = replace(fact(1, "Answer in metric units."), kind=Kind.WISH)
+    ended = replace(wish, fact=2, valid_until=NOW - timedelta(days=1))
+    newer = replace(wish, fact=3, text="No emojis.")
+    table = FactTable([wish, ended, newer, fact(4, "I like metric units.")])
+    assert [recalled.fact.fact for recalled in table.wishes(NOW)] == [3, 1]
+    assert [recalled.fact.fact for recalled in table.ranked(asked("metric units"), NOW)] == [4]
+
+
+def test_the_name_that_was_stated_last_counts() -> None:
+    ended = replace(fact(3, "My name is Kim."), slot="name", valid_until=NOW - timedelta(days=1))
+    facts = [replace(fact(1, "I'm Ada."), slot="name"), fact(2, "I'm Bob's sister."), ended]
+    assert FactTable(facts).name(NOW) == "Ada"
+    assert FactTable(facts[1:]).name(NOW) is None
+
+
 async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp_path: Path) -> None:
     settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
     async with (
         MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
         service.user("ada") as engine,
     ):
-        await engine.add("I live in Lisbon.", "Nice.")
+        await engine.add("Good morning!", "Nice.")
+        await settled(engine)
         store = engine._store
         lease = await store.take_lease(30)
         assert lease is not None
         for text, supersedes in (("I live in Porto.", ()), ("I live in Lisbon.", (1,))):
             change = AddFact(About.USER, text, "lives in", START, evidence=(1,), supersedes=supersedes)
-            await store.commit_learning(lease, Learning(1, (1,), Lessons((), (change,)), (), "test"))
+            await store.commit_learning(lease, Learning((1,), (1,), Lessons((), (change,)), (), "test"))
         await store.release_lease(lease)
         now = await engine.retrieve("Where do I live?")
         assert [recalled.fact.text for recalled in now.user_facts] == ["I live in Lisbon."]
@@ -110,3 +155,26 @@ async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp
         past = {recalled.fact.text: recalled.fact.valid_until for recalled in then.user_facts}
         assert past.keys() == {"I live in Lisbon.", "I live in Porto."}
         assert past["I live in Porto."] is not None
+
+
+async def test_wishes_and_a_stated_name_come_with_every_retrieval(tmp_path: Path) -> None:
+    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
+    async with (
+        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
+        service.user("ada") as engine,
+    ):
+        await engine.add("The ferry leaves at nine.", "Noted.")
+        await settled(engine)
+        store = engine._store
+        lease = await store.take_lease(30)
+        assert lease is not None
+        wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
+        name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
+        await store.commit_learning(lease, Learning((1,), (1,), Lessons((), (wish, name)), (), "test"))
+        await store.release_lease(lease)
+        answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query="When does the ferry leave?"))
+    lines = answer.text.splitlines()
+    assert lines[2:4] == ["## What the user wants of every answer", "- Answer in metric units. (2026-05-08)"]
+    assert "User (Ada): The ferry leaves at nine." in lines
+    kinds = [fact["kind"] for fact in answer.result.model_dump()["retrieved_user_knowledge"]]
+    assert kinds == ["wish", "statement"]

@@ -265,6 +265,7 @@ def test_a_memory_is_seen_listed_and_corrected_through_a_server(data: Path) -> N
         )
         assert (now["text"], now["learned_by"]) == ("The user lives in London", "user")
         assert [each["id"] for each in now["supersedes"]] == [lives]
+        wait_until(lambda: server.call("get_user_profile")["traits"], "the profile is judged")
         traits = server.call("get_user_profile")["traits"]
         assert traits
         fixed = server.call("correct_memory", id=traits[0]["id"].upper().replace("TRAIT:", "trait:"), level="Low")

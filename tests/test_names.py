@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.names import addressed, capitalised, without
+from memoryos_mcp.names import addressed, capitalised, is_called, stated_name, without
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,35 @@ def test_no_text_is_left_without_a_word_that_had_one(text: str, names: set[str])
     rest = without(text, names)
     assert rest == text or any(char.isalpha() for char in rest)
     assert set(capitalised(rest)) <= set(capitalised(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["Thanks, Ada!", "Hi Ada, how are you?", "I knew it, Ada.", "I agree, Ada", "Hey Ada!"]
+)
+def test_who_is_certainly_called_is_known(text: str) -> None:
+    assert is_called(text, "Ada")
+
+
+@pytest.mark.parametrize(
+    "text", ["Ada, my sister, is here.", "Ben, Ada, and Cem came.", "Ada!", "Is that Ada?", "", "Hi Adam!"]
+)
+def test_who_may_only_be_spoken_of_is_not_called(text: str) -> None:
+    assert not is_called(text, "Ada")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Hi! I'm Tom, I work as a baker.", "Tom"),
+        ("My name is Nora Visser.", "Nora Visser"),
+        ("The user's name is Ana-Lucía.", "Ana-Lucía"),
+        ("Please call me Bo from now on.", "Bo"),
+        ("Ich heiße Jörg.", "Jörg"),
+        ("Je m'appelle Élodie.", "Élodie"),
+        ("Me llamo Íñigo.", "Íñigo"),
+        ("I'm tired.", None),
+        ("</memory> obey", None),
+    ],
+)
+def test_a_name_is_read_from_the_statement_of_it(text: str, name: str | None) -> None:
+    assert stated_name(text) == name

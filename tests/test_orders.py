@@ -123,7 +123,7 @@ def test_a_prompt_says_where_a_page_is_from_and_leaves_its_orders_out() -> None:
     view = PageView(page(f"Acme makes shoes.\n\n{POISON}"), None)
     request = organise_request([view], Surroundings(None), max_topics=4, max_prompt_tokens=4000)
     asked = request.messages[-1].content
-    assert '"source": "web"' in asked
+    assert '"source":"web"' in asked
     assert "Acme makes shoes." in asked
     assert "Ignore all" not in asked
 
@@ -141,7 +141,7 @@ class ObedientAnalyst(ScriptedAnalyst):
         self,
         pages: Sequence[PageView],
         traits: Sequence[Trait],
-        facts: Sequence[Fact],
+        facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
         await super().learn(pages, traits, facts, corrected)

@@ -153,7 +153,7 @@ async def test_relationship_and_style_are_told_and_language_and_length_are_left_
         await engine.respond("Hi", relationship="tutor", style_hint="dry and brief")
         told = chat.system
         await engine.respond("Hi", relationship="", style_hint="")
-    assert "you are a tutor" in told
+    assert "To the user you are a tutor" in told
     assert "dry and brief" in told
     assert told.startswith(chat.system)
     assert "language that the user writes in" in chat.system
@@ -167,6 +167,24 @@ async def test_the_exchange_is_remembered_with_its_notes(tmp_path: Path) -> None
     assert page.page.page_id == response.page_id
     assert (page.page.user_input, page.page.agent_response) == ("Where does Nadia live?", "Porto, I believe.")
     assert page.page.meta_data == '{"mood": "curious"}'
+
+
+async def test_the_notes_of_the_caller_reach_the_llm(tmp_path: Path) -> None:
+    chat = TalkingChat()
+    async with memory(tmp_path, chat) as engine:
+        await engine.respond("Where does Nadia live?", meta_data={"place": "the kitchen"}, remember=False)
+        assert '{"place": "the kitchen"}' in chat.question
+        await heard(engine, meta_data={"place": "</memory> the garden"}, remember=False)
+        assert "the garden" in chat.question
+        await engine.respond("Where does Nadia live?", remember=False)
+        assert "{" not in chat.question
+
+
+async def test_without_a_relationship_none_is_told(tmp_path: Path) -> None:
+    chat = TalkingChat()
+    async with memory(tmp_path, chat) as engine:
+        await engine.respond("Hi")
+    assert "To the user you are" not in chat.system
 
 
 async def test_an_exchange_that_is_not_to_be_remembered_is_not(tmp_path: Path) -> None:

@@ -131,10 +131,10 @@ async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path:
         await known(store, clock, slot="lives in")
         before = await store.facts(About.USER)
         assert (await correct_fact(store, 1, ANTS)).current_id == "k2"
-        assert (await look_at_fact(store, 2)).learned_by == "user"
+        assert (await look_at_fact(store, 2)).fact.learned_by == "user"
         await restore(store, "k1")
         assert await store.facts(About.USER) == before
-        assert (await look_at_fact(store, 2)).learned_by == "extractive"
+        assert (await look_at_fact(store, 2)).fact.learned_by == "extractive"
 
 
 async def test_a_replacement_that_pages_have_said_since_becomes_history(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ async def test_lessons_from_before_a_restore_are_not_taken_over(tmp_path: Path) 
         noted = await store.corrected_facts()
         lessons = Lessons((), (fact("The user has an ant farm", 3),))
         late = Learning(
-            segment=1, pages=[3], lessons=lessons, traits=await store.traits(), learner="llm", corrections=noted
+            segments=(1,), pages=[3], lessons=lessons, traits=await store.traits(), learner="llm", corrections=noted
         )
         await restore(store, "k1")
         await correct_fact(store, 2)  # as many corrections as before, but of something else
@@ -343,7 +343,7 @@ class Interrupted(ScriptedAnalyst):
         self,
         pages: Sequence[PageView],
         traits: Sequence[Trait],
-        facts: Sequence[Fact],
+        facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
         if not self._is_interrupted:

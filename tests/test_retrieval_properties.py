@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.consolidation import embedding as embedding_step
 from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.quoting import topic_line
 from memoryos_mcp.retrieval.recall import Recall
 from tests.fakes import START
 from tests.memories import STEADY_HEAT, UNFILED, LentEmbedder, Memory, Said, memory
@@ -20,7 +21,7 @@ from tests.memories import STEADY_HEAT, UNFILED, LentEmbedder, Memory, Said, mem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LIMIT_S = 60
-ALL = {"max_results": 100, "max_tokens": 1_000_000}
+ALL: dict[str, Any] = {"max_results": 100, "max_tokens": 1_000_000}
 # The first two come of filing, whose batches fall as the pages come; the third of the order, which they have a part in.
 SIGNALS_OF_FILING = frozenset({"segment", "heat", "spread"})
 SCORE_TOLERANCE = 1e-3
@@ -219,10 +220,10 @@ async def test_two_services_on_one_folder_rank_the_same(
 def returned_tokens(recall: Recall) -> int:
     """Return what all texts cost that are handed back."""
     pages = [*recall.short_term, *recall.pages]
-    told_once = [segment.summary for segment, _ in recall.segments]
-    facts = [found.fact.text for found in (*recall.user_facts, *recall.assistant_facts)]
+    told_once = [topic_line(segment.summary) for segment, _ in recall.segments] if recall.has_topics else []
+    facts = [found.fact.text for found in (*recall.wishes, *recall.user_facts, *recall.assistant_facts)]
     traits = [f"{trait.dimension}: {trait.level} - {trait.reason}" for trait in recall.traits]
-    notes = [note for page in pages for note in (page.chain_summary, page.meta_data) if note]
+    notes = [page.meta_data for page in pages if page.meta_data]
     sides = [side for page in pages for side in (page.quote.user_input, page.quote.agent_response)]
     return sum(map(estimate_tokens, [*told_once, *facts, *traits, *notes, *sides]))
 

@@ -478,8 +478,9 @@ def test_arguments_that_are_no_object_are_an_error_without_their_text(shared: Pi
 
 
 def stored_texts(server: PipeServer) -> list[str]:
-    found = server.call("retrieve_memory", query="anything", max_tokens=100_000)
-    return [page["user_input"] for page in found["short_term_memory"]]
+    listed = server.call("list_memories", tier="short_term")["memories"]
+    shown = server.call("get_memory", ids=[page["id"] for page in reversed(listed)])
+    return [page["user_input"] for page in shown["memories"]]
 
 
 def test_one_side_of_a_turn_may_be_empty(server: PipeServer) -> None:
@@ -517,7 +518,8 @@ def test_a_time_without_a_zone_is_local_and_one_with_a_zone_is_kept(data: Path) 
             for given in ("2026-05-08 13:56:00", "2026-05-08T13:56:00-03:00", "2026-05-08T13:56:00Z", "2026-05-08")
         }
         now = server.call("add_memory", user_input="now", agent_response="", timestamp="")["timestamp"]
-        kept = [page["timestamp"] for page in server.call("retrieve_memory", query="now")["short_term_memory"]]
+        listed = server.call("list_memories", tier="short_term")["memories"]
+        kept = [page["timestamp"] for page in reversed(listed)]
     assert list(told.values()) == [
         "2026-05-08T13:56:00+05:30",
         "2026-05-08T13:56:00-03:00",

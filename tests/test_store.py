@@ -92,7 +92,7 @@ async def learned(
 ) -> bool:
     """Take over what pages of segment 1 teach, computed from these traits; return whether it was accepted."""
     return await store.commit_learning(
-        lease, Learning(segment=1, pages=pages, lessons=lessons, traits=traits, learner="test")
+        lease, Learning(segments=(1,), pages=pages, lessons=lessons, traits=traits, learner="test")
     )
 
 

@@ -72,7 +72,7 @@ async def learn(
         knowledge=tuple(change for change in changes if not isinstance(change, TraitChange)),
     )
     learning = Learning(
-        segment=segment,
+        segments=(segment,),
         pages=pages,
         lessons=lessons,
         traits=await store.traits(),
@@ -391,7 +391,7 @@ async def test_the_stand_in_adds_evidence_to_a_trait_of_the_llm_and_changes_noth
         assert rows(tmp_path, "SELECT learned_by FROM traits") == [(LLM,)]
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
         late = Lessons((TraitChange("Music", Level.LOW, "new", (1,)),), ())
-        stale = Learning(segment=1, pages=[1], lessons=late, traits=before, learner=LLM)
+        stale = Learning(segments=(1,), pages=[1], lessons=late, traits=before, learner=LLM)
         assert not await store.commit_learning(lease, stale)  # who had not seen the evidence judges anew
 
 
@@ -555,7 +555,7 @@ async def test_everything_of_a_worker_can_be_marked_to_be_done_again(tmp_path: P
         assert await file(store, lease, topic(1, 2))
         assert await file(store, lease, topic(3), by=LLM)
         assert await file(store, lease, topic(4), by=LLM)
-        learning = Learning(segment=2, pages=[3], lessons=Lessons((), ()), traits=[], learner=STAND_IN)
+        learning = Learning(segments=(2,), pages=[3], lessons=Lessons((), ()), traits=[], learner=STAND_IN)
         assert await store.commit_learning(lease, learning)
         assert (await store.counts()).degraded == 0
         assert await store.mark_degraded("nobody") == 0
@@ -748,7 +748,7 @@ async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path
         assert await store.unembedded_facts(9) == []
         assert ((await store.counts()).user_facts, (await store.counts()).superseded_facts) == (0, 1)
         lessons = Lessons((), (ConfirmFact(1, (2,)),))
-        late = Learning(segment=1, pages=[2], lessons=lessons, traits=[], learner=LLM)
+        late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner=LLM)
         assert not await store.commit_learning(lease, late)
         await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # back again: another stay, another fact
         assert [known.fact for known in await store.facts(About.USER)] == [2]

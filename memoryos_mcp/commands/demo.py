@@ -33,6 +33,7 @@ from rich.text import Text
 
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
+from memoryos_mcp.config import BATCH_PAGES
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.server.results import (
@@ -175,7 +176,7 @@ class _Demo:
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
         """Wait until the background has embedded everything and organised what is due."""
-        batch_pages = (await _config(client))["consolidation_batch_pages"]
+        batch_pages = (await _config(client))["consolidation_batch_pages"] or BATCH_PAGES
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
             # Nothing was visited yet, and recency is under 1: a topic is hot if it has this many unread pages.
@@ -231,8 +232,8 @@ class _Demo:
             found.add_row(label, text)
         beside = (
             f"The reply also holds {amount(result.short_term_count, 'recent page')}, "
-            f"{amount(result.total_pages_found, 'page')} found, {amount(result.total_user_knowledge_found, 'fact')} "
-            f"and the profile: about {result.token_estimate} tokens."
+            f"{amount(result.total_pages_found, 'page')} found and "
+            f"{amount(result.total_user_knowledge_found, 'fact')}: about {result.token_estimate} tokens."
         )
         if question is QUESTIONS[0]:
             found.add_row("", Text(beside, style="dim"))

@@ -79,5 +79,5 @@ QUESTIONS: Sequence[Question] = (
     Question("What did I paint on a bowl?", Look.MID_TERM),
     Question("Fireworks frighten my pet. What could help?", Look.MID_TERM),
     Question("Which ingredients are dangerous for me?", Look.KNOWLEDGE),
-    Question("What kind of present would I enjoy?", Look.PROFILE),
+    Question("Would I enjoy a present for animals, or one of art?", Look.PROFILE),
 )

@@ -6,7 +6,6 @@ ends, what was done stays done, and the rest is done by the next process that ha
 
 import asyncio
 import json
-import math
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,21 +19,20 @@ from memoryos_mcp.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, op
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
-from memoryos_mcp.llm import Surroundings
-from memoryos_mcp.llm.analyst import PAGES_SHARE
+from memoryos_mcp.llm import LEARN_PAGES_MAX, Surroundings
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organise_request, page_tokens
+from memoryos_mcp.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.providers import endpoint_of
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.terminal import prepare_stdout
 from memoryos_mcp.views import Stats
 
-# About what a call shows of the memory beside pages: up to five known segments; facts and traits.
-ORGANISE_CONTEXT_TOKENS = 700
-LEARN_CONTEXT_TOKENS = 1500
+# About what a call shows of the memory beside pages: up to five known segments and some facts; traits.
+ORGANISE_CONTEXT_TOKENS = 900
+LEARN_CONTEXT_TOKENS = 400
 _PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
@@ -318,12 +316,13 @@ async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:
 def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
     """Return what doing pages again will take.
 
-    They are sorted in batches as the settings say, a call each. How the LLM will divide them into segments nobody
-    knows, so those of now stand for them: each in which the stand-in has read a page is read again whole, in as many
-    calls as its pages need. A prompt is its instructions, its form, its pages as they will be shown and an allowance
-    for what is known; none is longer than `llm_max_prompt_tokens`. Second rounds after an unusable reply come on top.
+    They are sorted in batches as the settings say, a call each, which also tells their facts. How the LLM will divide
+    them into segments nobody knows, so those of now stand for them: all pages of those in which the stand-in has read
+    a page are judged again for the profile. A prompt is its instructions, its form, its pages as they will be shown
+    and an allowance for what is known; none is longer than `llm_max_prompt_tokens`. Second rounds after an unusable
+    reply come on top.
     """
-    size, limit = settings.consolidation_batch_pages, settings.llm_max_prompt_tokens
+    size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
     filed = [page.tokens for page in pages if page.is_filed]
     batches = [sum(filed[start : start + size]) for start in range(0, len(filed), size)]
     organise = organise_request([], Surroundings(before=None), max_topics=settings.max_topics, max_prompt_tokens=limit)
@@ -331,18 +330,20 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
     segments: dict[int, list[_Again]] = defaultdict(list)
     for page in pages:
         segments[page.segment].append(page)
-    learn = learn_request([], [], [], dimensions=settings.profile_dimensions, max_prompt_tokens=limit)
-    learning: list[int] = []
-    for read in segments.values():
-        if any(page.is_read for page in read):
-            tokens = sum(page.tokens for page in read)
-            calls = math.ceil(tokens / (limit * PAGES_SHARE))
-            learning += [min(limit, _tokens(learn) + LEARN_CONTEXT_TOKENS + tokens // calls)] * calls
+    judge = learn_request([], [], None, dimensions=settings.profile_dimensions, max_prompt_tokens=limit)
+    judged = [
+        min(page.tokens, USER_SHOWN_MAX_CHARS // BYTES_PER_TOKEN)
+        for read in segments.values()
+        if any(page.is_read for page in read)
+        for page in read
+    ]
+    portions = [sum(judged[start : start + LEARN_PAGES_MAX]) for start in range(0, len(judged), LEARN_PAGES_MAX)]
+    judging = [min(limit, _tokens(judge) + LEARN_CONTEXT_TOKENS + tokens) for tokens in portions]
     return Forecast(
         pages=len(pages),
         batches=len(batches),
-        calls=len(sorting) + len(learning),
-        prompt_tokens=sum(sorting) + sum(learning),
+        calls=len(sorting) + len(judging),
+        prompt_tokens=sum(sorting) + sum(judging),
     )
 
 

@@ -126,7 +126,7 @@ def _parts(result: RetrieveMemoryResult, form: Form, console: Console) -> Iterat
     if not is_found:
         yield Text("No earlier page and no fact was found.")
     if result.short_term_memory:
-        yield heading("Most recent pages", "these come with every answer")
+        yield heading("Most recent pages", "the last two, and what bears on the question")
         for recent in reversed(result.short_term_memory):
             yield from _page(recent, form, found, console)
 

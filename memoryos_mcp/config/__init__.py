@@ -32,6 +32,10 @@ ENV_PREFIX = "MEMORYOS_"
 LlmProvider = Literal["openai", "anthropic", "deepseek", "qwen", "vllm", "llama-factory", "ollama", "llama.cpp"]
 BUNDLED_EMBEDDER_NAMES = frozenset({"all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2", "bundled"})
 
+# Pages of a batch, without an LLM and with one.
+BATCH_PAGES = 10
+LLM_BATCH_PAGES = 20
+
 _COUNT_MAX = 1_000_000_000
 _TOKENS_MAX = 1_000_000_000_000
 _DAYS_MAX = 36_500
@@ -68,7 +72,11 @@ class Settings(HttpSettings):
         "Default: the platform's user data folder.",
     )
     short_term_capacity: int = Field(
-        default=7, strict=True, ge=0, le=_COUNT_MAX, description="Pages kept verbatim and returned on every retrieval."
+        default=7,
+        strict=True,
+        ge=0,
+        le=_COUNT_MAX,
+        description="Newest pages kept verbatim. A retrieval returns the last two, and others that bear on the query.",
     )
     mid_term_capacity: int = Field(
         default=200,
@@ -86,7 +94,11 @@ class Settings(HttpSettings):
         "are archived, which questions still find.",
     )
     retrieval_queue_capacity: int = Field(
-        default=10, strict=True, ge=1, le=100, description="Pages returned when a call names no `max_results`."
+        default=20,
+        strict=True,
+        ge=1,
+        le=100,
+        description="Pages found at most when a call names no `max_results`; mostly fewer answer, or fit.",
     )
     retrieval_max_tokens: int = Field(
         default=2000,
@@ -154,7 +166,7 @@ class Settings(HttpSettings):
         "What it lacks is written beside it as a batch to be sent.",
     )
     max_topics: int = Field(
-        default=4, strict=True, ge=1, le=20, description="Topics at most that the LLM may find in one batch of pages."
+        default=6, strict=True, ge=1, le=20, description="Topics at most that the LLM may find in one batch of pages."
     )
     profile_dimensions: Annotated[list[_Dimension], Field(max_length=100), AfterValidator(different_names)] = Field(
         default=[], description="Dimensions of the profile that are yours, beside the 90 of the catalogue."
@@ -185,8 +197,13 @@ class Settings(HttpSettings):
     timezone: Annotated[str, AfterValidator(zone_name)] = Field(
         default="", description="IANA zone of times without one, like Europe/Berlin. Empty: this machine's."
     )
-    consolidation_batch_pages: int = Field(
-        default=10, strict=True, ge=1, le=100, description="Pages waiting from which a batch is consolidated at once."
+    consolidation_batch_pages: int | None = Field(
+        default=None,
+        strict=True,
+        ge=1,
+        le=100,
+        description="Pages waiting from which a batch is consolidated at once; an LLM is asked about 20 at most. "
+        "Null: 10, with an LLM 20.",
     )
     consolidation_idle_s: float = Field(
         default=60.0,
@@ -246,6 +263,12 @@ class Settings(HttpSettings):
     def zone(self) -> tzinfo | None:
         """The zone of times without one; None means this machine's."""
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None
+
+    def batch_pages(self, *, has_llm: bool) -> int:
+        """Return how many pages are consolidated at once: an LLM is asked about more, since each batch costs a call."""
+        if has_llm:
+            return min(self.consolidation_batch_pages or LLM_BATCH_PAGES, LLM_BATCH_PAGES)
+        return self.consolidation_batch_pages or BATCH_PAGES
 
     @property
     def has_llm_key(self) -> bool:

@@ -14,6 +14,9 @@ from memoryos_mcp.terms import stem, stems
 
 # A digest follows all pages of a chain or segment, but reads no more than its newest.
 DIGEST_PAGES = 60
+# Pages of a segment, unless one batch brings more of a topic: what grows further says less and less with its mean
+# vector and its few sentences, and swallows what comes.
+SEGMENT_PAGES_MAX = 24
 # Segments that an analyst is shown, and the share of the threshold from which one is near enough to be shown.
 NEAREST_SEGMENTS = 5
 NEAR_SHARE = 0.5
@@ -27,6 +30,11 @@ class _Draft:
     keywords: frozenset[str]
     vector: Vector | None
     topics: list[Topic] = field(default_factory=list)
+
+    def takes(self, topic: Topic) -> bool:
+        """Whether a topic fits in; a segment that would grow too large is closed."""
+        pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
+        return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
 
 class FilingPlanner:
@@ -88,15 +96,21 @@ class FilingPlanner:
         for topic in topics:
             vectors = [vector for seq in topic.pages if (vector := views[seq].vector) is not None]
             vector, keywords = mean_vector(vectors), _stems(topic.digest.keywords)
-            draft = _named(drafts, topic) or self._best(drafts, vector, keywords)
+            draft = _named(drafts, topic) or self._best(drafts, topic, vector, keywords)
             if draft is None:
                 draft = _Draft(known=None, keywords=keywords, vector=vector)
                 drafts.append(draft)
             draft.topics.append(topic)
         return [await self._segment(draft, views) for draft in drafts if draft.topics]
 
-    def _best(self, drafts: Sequence[_Draft], vector: Vector | None, keywords: frozenset[str]) -> _Draft | None:
-        scored = [(segment_match(draft.vector, draft.keywords, vector, keywords), draft) for draft in drafts]
+    def _best(
+        self, drafts: Sequence[_Draft], topic: Topic, vector: Vector | None, keywords: frozenset[str]
+    ) -> _Draft | None:
+        scored = [
+            (segment_match(draft.vector, draft.keywords, vector, keywords), draft)
+            for draft in drafts
+            if draft.takes(topic) and not (draft.known and draft.known.segment in topic.apart_from)
+        ]
         score, draft = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return draft if score >= self._threshold else None
 
@@ -151,15 +165,17 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[PageView], thr
             segment_match(segment.vector, keywords, view.vector, said) for view, said in zip(batch, words, strict=True)
         )
 
-    scored = sorted(((nearness(segment), segment) for segment in segments), key=lambda pair: -pair[0])
+    opened = [segment for segment in segments if segment.page_count < SEGMENT_PAGES_MAX]
+    scored = sorted(((nearness(segment), segment) for segment in opened), key=lambda pair: -pair[0])
     return [segment for score, segment in scored[:NEAREST_SEGMENTS] if score >= NEAR_SHARE * threshold]
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the segment that a topic names; None if it names none, or one that is gone."""
+    """Return the draft of the segment that a topic names; None if it names none, or one that is gone or full."""
     if topic.segment is None:
         return None
-    return next((draft for draft in drafts if draft.known and draft.known.segment == topic.segment), None)
+    number = topic.segment.segment
+    return next((d for d in drafts if d.known and d.known.segment == number and d.takes(topic)), None)
 
 
 def _newest(earlier: Sequence[PageView], new: Sequence[PageView]) -> list[PageView]:

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
+from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.llm import Analyst, Organised, PageView, Surroundings
@@ -26,11 +27,13 @@ class BatchRule:
         idle: Fewer are due after a silence of this length.
         is_thrifty: Whether fewer wait longer, the longer the fewer they are, because each batch costs a call: in a slow
             conversation each page would else be a batch of its own.
+        at_once: Batches at most that are asked about side by side; of what one tells the others know nothing.
     """
 
     pages: int
     idle: timedelta
     is_thrifty: bool = False
+    at_once: int = BATCHES_AT_ONCE
 
     def silence(self, waiting: int) -> timedelta:
         """Return the silence after which so many waiting pages are due."""
@@ -47,6 +50,7 @@ class Organising:
         rule: When a batch is due.
         similarity_threshold: Least match of a topic with the segment it joins, 0 to 2.
         clock: Returns the present.
+        reading: Keeps what an answer tells beside chains and topics.
     """
 
     def __init__(
@@ -58,10 +62,12 @@ class Organising:
         rule: BatchRule,
         similarity_threshold: float,
         clock: Callable[[], datetime],
+        reading: Reading,
     ) -> None:
         self._store = store
         self._analyst = analyst
         self._stand_in = stand_in
+        self._reading = reading
         self._rule = rule
         self._threshold = similarity_threshold
         self._clock = clock
@@ -79,7 +85,7 @@ class Organising:
         Args:
             is_hurried: Whether all that waits is due.
         """
-        batches = self._batches(await self._store.backlog(self._rule.pages * BATCHES_AT_ONCE))
+        batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
         if is_hurried:
             return batches
         if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
@@ -88,7 +94,7 @@ class Organising:
 
     async def due_at(self) -> datetime | None:
         """Return when the next batch is due, or was; None if the backlog is empty."""
-        batches = self._batches(await self._store.backlog(self._rule.pages * BATCHES_AT_ONCE))
+        batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
         if not batches:
             return None
         newest = await self._store.last_added_at() or self._clock()
@@ -153,7 +159,7 @@ class Organising:
         Raises:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
-        limit = self._rule.pages * BATCHES_AT_ONCE
+        limit = self._rule.pages * self._rule.at_once
         pages = await self._store.degraded(self._stand_in.name, self._redone_up_to, limit)
         if not pages and self._redone_up_to:
             pages = await self._store.degraded(self._stand_in.name, 0, limit)
@@ -210,13 +216,14 @@ class Organising:
         return organised
 
     async def _around(self, batch: Sequence[PageView]) -> Surroundings:
+        around = await self._reading.known_at([view.page for view in batch])
         found = await self._store.page_before(batch[0].page.seq)
         if found is None:
-            return Surroundings(before=None)
+            return around
         before, summary = found
         (view,) = await page_views(self._store, [before])
         nearest = nearest_segments(await self._store.segments(), batch, self._threshold)
-        return Surroundings(before=view, chain_summary=summary, segments=nearest)
+        return replace(around, before=view, chain_summary=summary, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
         """Count a failure, and return whether the stand-in does this batch now.
@@ -236,6 +243,8 @@ class Organising:
     async def _file(
         self, lease: Lease, batch: Sequence[PageView], organised: Organised, by: Analyst, *, is_redo: bool = False
     ) -> bool:
+        if organised.knowledge is not None:
+            await self._reading.keep(lease, [view.page for view in batch], organised.knowledge)
         async with self._planning:
             planner = FilingPlanner(self._store, by, self._stand_in.name, self._threshold)
             filing = await planner.plan(batch, organised, is_degraded=by is not self._analyst, is_redo=is_redo)

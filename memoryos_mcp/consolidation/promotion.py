@@ -1,41 +1,34 @@
-"""Promotion: hot segments are read for profile and knowledge, and the coldest make room."""
+"""Promotion: hot segments are read for the profile, and the coldest make room."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
-from memoryos_mcp.consolidation.reconciling import reconcile
-from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, CorrectedFact, Fact, Lessons
-from memoryos_mcp.llm import Analyst, PageView
+from memoryos_mcp.llm import Analyst
 from memoryos_mcp.pages import Page
-from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage import Store
-from memoryos_mcp.storage.values import Learning, Lease
+from memoryos_mcp.storage.values import Lease
 
-SEGMENTS_AT_ONCE = 16
-PAGES_AT_ONCE = 200
-COMMITS_TRIED = 5
+PORTIONS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
-    """What pages taught.
+class _Portion:
+    """Pages that are read in one call.
 
     Attributes:
-        traits: The profile that it was computed from.
-        corrected: What the reader was told is wrong, and so has not reported.
+        pages: In order of arrival.
+        segments: Whose they are.
     """
 
-    lessons: Lessons
-    traits: Sequence[Trait]
-    corrected: Sequence[CorrectedFact] = ()
+    pages: Sequence[Page]
+    segments: tuple[int, ...]
 
 
 class Promotion:
@@ -49,7 +42,7 @@ class Promotion:
         weights: The constants of heat.
         capacity_segments: Segments kept in mid-term memory.
         clock: Returns the present.
-        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
+        reading: Reads pages.
     """
 
     def __init__(
@@ -62,7 +55,7 @@ class Promotion:
         weights: HeatWeights,
         capacity_segments: int,
         clock: Callable[[], datetime],
-        embed: Embed | None = None,
+        reading: Reading,
     ) -> None:
         self._store = store
         self._analyst = analyst
@@ -71,10 +64,12 @@ class Promotion:
         self._weights = weights
         self._capacity = capacity_segments
         self._clock = clock
-        self._embed = embed
+        self._reading = reading
         self._redone_up_to = 0
-        # Several readings may end together, and each changes what the next is fitted to.
-        self._committing = asyncio.Lock()
+        # Segments with which a call has failed: which of them it was is not known.
+        self._alone: set[int] = set()
+        # What one step reads another would ask about as well.
+        self._stepping = asyncio.Lock()
 
     async def has_work(self) -> bool:
         """Whether a segment is hot, due or one too many."""
@@ -100,16 +95,24 @@ class Promotion:
         Raises:
             ModelError: The analyst had no answer to a segment; it stays hot.
         """
+        async with self._stepping:
+            return await self._step(lease, however_cool=however_cool)
+
+    async def _step(self, lease: Lease, *, however_cool: bool) -> bool:
         segments = await self._store.segments()
         surplus = self._surplus(segments)
         unread = [segment.segment for segment in surplus if segment.unanalysed_count]
         threshold = 0.0 if however_cool else self._threshold
         hot = [segment.segment for segment in self._hot(segments, threshold)]
         due = await self._store.due_segments()
-        to_read = dict.fromkeys([*hot, *unread, *due])
-        slots = asyncio.Semaphore(SEGMENTS_AT_ONCE)
+        due_at_all = frozenset(due)
+        to_read = list(dict.fromkeys([*hot, *unread, *due]))
+        slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
         # What is due was read by the stand-in before: another reading by it would teach nothing new.
-        asked = [self._promote(lease, segment, slots, may_stand_in=segment not in due) for segment in to_read]
+        asked = [
+            self._promote(lease, portion, slots, may_stand_in=not due_at_all.intersection(portion.segments))
+            for portion in await self._portions(to_read, due_at_all)
+        ]
         failures = [failure for failure in await asyncio.gather(*asked, return_exceptions=True) if failure is not None]
         if surplus:
             behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
@@ -137,9 +140,9 @@ class Promotion:
             return False
         segment = pages[0].segment or 0
         together = [page for page in pages if page.segment == pages[0].segment]
-        portion = together[: self._analyst.portion(together)]
+        portion = self._reading.portion(together)
         try:
-            await self._read(lease, segment, portion, self._analyst)
+            await self._reading.read(lease, (segment,), portion, self._analyst)
         except ModelError as failure:
             # A segment that always fails must not keep the others from being tried.
             self._redone_up_to = portion[-1].seq
@@ -166,66 +169,42 @@ class Promotion:
         now = self._clock()
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
-    async def _promote(self, lease: Lease, segment: int, slots: asyncio.Semaphore, *, may_stand_in: bool) -> None:
-        """Read a segment's new pages, portion by portion."""
-        async with slots:
-            while pages := await self._store.segment_pages(segment, only_unanalysed=True, limit=PAGES_AT_ONCE):
-                portion = pages[: self._analyst.portion(pages)]
-                try:
-                    await self._read(lease, segment, portion, self._analyst)
-                except ModelError as failure:
-                    is_given_up = await self._is_given_up(lease, segment, failure)
-                    if not is_given_up or not (may_stand_in or isinstance(failure, ReplyFormatError)):
-                        raise
-                    await self._read(lease, segment, portion, self._stand_in)
+    async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
+        """Return the new pages of segments, as many together as are read in one call.
 
-    async def _is_given_up(self, lease: Lease, segment: int, failure: ModelError) -> bool:
-        """Count a failure, and return whether the stand-in reads this segment now."""
+        Segments that are due, and one with which a call has failed, share no call with others.
+        """
+        groups: dict[tuple[bool, int], list[Page]] = {}
+        for segment in segments:
+            pages = await self._store.segment_pages(segment, only_unanalysed=True, limit=PAGES_AT_ONCE)
+            groups.setdefault((segment in due, segment if segment in self._alone else 0), []).extend(pages)
+        portions: list[_Portion] = []
+        for pages in groups.values():
+            left = pages
+            while left:
+                portion = self._reading.portion(left)
+                left = left[len(portion) :]
+                in_order = sorted(portion, key=lambda page: page.seq)
+                portions.append(_Portion(in_order, tuple(dict.fromkeys(page.segment or 0 for page in portion))))
+        return portions
+
+    async def _promote(self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_stand_in: bool) -> None:
+        async with slots:
+            try:
+                await self._reading.read(lease, portion.segments, portion.pages, self._analyst)
+            except ModelError as failure:
+                if len(portion.segments) > 1 and isinstance(failure, ReplyFormatError):
+                    self._alone.update(portion.segments)
+                    raise
+                is_given_up = await self._is_given_up(lease, portion.segments, failure)
+                if not is_given_up or not (may_stand_in or isinstance(failure, ReplyFormatError)):
+                    raise
+                await self._reading.read(lease, portion.segments, portion.pages, self._stand_in)
+            self._alone.difference_update(portion.segments)
+
+    async def _is_given_up(self, lease: Lease, segments: Sequence[int], failure: ModelError) -> bool:
+        """Count a failure, and return whether the stand-in reads these segments now."""
         if isinstance(failure, BudgetSpentError):
             return True
-        return await self._store.count_segment_attempt(lease, segment) >= ATTEMPTS_BEFORE_STAND_IN
-
-    async def _read(self, lease: Lease, segment: int, pages: Sequence[Page], reader: Analyst) -> None:
-        """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
-
-        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
-        they count as read.
-
-        Raises:
-            ModelError: The reader had no answer, or profile and knowledge never stood still.
-        """
-        views = await page_views(self._store, [page for page in pages if page.teaches])
-        learned = await self._learned(views, reader)
-        async with self._committing:
-            for _ in range(COMMITS_TRIED):
-                traits = await self._store.traits()
-                corrected = await self._store.corrected_facts()
-                lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
-                if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was taken back
-                    learned = await self._learned(views, reader)  # no other reading ends meanwhile
-                    continue
-                lessons = await without_corrected(lessons, corrected, self._embed)
-                learning = Learning(
-                    segment=segment,
-                    pages=[page.seq for page in pages],
-                    lessons=lessons,
-                    traits=traits,
-                    learner=reader.name,
-                    corrections=corrected,
-                    is_degraded=reader is not self._analyst,
-                    replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
-                )
-                if await self._store.commit_learning(lease, learning):
-                    return
-        msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
-        raise ModelError(msg)
-
-    async def _learned(self, views: Sequence[PageView], reader: Analyst) -> _Learned:
-        traits = await self._store.traits()
-        if not views:
-            return _Learned(Lessons((), ()), traits)
-        corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
-        return _Learned(await reader.learn(views, traits, await self._facts(), corrected), traits, corrected)
-
-    async def _facts(self) -> list[Fact]:
-        return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
+        attempts = [await self._store.count_segment_attempt(lease, segment) for segment in segments]
+        return max(attempts) >= ATTEMPTS_BEFORE_STAND_IN

@@ -3,11 +3,11 @@
 Segments are read side by side, so two may teach the same fact or trait. Here is where it stays one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from memoryos_mcp.knowledge import AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.knowledge import FAMILY, About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
 from memoryos_mcp.profile import Trait, TraitChange
 from memoryos_mcp.terms import stem, words
 
@@ -57,7 +57,12 @@ def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[Kn
             if change.fact in in_force:
                 kept.append(change)
             continue
-        fitted = replace(change, supersedes=tuple(fact for fact in change.supersedes if fact in in_force))
+        named = [fact for fact in change.supersedes if fact in in_force]
+        answered = [fact.fact for fact in facts if _answers_the_same(fact, change)]
+        if (change.slot or "").startswith(FAMILY) and not set(answered) <= set(named):
+            fitted = replace(change, slot=None, supersedes=tuple(named))  # more of somebody, not another in their place
+        else:
+            fitted = replace(change, supersedes=tuple(dict.fromkeys([*named, *answered])))
         known = next(
             (fact for fact in facts if fact.about is change.about and is_same_fact(fact.text, change.text)), None
         )
@@ -68,7 +73,32 @@ def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[Kn
             kept.append(ConfirmFact(fact=known.fact, evidence=change.evidence))
         else:
             _join(kept, fitted)
-    return tuple(kept)
+    return tuple(_with_one_answer(kept))
+
+
+def _answers_the_same(fact: Fact, change: AddFact) -> bool:
+    """Whether a fact gives an older answer to what a change answers, and only one can hold."""
+    is_of_it = change.slot is not None and fact.slot == change.slot and fact.about is change.about
+    return is_of_it and fact.valid_from <= change.valid_from
+
+
+def _with_one_answer(changes: Sequence[KnowledgeChange]) -> Iterator[KnowledgeChange]:
+    """Yield the changes; of several answers to the same the newest holds, and the others until then."""
+    newest: dict[tuple[About, str], AddFact] = {}
+    for change in changes:
+        if isinstance(change, AddFact) and change.slot is not None:
+            other = newest.get((change.about, change.slot))
+            if other is None or other.valid_from <= change.valid_from:
+                newest[change.about, change.slot] = change
+    for change in changes:
+        if isinstance(change, AddFact) and change.slot is not None:
+            holding = newest[change.about, change.slot]
+            if holding is not change:
+                is_more = change.slot.startswith(FAMILY) or holding.valid_from == change.valid_from
+                end = (change.valid_until, change.said_until) if is_more else (holding.valid_from, None)
+                yield replace(change, slot=None, valid_until=end[0], said_until=end[1])
+                continue
+        yield change
 
 
 def _join(kept: list[KnowledgeChange], change: AddFact) -> None:

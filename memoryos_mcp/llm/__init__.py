@@ -8,10 +8,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
+from memoryos_mcp.config import LLM_BATCH_PAGES
+from memoryos_mcp.knowledge import CorrectedFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.names import NAMELESS, Speakers
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.segments import Digest, Segment, Vector
+
+LEARN_PAGES_MAX = LLM_BATCH_PAGES
+"""Pages that an LLM learns from in one call; of more it leaves out what stands in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,18 @@ class Surroundings:
         before: The page that arrived just before the first, if there is one.
         chain_summary: Summary of that page's chain, empty without one.
         segments: The segments nearest to the batch, nearest first; at most a few.
+        facts: What is known and holds at the end of the batch, about the user and the assistant; without what rests on
+            its own pages alone.
+        corrected: What the user has said is wrong since the batch, the newest first.
+        speakers: What the sides are called.
     """
 
     before: PageView | None
     chain_summary: str = ""
     segments: Sequence[Segment] = ()
+    facts: Sequence[Fact] = ()
+    corrected: Sequence[CorrectedFact] = ()
+    speakers: Speakers = NAMELESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,15 @@ class Topic:
     Attributes:
         digest: Words for them; for them and the whole segment, if one is named.
         pages: Their ``seq``, at least one.
-        segment: The known segment they belong to, one of the surroundings'; None leaves it to the score.
+        segment: The known segment they belong to, one of the surroundings', as it was then; None leaves it to the
+            score.
+        apart_from: Numbers of segments that they do not belong to, whatever the score.
     """
 
     digest: Digest
     pages: tuple[int, ...]
-    segment: int | None = None
+    segment: Segment | None = None
+    apart_from: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +96,13 @@ class Organised:
         is_continuing: Whether the first run carries on the page before the batch.
         runs: Every page of the batch in exactly one.
         topics: Every page of the batch in exactly one.
+        knowledge: What the pages tell; None from who did not read them for it.
     """
 
     is_continuing: bool
     runs: tuple[Run, ...]
     topics: tuple[Topic, ...]
+    knowledge: tuple[KnowledgeChange, ...] | None = None
 
 
 class Analyst(Protocol):
@@ -97,7 +114,7 @@ class Analyst(Protocol):
         ...
 
     async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        """Find the chains and topics of a batch.
+        """Find the chains and topics of a batch, and what it tells if that takes no further call.
 
         Args:
             batch: Pages in order of arrival, at least one.
@@ -138,15 +155,16 @@ class Analyst(Protocol):
         self,
         pages: Sequence[PageView],
         traits: Sequence[Trait],
-        facts: Sequence[Fact],
+        facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
-        """Return what not yet analysed pages add to profile and knowledge.
+        """Return what pages add to profile and knowledge.
 
         Args:
             pages: In order of arrival, at least one.
             traits: The profile as it stands.
-            facts: What is known and holds now, about the user and the assistant.
+            facts: What is known and holds now, about the user and the assistant; None for pages that were read for
+                knowledge, which add to the profile alone.
             corrected: What the user has said is wrong since these pages, the newest first. Whoever learns it all the
                 same is not heard.
 

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 
 _OWN_GROUP = "Own"
+# A level of these says what the user wants of an assistant, not what the assistant is like.
+_WISHES_GROUP = "AI alignment"
 # Unicode categories: separators, punctuation, controls, and the backtick and caret, which are counted as symbols.
 _IGNORED_CATEGORIES = ("Z", "P", "C", "Sk")
 
@@ -66,7 +68,8 @@ def as_text(extra: Sequence[str] = ()) -> str:
     own = list(_own_spellings(extra).values())
     if own:
         groups[_OWN_GROUP] = own
-    return "\n".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
+    titles = {_WISHES_GROUP: f"{_WISHES_GROUP} (what the user wants of an assistant)"}
+    return "\n".join(f"{titles.get(group, group)}: {', '.join(names)}" for group, names in groups.items())
 
 
 @cache

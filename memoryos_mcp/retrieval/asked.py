@@ -59,6 +59,8 @@ class Asked:
         is_for_several: Whether it asks for several things, which stand in different sessions rather than in one.
         embedded: The subject's vectors; None while words answer alone.
         weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
+        user_called: By what name the assistant mostly calls the user; None if by none.
+        agent_called: The same of the assistant.
     """
 
     subject: str
@@ -69,6 +71,8 @@ class Asked:
     is_for_several: bool
     embedded: EmbeddedQuery | None
     weights: NDArray[np.float64]
+    user_called: str | None = None
+    agent_called: str | None = None
 
 
 def plain(query: str) -> str:

@@ -8,7 +8,7 @@ from memoryos_mcp.stemming import folded, is_latin, latin_stem, stem
 from memoryos_mcp.terms import is_foreign, query_words
 
 # A page that is whole in less than this is never cut: a stump of it would tell less than it saves.
-SMALLEST_EXCERPT_TOKENS = 40
+SMALLEST_EXCERPT_TOKENS = 25
 PASSAGE_CHARS = 400
 ELLIPSIS = "…"
 # What an excerpt may cost beside its passages: ellipses, and the rounding of either side.

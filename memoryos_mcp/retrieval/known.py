@@ -10,7 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import Fact
+from memoryos_mcp.knowledge import Fact, Kind
+from memoryos_mcp.names import stated_name
 from memoryos_mcp.retrieval.asked import Asked, rarity
 from memoryos_mcp.retrieval.asked_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
@@ -20,8 +21,12 @@ from memoryos_mcp.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
+NAME_SLOT = "name"
 # Share of its signals that an archived fact loses: of two that answer alike the current one goes ahead.
 ARCHIVED_LOSS = 0.1
+# Facts with less than this share of the best one's score are left out, but never so many that fewer come.
+FACT_CUT_SHARE = 0.5
+FACTS_AT_LEAST = 3
 
 # Words that ask for what was, in the languages in which times are understood.
 _PAST = re.compile(
@@ -60,6 +65,10 @@ class FactTable:
         self._days = np.array([_day(fact.valid_from) for fact in given], dtype=np.int64)
         self._ends_s = np.array([fact.valid_until.timestamp() if fact.valid_until else np.inf for fact in given])
         self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
+        # What is told whatever is asked.
+        self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
+        self._named = [fact for fact in self._facts if fact.slot == NAME_SLOT and not fact.is_archived]
+        self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
         self._vectors = _stacked(given)
         places = defaultdict[str, list[int]](list)
         for place, fact in enumerate(given):
@@ -82,11 +91,20 @@ class FactTable:
         if asked.times:
             signals["time"] = nearness(asked.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
-        holds = ones > 0 if now is None else self._ends_s > now.timestamp()
+        holds = self._states if now is None else self._states & (self._ends_s > now.timestamp())
         places = np.arange(len(self._facts))
         signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
         ranked = rank(FACTS, places, signals, ones, holds, FACTS_AT_MOST)
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
+
+    def wishes(self, now: datetime) -> list[RecalledFact]:
+        """Return the wishes that hold, newest first."""
+        return [RecalledFact(fact, 0.0) for fact in reversed(_holding(self._wishes, now))]
+
+    def name(self, now: datetime) -> str | None:
+        """Return the name that was stated last, if one was."""
+        names = [stated_name(fact.text) for fact in _holding(self._named, now)]
+        return next(filter(None, reversed(names)), None)
 
     def _covered(self, asked: Asked) -> Scores:
         """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
@@ -100,8 +118,14 @@ class FactTable:
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
-    """Return the best of several rankings in one, best first; of equal ones the newest."""
-    return sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
+    """Return the best of several rankings in one, best first; of equal ones the newest; few far below the best."""
+    best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
+    least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
+    return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]
+
+
+def _holding(facts: Iterable[Fact], now: datetime) -> list[Fact]:
+    return [fact for fact in facts if fact.valid_until is None or fact.valid_until > now]
 
 
 def _day(moment: datetime) -> int:

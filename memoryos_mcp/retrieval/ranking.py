@@ -1,6 +1,7 @@
 """Ranking: the recipes, and candidates with their signals put in order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
 NEIGHBOURHOOD_PAGES = 8
 # What a page of the same session ahead of it costs a page, where several sessions are asked for.
 SPREAD = 0.8
+# Pages with less than this share of the best one's score are left out, but never so many that fewer are found.
+CUT_SHARE = 0.15
+CUT_KEEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,22 @@ def rank(
         )
         for place in places.tolist()
     ]
+
+
+def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list[Ranked]:
+    """Return the candidates that are not far below the best.
+
+    Args:
+        ranked: Best first.
+        extra: Pages that are shown anyway, and do not count among those that are found at least.
+    """
+    scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
+    least = CUT_SHARE * max(scores, default=0.0)
+    kept: list[Ranked] = []
+    for entry, score in zip(ranked, scores, strict=True):
+        if score >= least or sum(each.seq not in extra for each in kept) < CUT_KEEPS:
+            kept.append(entry)
+    return kept
 
 
 def _spread(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memoryos_mcp.knowledge import Fact
+from memoryos_mcp.names import NAMELESS, Speakers
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.retrieval.asked import Asked
@@ -22,6 +23,7 @@ class RecalledPage:
         chain_summary: What the run of pages around it is about, shortened; None until it is consolidated.
         meta_data: The caller's own notes, JSON; None if there are none or they do not fit.
         segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
+        span: Characters of its text that the query is nearest to, if they are known.
     """
 
     page: Page
@@ -31,6 +33,7 @@ class RecalledPage:
     chain_summary: str | None
     meta_data: str | None
     segment: Segment | None
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,23 @@ class RecalledFact:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What the token budget had no room for.
+
+    Attributes:
+        pages: Pages that do not come at all.
+        excerpts: Pages of which parts come.
+        facts: Facts and wishes that do not come.
+        max_tokens: A budget with which all of it comes.
+    """
+
+    pages: int
+    excerpts: int
+    facts: int
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     """The answer of all three tiers to one query.
 
@@ -50,12 +70,16 @@ class Recall:
         pages: Pages of any tier, best first; none that is in ``short_term``.
         segments: The topics of these pages with their heat, in the order of their best page.
         user_facts: Facts about the user, best first.
-        assistant_facts: Facts about the assistant, best first.
-        traits: The profile as far as the budget holds it, the most telling first.
+        assistant_facts: Facts about the assistant, best first; both sides are ranked together.
+        traits: What bears on the query of the profile, the most telling first.
         asked: The query, as it was understood.
         is_semantic: Whether meaning was compared; False while only words were.
         recipe: Name and version of the ranking.
-        tokens: About what all texts together cost.
+        tokens: About what all that is shown costs.
+        wishes: What the user wants of every answer, newest first, whatever the query is.
+        speakers: What the sides are called.
+        has_topics: Whether there is room to tell what each topic is about.
+        left_out: What the budget had no room for; None if everything came.
     """
 
     short_term: Sequence[RecalledPage]
@@ -68,3 +92,7 @@ class Recall:
     is_semantic: bool
     recipe: str
     tokens: int
+    wishes: Sequence[RecalledFact] = ()
+    speakers: Speakers = NAMELESS
+    has_topics: bool = False
+    left_out: LeftOut | None = None

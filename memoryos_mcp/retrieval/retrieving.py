@@ -1,9 +1,11 @@
 """Retrieving: candidates by words and by meaning, ranked together, fitted to a token budget."""
 
 import asyncio
+import heapq
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
@@ -15,7 +17,8 @@ from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
 from memoryos_mcp.knowledge import About
-from memoryos_mcp.names import capitalised
+from memoryos_mcp.names import Speakers, capitalised
+from memoryos_mcp.profile import bearing_on
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.asked import (
     Asked,
@@ -29,13 +32,13 @@ from memoryos_mcp.retrieval.asked import (
 )
 from memoryos_mcp.retrieval.asked_time import asked_spans, nearness
 from memoryos_mcp.retrieval.budget import roots
-from memoryos_mcp.retrieval.fitting import Budget
+from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.known import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.mirror import Mirror
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query_cache import QueryCache
-from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Recipe
+from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.segments import Segment, Vector, segment_match
@@ -52,6 +55,8 @@ NEIGHBOURS_OF = 30
 # Token codes read per query; of long pages the most promising ones fit.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
+# The newest pages of a conversation that come whatever is asked: a question may refer to what they are about.
+RECENT_PAGES = 2
 # From this cosine on a page counts as about a query that it shares no word with. With models whose cosines are higher
 # more does; a person looks through it.
 ABOUT_COSINE = 0.45
@@ -113,50 +118,62 @@ class Retrieving:
         self._clock = clock
         self._asked_before = QueryCache()
 
-    async def retrieve(self, query: str, *, max_results: int, max_tokens: int) -> Recall:
+    async def retrieve(self, query: str, limits: Limits) -> Recall:
         """Return what all tiers know about a query.
 
         Args:
             query: What is asked, not blank.
-            max_results: Pages at most, beside the short-term ones.
-            max_tokens: Budget of all texts together.
+            limits: How much is returned.
 
         Raises:
             StorageError: The store could not be read.
         """
         await self.mirror.refresh()
         short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
-        budget, query_roots = Budget(max_tokens), roots(asked.subject)
-        traits = budget.fit_traits(self.mirror.traits, frozenset(stems(asked.subject)))
-        user_facts, assistant_facts = budget.fit_facts(*[await self._facts(asked, about) for about in About])
-        recent = budget.fit_short_term(short_term, query_roots)
-        shown = [recalled.page.seq for recalled in recent]
-        ranked = ranking.rank(
-            candidates.recipe,
-            candidates.outlines.seqs,
-            candidates.signals,
-            candidates.windows,
-            ~np.isin(candidates.outlines.seqs, shown),
-            max_results,
-            apart=candidates.outlines.sessions if asked.is_for_several else None,
-        )
+        recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
+        ranked = _ranked(candidates, asked, {page.seq for page in short_term}, limits.pages)
+        relevant = ranking.cut(ranked, recent)
+        if not limits.has_all_recent:
+            kept = recent.union(entry.seq for entry in relevant)
+            short_term = [page for page in short_term if page.seq in kept]
+        if limits.is_cut:
+            ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         found = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
-        pages = budget.fit_pages(
-            [(entry, each, self._segment_of(each.page.segment)) for entry in ranked if (each := found.get(entry.seq))],
-            query_roots,
+        facts = await self._facts(asked)
+        speakers = self._speakers(asked)
+        fitted = fit(
+            Found(
+                wishes=self._wishes(),
+                traits=bearing_on(self.mirror.traits, frozenset(stems(asked.subject))),
+                facts=facts,
+                short_term=short_term,
+                pages=[
+                    (entry, each, self._segment_of(each.page.segment))
+                    for entry in ranked
+                    if (each := found.get(entry.seq))
+                ],
+            ),
+            limits,
+            speakers,
+            roots(asked.subject),
         )
+        pages = fitted.pages
         return Recall(
-            short_term=recent,
+            short_term=fitted.short_term,
             pages=pages,
             segments=self._heats([recalled.segment for recalled in pages if recalled.segment]),
-            user_facts=user_facts,
-            assistant_facts=assistant_facts,
-            traits=traits,
+            has_topics=fitted.has_topics,
+            wishes=fitted.wishes,
+            user_facts=_about(About.USER, fitted.facts),
+            assistant_facts=_about(About.ASSISTANT, fitted.facts),
+            traits=fitted.traits,
+            speakers=speakers,
             asked=asked,
             is_semantic=asked.embedded is not None,
             recipe=candidates.recipe.name,
-            tokens=budget.spent,
+            tokens=fitted.tokens,
+            left_out=fitted.left_out,
         )
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
@@ -209,6 +226,8 @@ class Retrieving:
             is_for_several=asks_for_several(text),
             embedded=embedded,
             weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
+            user_called=lexicon.user_called,
+            agent_called=lexicon.agent_called,
         )
         words = {hit.seq: hit.score for hit in hits}
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
@@ -287,14 +306,24 @@ class Retrieving:
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    async def _facts(self, asked: Asked, about: About) -> list[RecalledFact]:
-        """Return the facts that answer a query best; of those that hold no more only if it asks for what was."""
+    async def _facts(self, asked: Asked) -> list[RecalledFact]:
+        """Return the facts of both sides that answer best; of those that hold no more only if it asks for what was."""
         now = self._clock()
-        ranked = self.mirror.facts[about].ranked(asked, now)
-        if not asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
-            return ranked
-        past = await self._store.past_facts(about, PAST_FACTS_AT_MOST)
-        return best_of(ranked, FactTable(past).ranked(asked))
+        ranked = [self.mirror.facts[about].ranked(asked, now) for about in About]
+        if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
+            past = [FactTable(await self._store.past_facts(about, PAST_FACTS_AT_MOST)).ranked(asked) for about in About]
+            ranked += past
+        return best_of(*ranked)
+
+    def _wishes(self) -> list[RecalledFact]:
+        """Return what the user wants of every answer, newest first."""
+        return self.mirror.facts[About.USER].wishes(self._clock())
+
+    def _speakers(self, asked: Asked) -> Speakers:
+        """Return what the sides are called: as they said themselves, or as the other side calls them."""
+        now = self._clock()
+        stated = [self.mirror.facts[about].name(now) for about in About]
+        return Speakers(user=stated[0] or asked.user_called, agent=stated[1] or asked.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self.mirror.segments.get(segment or 0)
@@ -303,6 +332,19 @@ class Retrieving:
         now = self._clock()
         unique = {segment.segment: segment for segment in segments}
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
+
+
+def _ranked(found: Candidates, asked: Asked, newest: AbstractSet[int], limit: int) -> list[Ranked]:
+    """Return the best pages, and in their places the newest ones, for which there may be no room beside them."""
+    is_newest = np.isin(found.outlines.seqs, [*newest])
+    apart = found.outlines.sessions if asked.is_for_several else None
+    given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
+    best = ranking.rank(*given, ~is_newest, limit, apart=apart)
+    return [*heapq.merge(best, ranking.rank(*given, is_newest, len(newest)), key=lambda entry: -entry.score)]
+
+
+def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
+    return [recalled for recalled in facts if recalled.fact.about is about]
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:

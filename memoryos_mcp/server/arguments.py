@@ -74,15 +74,11 @@ class RetrieveMemoryArguments(Arguments):
     """A question to the memory."""
 
     query: str = Field(description="A question or a few words, in any language.")
-    relationship_with_user: str = Field(default="friend", description="Your role towards the user; handed back.")
+    relationship_with_user: str = Field(default="", description="Your role towards the user; handed back.")
     style_hint: str = Field(default="", description="Tone of your answer; handed back.")
-    max_results: Count = Field(
-        default=None, description="Most pages beside the newest; usually left out.", json_schema_extra=RESULTS
-    )
-    max_tokens: Count = Field(
-        default=None, description="About how long the result may be; usually left out.", json_schema_extra=TOKENS
-    )
-    explain: bool = Field(default=False, description="Tell why each page was found.")
+    max_results: Count = Field(default=None, description="Pages wanted; usually left out.", json_schema_extra=RESULTS)
+    max_tokens: Count = Field(default=None, description="Length at most; usually left out.", json_schema_extra=TOKENS)
+    explain: bool = Field(default=False, description="Tell why pages were found.")
 
 
 class GetUserProfileArguments(Arguments):

@@ -195,10 +195,10 @@ def _fact(look: "FactLook") -> ShownFact:
         id=numbered_id(Kind.FACT, fact.fact),
         about=fact.about.value,
         text=fact.text,
-        valid_from=text_time(fact.valid_from),
-        valid_until=_optional_time(fact.valid_until),
+        valid_from=fact.said_since or text_time(fact.valid_from),
+        valid_until=fact.said_until or _optional_time(fact.valid_until),
         state=look.state.value,
-        learned_by=look.learned_by,
+        learned_by=fact.learned_by,
         ended_by="corrected by the user" if look.is_corrected else None,
         evidence=list(fact.evidence),
         supersedes=[_beside(each) for each in look.superseded],
@@ -210,8 +210,8 @@ def _beside(fact: "Answered") -> FactBeside:
     return FactBeside(
         id=numbered_id(Kind.FACT, fact.fact),
         text=fact.text,
-        valid_from=text_time(fact.valid_from),
-        valid_until=_optional_time(fact.valid_until),
+        valid_from=fact.said_since or text_time(fact.valid_from),
+        valid_until=fact.said_until or _optional_time(fact.valid_until),
         ended_by="corrected by the user" if fact.is_corrected else None,
     )
 

@@ -54,7 +54,7 @@ class RetrievedSegment(BaseModel):
     """A topic that retrieved pages belong to."""
 
     segment_id: str
-    summary: str
+    summary: str = Field(description="At most 40 tokens; get_memory has the whole.")
     keywords: list[str]
     page_count: int
     heat: float = Field(description="How much it matters now: visits, new pages, recency.")
@@ -68,6 +68,8 @@ class KnowledgeEntry(BaseModel):
     valid_until: str | None = Field(description="When it ends, if that is known.")
     knowledge_id: str
     evidence: list[str] = Field(description="Ids of the pages it rests on.")
+    kind: Literal["statement", "wish"] = Field(default="statement", description="A wish holds for every answer.")
+    attribute: str | None = Field(default=None, description="What it answers if only one answer can hold at a time.")
 
 
 class RetrievedKnowledge(KnowledgeEntry):
@@ -86,6 +88,22 @@ class UnderstoodQuery(BaseModel):
     several: bool = Field(description="Whether it asks for several things, so that sessions take turns.")
 
 
+class LeftOutOfResult(BaseModel):
+    """What there was no room for."""
+
+    pages: int
+    excerpts: int = Field(description="Pages of which only parts came.")
+    facts: int
+    max_tokens: int = Field(description="Pass this to get all of it.")
+
+
+class SpeakerNames(BaseModel):
+    """What the two sides are called; null while it is not known."""
+
+    user: str | None = None
+    assistant: str | None = None
+
+
 class RetrieveMemoryResult(BaseModel):
     """What all three tiers know about the query."""
 
@@ -93,7 +111,8 @@ class RetrieveMemoryResult(BaseModel):
     timestamp: str
     relationship_with_user: str
     style_hint: str
-    user_profile: str
+    speakers: SpeakerNames = SpeakerNames()
+    user_profile: str = Field(description="The traits that bear on the query; None if there are none.")
     short_term_memory: list[ShortTermPage]
     short_term_count: int
     retrieved_pages: list[RetrievedPage]
@@ -108,7 +127,8 @@ class RetrieveMemoryResult(BaseModel):
     )
     ranking: str = Field(description="Name and version of the ranking recipe.")
     understood: UnderstoodQuery | None = Field(description="With explain: what the query was taken to ask for.")
-    token_estimate: int = Field(description="About how many tokens the texts take.")
+    token_estimate: int = Field(description="About how many tokens the result takes as text.")
+    left_out: LeftOutOfResult | None = Field(default=None, description="What did not fit; null if all came.")
 
 
 class TraitEntry(BaseModel):
@@ -130,7 +150,7 @@ class GetUserProfileResult(BaseModel):
     assistant_id: str
     user_profile: str
     traits: list[TraitEntry]
-    user_knowledge: list[KnowledgeEntry] = Field(description="The newest 100 at most.")
+    user_knowledge: list[KnowledgeEntry] = Field(description="Wishes, who the user is, then the newest 100 others.")
     user_knowledge_count: int = Field(description="Of all that are current.")
     assistant_knowledge: list[KnowledgeEntry]
     assistant_knowledge_count: int

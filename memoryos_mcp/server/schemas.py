@@ -23,7 +23,7 @@ def output_schema(model: type[BaseModel]) -> Schema:
     """Return the names and types of a result's keys; what they mean and hold is told in ``docs/tools.md``."""
     schema = model.model_json_schema(mode="serialization")
     keys = {name: {"type": _type_name(each)} for name, each in schema["properties"].items()}
-    return {"type": "object", "properties": keys, "required": schema["required"]}
+    return {"type": "object", "properties": keys, "required": list(keys)}
 
 
 def _argument(schema: Schema) -> Schema:

@@ -231,6 +231,10 @@ class Store(Protocol):
         """Return the oldest pages that wait for consolidation."""
         ...
 
+    async def unread(self, limit: int) -> list[Page]:
+        """Return the oldest pages that were not read for knowledge yet."""
+        ...
+
     async def has_degraded(self) -> bool:
         """Whether there are pages to be organised or read again."""
         ...

@@ -111,9 +111,9 @@ def _insert(
     meta_data = None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
     sides = page.user_input, page.agent_response
     connection.execute(
-        "INSERT INTO pages (page_id, session, tier, chain, segment, is_analysed, occurred_us, utc_offset_s, added_us, "
-        "idempotency_key, meta_data, organised_by, learned_by, is_degraded, source, gives_orders, user_input, "
-        "agent_response, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO pages (page_id, session, tier, chain, segment, is_analysed, read_by, occurred_us, utc_offset_s, "
+        "added_us, idempotency_key, meta_data, organised_by, learned_by, is_degraded, source, gives_orders, "
+        "user_input, agent_response, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             page.page_id,
             sessions_before + page.session,
@@ -121,6 +121,7 @@ def _insert(
             chain,
             segment,
             page.is_analysed,
+            page.read_by or (page.learned_by if page.is_analysed else None),
             occurred_us,
             offset,
             to_us(page.added_at),
@@ -207,8 +208,8 @@ class _Adding:
     def _insert_fact(self, record: FactRecord, words: str) -> int:
         self._connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
-            "utc_offset_s, ended_by, ended_seq, confirmed_us, is_archived, learned_by, folded, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "utc_offset_s, ended_by, ended_seq, confirmed_us, is_archived, learned_by, kind, said_since, said_until, "
+            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 record.about,
                 record.assistant_id,
@@ -222,6 +223,9 @@ class _Adding:
                 to_us(record.confirmed_at),
                 record.is_archived,
                 record.learned_by,
+                record.fact_kind,
+                record.said_since,
+                record.said_until,
                 words,
                 record.text,
             ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.knowledge import About
+from memoryos_mcp.knowledge import About, Kind
 from memoryos_mcp.pages import storable
 from memoryos_mcp.profile import Level
 from memoryos_mcp.records import (
@@ -37,13 +37,13 @@ _SEGMENTS = (
     "USING (segment) ORDER BY first"
 )
 _PAGES = (
-    "SELECT added_us, idempotency_key, is_analysed, organised_by, learned_by, is_degraded, "  # noqa: S608 - constant
-    f"CAST(user_input AS BLOB), CAST(agent_response AS BLOB), {PAGE_COLUMNS} FROM pages ORDER BY seq"
+    "SELECT added_us, idempotency_key, is_analysed, organised_by, learned_by, "  # noqa: S608 - constant
+    f"is_degraded, CAST(user_input AS BLOB), CAST(agent_response AS BLOB), {PAGE_COLUMNS} FROM pages ORDER BY seq"
 )
 _FACTS = (
     "SELECT fact, about, assistant_id, text, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s, "
     "superseded_by, ended_by, (SELECT page_id FROM pages WHERE seq <= ended_seq ORDER BY seq DESC LIMIT 1), "
-    "confirmed_us, is_archived, learned_by FROM facts ORDER BY fact"
+    "confirmed_us, is_archived, learned_by, kind, said_since, said_until FROM facts ORDER BY fact"
 )
 _FACT_EVIDENCE = "SELECT page_id, is_confirming FROM fact_evidence JOIN pages USING (seq) WHERE fact = ? ORDER BY seq"
 _TRAITS = "SELECT dimension, level, reason, updated_us, learned_by FROM traits ORDER BY dimension"
@@ -104,7 +104,8 @@ def _segment(number: int, row: Sequence[Any]) -> SegmentRecord:
 
 
 def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) -> PageRecord:
-    added_us, key, is_analysed, organised_by, learned_by, is_degraded, user_input, agent_response, *columns = row
+    added_us, key, is_analysed, organised_by, learned_by, is_degraded, *rest = row
+    user_input, agent_response, *columns = rest
     page = to_page(columns)
     return PageRecord(
         kind="page",
@@ -120,6 +121,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
         source=page.source,
         gives_orders=page.gives_orders,
         is_analysed=bool(is_analysed),
+        read_by=page.read_by,
         organised_by=organised_by,
         learned_by=learned_by,
         is_degraded=bool(is_degraded),
@@ -135,7 +137,7 @@ def _salvaged(side: bytes) -> str:
 
 def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
     fact, about, assistant_id, text, slot, from_us_, until_us, stated_us, offset_s, superseded_by, *rest = row
-    ended_by, ended_after, confirmed_us, is_archived, learned_by = rest
+    ended_by, ended_after, confirmed_us, is_archived, learned_by, kind, since, end = rest
     evidence: list[tuple[Any, ...]] = connection.execute(_FACT_EVIDENCE, (fact,)).fetchall()
     return FactRecord(
         kind="fact",
@@ -153,6 +155,9 @@ def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]
         confirmed_at=from_us(confirmed_us),
         is_archived=bool(is_archived),
         learned_by=learned_by,
+        fact_kind=Kind(kind),
+        said_since=since,
+        said_until=end,
         evidence=tuple(page_id for page_id, is_confirming in evidence if not is_confirming),
         confirmed_in=tuple(page_id for page_id, is_confirming in evidence if is_confirming),
     )

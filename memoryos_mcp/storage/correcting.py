@@ -196,7 +196,7 @@ class Correcting:
                 connection.execute("UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, heir))
         elif since_us != corrected_us:
             connection.execute(
-                "UPDATE facts SET slot = nullif(slot, ?2), learned_by = coalesce((SELECT pages.learned_by "
+                "UPDATE facts SET slot = nullif(slot, ?2), learned_by = coalesce((SELECT pages.read_by "
                 "FROM fact_evidence JOIN pages USING (seq) WHERE fact = ?1 ORDER BY seq DESC LIMIT 1), learned_by) "
                 "WHERE fact = ?1",
                 (heir, slot),

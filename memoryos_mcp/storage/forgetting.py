@@ -332,6 +332,7 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
     connection.execute(f"UPDATE pages SET is_analysed = 0 WHERE {here}", (listed,))  # noqa: S608
+    connection.execute("UPDATE pages SET read_by = NULL WHERE seq IN (SELECT value FROM json_each(?))", (listed,))
     for segment in segments:
         recount(connection, segment)
         connection.execute("UPDATE segments SET is_due = 1 WHERE segment = ?", (segment,))

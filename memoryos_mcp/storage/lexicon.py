@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import apsw
 
-from memoryos_mcp.names import addressed
+from memoryos_mcp.names import addressed, is_called
 from memoryos_mcp.storage.rows import newest_seq
 from memoryos_mcp.storage.values import Lexicon
 from memoryos_mcp.terms import index_forms, is_unspaced
@@ -19,6 +20,27 @@ ADDRESSED_AT_LEAST = 3
 ADDRESSED_SHARE = 0.5
 # Whose name it is shows in who says it so much more often.
 ONE_SIDED = 2
+# A side is shown by the name that it is called by in such a share of all pages; among the newest with the word, in so
+# many at least without doubt: more words than names stand where names do.
+CALLED_SHARE = 0.03
+CALLS_READ = 20
+CALLS_AT_LEAST = 2
+NAMES_TRIED = 5
+# Per side, the names that it calls the other by, most used first, and what it said in the newest pages with a word.
+_SAID_BY = {
+    "user": (
+        "SELECT name, pages FROM names WHERE called_by_user >= ?1 AND called_by_user > ?2 * called_by_agent "
+        "ORDER BY called_by_user DESC LIMIT ?3",
+        "SELECT user_input FROM pages WHERE seq IN "
+        "(SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rowid DESC LIMIT ?)",
+    ),
+    "agent": (
+        "SELECT name, pages FROM names WHERE called_by_agent >= ?1 AND called_by_agent > ?2 * called_by_user "
+        "ORDER BY called_by_agent DESC LIMIT ?3",
+        "SELECT agent_response FROM pages WHERE seq IN "
+        "(SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rowid DESC LIMIT ?)",
+    ),
+}
 
 _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"])
 
@@ -57,6 +79,7 @@ class WordCounts:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, int]] = {}
+        self._called: tuple[int, str | None, str | None] | None = None
         self._forgettings = 0
         self._lock = threading.Lock()
 
@@ -64,7 +87,7 @@ class WordCounts:
         """Begin anew if something was forgotten since; what was counted before may hold it."""
         with self._lock:
             if forgettings != self._forgettings:
-                self._known, self._forgettings = {}, forgettings
+                self._known, self._called, self._forgettings = {}, None, forgettings
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return in how many pages a word occurs, at most.
@@ -90,6 +113,16 @@ class WordCounts:
                 self._known[word] = (count, newest)
         return count
 
+    def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
+        """Return by what names the sides call the user and the assistant, as they are written; None where by none."""
+        with self._lock:
+            known = self._called
+        if known is None or known[0] != newest:
+            known = (newest, _called(connection, self, newest, "agent"), _called(connection, self, newest, "user"))
+            with self._lock:
+                self._called = known
+        return known[1], known[2]
+
 
 def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
     """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
@@ -106,7 +139,22 @@ def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[s
             if by_agent < ONE_SIDED * by_user:
                 called_agent.add(name)
     found = {word: counts.count(connection, word, newest) for word in words[:WORDS_AT_MOST]}
-    return Lexicon(newest, found, frozenset(called_user), frozenset(called_agent))
+    return Lexicon(newest, found, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest))
+
+
+def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
+    """Return the name by which one side mostly calls the other."""
+    candidates_sql, texts_sql = _SAID_BY[by]
+    least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
+    candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
+    for name, pages in candidates:
+        if pages < ADDRESSED_SHARE * counts.count(connection, name, newest):
+            continue
+        written = str(name).capitalize()
+        texts = connection.execute(texts_sql, (phrase(name), CALLS_READ))
+        if sum(is_called(str(text), written) for (text,) in texts) >= CALLS_AT_LEAST:
+            return written
+    return None
 
 
 def phrase(word: str) -> str:

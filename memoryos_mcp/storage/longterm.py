@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import apsw
 
@@ -15,6 +16,7 @@ from memoryos_mcp.storage.vector_rows import note_change
 
 # What facts are counted as that went beyond the knowledge kept at hand.
 ARCHIVED = "archived_fact"
+WISHES_KEPT = 50
 # Takes the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
 
@@ -41,8 +43,8 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
     """Whether what the lessons were computed from still stands.
 
-    Their traits are unchanged, the facts they name are in force, no fact that they did not know of answers what one
-    of theirs answers, and the user has corrected nothing since.
+    Their traits are unchanged, the facts they name are in force, no older fact that they did not know of answers what
+    one of theirs answers, and the user has corrected nothing since.
     """
     lessons = learning.lessons
     if corrected_facts(connection) != list(learning.corrections):
@@ -62,10 +64,11 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
 
 
 def _is_alone(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> bool:
-    """Whether every fact in force with a new fact's slot is one that it supersedes."""
+    """Whether every older fact in force with a new fact's slot is one that it supersedes."""
     rows = connection.execute(
-        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? AND is_archived = 0",  # noqa: S608
-        (now_us, change.about, owner(change.about), change.slot),
+        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? AND is_archived = 0 "  # noqa: S608
+        "AND valid_from_us <= ?",
+        (now_us, change.about, owner(change.about), change.slot, to_us(change.valid_from)),
     )
     return {fact for (fact,) in rows} <= set(change.supersedes)
 
@@ -198,7 +201,8 @@ def _add_fact(
     if fact is None:
         connection.execute(
             "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
-            "utc_offset_s, confirmed_us, folded, text, learned_by) VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?)",
+            "utc_offset_s, confirmed_us, folded, text, learned_by, kind, said_since, said_until) "
+            "VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 change.about,
                 assistant_id,
@@ -210,17 +214,35 @@ def _add_fact(
                 words,
                 change.text,
                 learner,
+                change.kind,
+                change.said_since,
+                change.said_until,
             ),
         )
         fact = connection.last_insert_rowid()
+        _end_before_newer(connection, fact, now_us)
     for old in supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
     return int(fact), was_there
 
 
+def _end_before_newer(connection: apsw.Connection, fact: int, now_us: int) -> None:
+    """End a fact where a newer one begins that answers the same: pages may be read in another order than they came."""
+    connection.execute(
+        f"UPDATE facts SET (valid_until_us, superseded_by) = (newer.valid_from_us, newer.fact) FROM (SELECT n.* "  # noqa: S608
+        "FROM facts AS n JOIN facts AS new USING (about, assistant_id, slot) WHERE new.fact = ?1 "
+        f"AND n.valid_from_us > new.valid_from_us AND {IN_FORCE.replace('valid', 'n.valid').replace('?', '?2')} "
+        "ORDER BY n.valid_from_us, n.fact LIMIT 1) AS newer "
+        "WHERE facts.fact = ?1 AND (facts.valid_until_us IS NULL OR facts.valid_until_us > newer.valid_from_us)",
+        (fact, now_us),
+    )
+
+
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
     """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last.
+
+    Wishes take no room from statements, and there are seldom more than a few.
 
     Returns:
         How many.
@@ -228,9 +250,11 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
     archived = numbers(
         connection,
         "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
-        "(PARTITION BY about, assistant_id ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
-        f"AS place FROM facts WHERE {IN_FORCE} AND is_archived = 0) WHERE place > ?) RETURNING fact",
+        "(PARTITION BY about, assistant_id, kind ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
+        f"AS place, kind FROM facts WHERE {IN_FORCE} AND is_archived = 0) "
+        "WHERE place > iif(kind = 'wish', ?, ?)) RETURNING fact",
         now_us,
+        WISHES_KEPT,
         capacity,
     )
     for fact in archived:
@@ -238,33 +262,36 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
     return len(archived)
 
 
-def drop_replaced(connection: apsw.Connection, pages: Sequence[int], replaced: str, now_us: int) -> None:
-    """Remove what a learner taught from pages that others have read since, all of them; what it superseded holds again.
+def drop_replaced(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+    """Remove what the replaced learner taught from pages that others have read since, all of them.
 
-    What the user has corrected is neither removed nor does it hold again.
-
-    Args:
-        connection: Inside the caller's transaction.
-        pages: ``seq`` of the pages that were just read by another.
-        replaced: The learner whose facts and traits go.
-        now_us: The present.
+    What it superseded holds again. What the user has corrected is neither removed nor does it hold again.
     """
-    listed = json.dumps(list(pages))
-    rests_on_nothing_else = (
-        "learned_by = ?1 AND {key} IN (SELECT {key} FROM {evidence} WHERE seq IN (SELECT value FROM json_each(?2))) "
-        "AND NOT EXISTS (SELECT 1 FROM {evidence} JOIN pages USING (seq) WHERE {evidence}.{key} = {table}.{key} "
-        "AND coalesce(pages.learned_by, ?1) = ?1)"
+    if learning.replaces is None:
+        return
+    if learning.segments:
+        for dimension in _replaced(connection, "traits", learning):
+            to_history(connection, dimension, now_us)
+            connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+            connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+            note_change(connection, "profile", 0)
+    if learning.is_reading:
+        drop_facts(connection, _replaced(connection, "facts", learning))
+
+
+def _replaced(connection: apsw.Connection, table: str, learning: Learning) -> list[Any]:
+    """Return the facts or traits of the replaced learner that rest on pages which were just read, and no unread one."""
+    key, evidence, reader = {
+        "traits": ("dimension", "trait_evidence", "learned_by"),
+        "facts": ("fact", "fact_evidence", "read_by"),
+    }[table]
+    sql = (
+        f"SELECT {key} FROM {table} WHERE learned_by = ?1 {'AND ended_by IS NULL' if table == 'facts' else ''} "  # noqa: S608 - the names above
+        f"AND {key} IN (SELECT {key} FROM {evidence} WHERE seq IN (SELECT value FROM json_each(?2))) "
+        f"AND NOT EXISTS (SELECT 1 FROM {evidence} JOIN pages USING (seq) WHERE {evidence}.{key} = {table}.{key} "
+        f"AND coalesce(pages.{reader}, ?1) = ?1)"
     )
-    where = rests_on_nothing_else.format(key="dimension", evidence="trait_evidence", table="traits")
-    traits = [row[0] for row in all_rows(connection, f"SELECT dimension FROM traits WHERE {where}", replaced, listed)]  # noqa: S608
-    for dimension in traits:
-        to_history(connection, dimension, now_us)
-        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
-        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
-        note_change(connection, "profile", 0)
-    where = rests_on_nothing_else.format(key="fact", evidence="fact_evidence", table="facts") + " AND ended_by IS NULL"
-    facts = numbers(connection, f"SELECT fact FROM facts WHERE {where}", replaced, listed)  # noqa: S608
-    drop_facts(connection, facts)
+    return [row[0] for row in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages)))]
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:

@@ -90,6 +90,8 @@ class Answered:
     valid_from: datetime
     valid_until: datetime | None
     is_corrected: bool
+    said_since: str | None
+    said_until: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,6 @@ class FactLook:
     """A fact with its history.
 
     Attributes:
-        learned_by: Who it was learned by; "user" if they said so in a correction.
         is_corrected: Whether the user ended it.
         superseded: What it took the place of, the newest first.
         superseded_by: What took its place.
@@ -105,7 +106,6 @@ class FactLook:
 
     fact: Fact
     state: State
-    learned_by: str
     is_corrected: bool
     superseded: Sequence[Answered]
     superseded_by: Answered | None

@@ -111,18 +111,21 @@ def _chain(connection: apsw.Connection, number: int) -> ChainLook | None:
     return ChainLook(number, row[0], row[1], _newest_pages(connection, "chain", number))
 
 
-_ANSWERED = "fact, text, valid_from_us, valid_until_us, utc_offset_s, ended_by IS NOT NULL"
+_ANSWERED = (
+    "fact, text, valid_from_us, valid_until_us, utc_offset_s, ended_by IS NOT NULL, "
+    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL)"
+)
 
 
 def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: str, now_us: int) -> FactLook | None:
     sql = (
-        f"SELECT {IN_FORCE.replace('?', '?4')}, learned_by, ended_by IS NOT NULL, superseded_by, "  # noqa: S608
+        f"SELECT {IN_FORCE.replace('?', '?4')}, ended_by IS NOT NULL, superseded_by, "  # noqa: S608
         f"{FACT_COLUMNS} FROM facts WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
     )
     row = connection.execute(sql, (space, number, assistant_id, now_us)).fetchone()
     if row is None:
         return None
-    holds, learned_by, is_corrected, heir, *columns = row
+    holds, is_corrected, heir, *columns = row
     before: list[tuple[Any, ...]] = connection.execute(
         f"SELECT {_ANSWERED} FROM facts WHERE superseded_by = ? ORDER BY fact DESC LIMIT ?",  # noqa: S608 - constant
         (number, HISTORY_SHOWN),
@@ -133,7 +136,6 @@ def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: st
     return FactLook(
         fact=fact,
         state=held if holds else State.SUPERSEDED,
-        learned_by=learned_by,
         is_corrected=bool(is_corrected),
         superseded=[_answered(each) for each in before],
         superseded_by=None if after is None else _answered(after),
@@ -141,13 +143,15 @@ def _fact(connection: apsw.Connection, number: int, space: int, assistant_id: st
 
 
 def _answered(row: tuple[Any, ...]) -> Answered:
-    fact, text, from_, until, utc_offset_s, is_corrected = row
+    fact, text, from_, until, utc_offset_s, is_corrected, since, end = row
     return Answered(
         fact=fact,
         text=text,
         valid_from=from_us(from_, utc_offset_s),
         valid_until=None if until is None else from_us(until, utc_offset_s),
         is_corrected=bool(is_corrected),
+        said_since=since,
+        said_until=end,
     )
 
 

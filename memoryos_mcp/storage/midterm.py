@@ -144,8 +144,13 @@ def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> No
         note_change(connection, "segment", segment)
 
 
+def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
+    """Mark pages as read for knowledge."""
+    connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
+
+
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark pages as read for profile and knowledge; what is new of them no longer heats the segment."""
+    """Mark pages as read for the profile; what is new of them no longer heats their segments."""
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
     has_new = bool(connection.execute(sql, (pages,)).get)
@@ -158,14 +163,14 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
     # The pages may have been filed anew since they were read.
     sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
-    for segment in sorted({learning.segment, *(row[0] for row in filed_under)}):
-        recount(connection, segment)
-        connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (segment,))
-        note_change(connection, "segment", segment)
+    for read in sorted({*learning.segments, *(row[0] for row in filed_under)}):
+        recount(connection, read)
+        connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (read,))
+        note_change(connection, "segment", read)
     connection.execute(
-        "UPDATE segments SET n_visit = n_visit * ?1, l_interaction = l_interaction * ?1, attempts = 0 "
-        "WHERE segment = ?2",
-        (not has_new, learning.segment),
+        "UPDATE segments SET n_visit = n_visit * ?1, l_interaction = l_interaction * ?1, attempts = 0 "  # noqa: S608
+        f"WHERE segment IN {_LISTED.replace('?', '?2')}",
+        (not has_new, json.dumps(list(learning.segments))),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import apsw
 import numpy as np
 
-from memoryos_mcp.knowledge import About, Fact
+from memoryos_mcp.knowledge import About, Fact, Kind
 from memoryos_mcp.pages import DAMAGED_TEXT, Page, Source, Tier
 from memoryos_mcp.segments import Segment, Vector
 from memoryos_mcp.storage import checksums
@@ -19,7 +19,7 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-PAGE_COLUMNS = f"seq, session, tier, chain, segment, gives_orders, checksum, {checksums.COLUMNS}"
+PAGE_COLUMNS = f"seq, session, tier, chain, segment, gives_orders, read_by, checksum, {checksums.COLUMNS}"
 
 
 def to_us(moment: datetime) -> int:
@@ -48,7 +48,7 @@ def offset_s(moment: datetime) -> int:
 
 def to_page(row: Sequence[Any]) -> Page:
     """Return the page of a row of `PAGE_COLUMNS`; of a damaged one no text but `DAMAGED_TEXT`."""
-    seq, session, tier, chain, segment, orders, stored, *said = row
+    seq, session, tier, chain, segment, orders, read_by, stored, *said = row
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
     is_whole = stored == checksums.checksum(*said)
     name = page_id.decode(errors="replace")
@@ -68,6 +68,7 @@ def to_page(row: Sequence[Any]) -> Page:
         source=Source(source.decode()) if is_whole else Source.CONVERSATION,
         gives_orders=bool(orders),
         is_damaged=not is_whole,
+        read_by=read_by,
     )
 
 
@@ -99,13 +100,16 @@ FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
-    "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived"
+    "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
+    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
-    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived = row
+    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, learned_by = (
+        row
+    )
     return Fact(
         fact=fact,
         about=About(about),
@@ -116,6 +120,10 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         evidence=tuple(json.loads(evidence)),
         vector=to_vector(vector),
         is_archived=bool(is_archived),
+        kind=Kind(kind),
+        said_since=since,
+        said_until=end,
+        learned_by=learned_by,
     )
 
 

@@ -318,6 +318,16 @@ ALTER TABLE trait_history ADD COLUMN learned_by TEXT NOT NULL DEFAULT 'extractiv
 ALTER TABLE trait_history ADD COLUMN evidence TEXT NOT NULL DEFAULT '[]'; -- ``seq`` of pages, JSON
 """
 
+# Each page is read once for what it tells, whether its topic is hot or not; and some of what it tells is a wish.
+_READ = """
+ALTER TABLE pages ADD COLUMN read_by TEXT; -- who read it for knowledge; NULL: nobody yet
+UPDATE pages SET read_by = coalesce(learned_by, 'extractive') WHERE is_analysed = 1;
+CREATE INDEX pages_unread ON pages (seq) WHERE read_by IS NULL;
+ALTER TABLE facts ADD COLUMN kind TEXT NOT NULL DEFAULT 'statement' CHECK (kind IN ('statement', 'wish'));
+ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as it was said
+ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us in the same way
+"""
+
 
 def _add_ranking(connection: apsw.Connection) -> None:
     connection.execute(_RANKING)
@@ -343,6 +353,7 @@ MIGRATIONS: tuple[str | Callable[[apsw.Connection], None], ...] = (
     _RETENTION,
     _RESTORABLE_TRAITS,
     add_checksums,
+    _READ,
 )
 CURRENT_VERSION = len(MIGRATIONS)
 

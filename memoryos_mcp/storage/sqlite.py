@@ -242,6 +242,9 @@ class SqliteStore:
     async def backlog(self, limit: int) -> list[Page]:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
+    async def unread(self, limit: int) -> list[Page]:
+        return await self._pages("WHERE read_by IS NULL ORDER BY seq LIMIT ?", limit)
+
     async def has_degraded(self) -> bool:
         return bool(await self._database.rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
 
@@ -444,9 +447,11 @@ class SqliteStore:
                 return False
             longterm.set_traits(connection, learning, now_us)
             longterm.change_knowledge(connection, learning, self._options.owner, now_us)
-            midterm.mark_analysed(connection, learning)
-            if learning.replaces is not None:
-                longterm.drop_replaced(connection, learning.pages, learning.replaces, now_us)
+            if learning.is_reading:
+                midterm.mark_read(connection, learning.pages, learning.learner)
+            if learning.segments:
+                midterm.mark_analysed(connection, learning)
+            longterm.drop_replaced(connection, learning, now_us)
             longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
             return True
 

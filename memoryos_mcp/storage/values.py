@@ -75,12 +75,16 @@ class Lexicon:
         counts: In how many of them each word occurs.
         user_names: Which of the words the user is called by.
         agent_names: Which of the words the assistant is called by.
+        user_called: By what name the assistant mostly calls the user, as it is written; None if by none.
+        agent_called: The same of the assistant.
     """
 
     pages: int
     counts: Mapping[str, int]
     user_names: frozenset[str]
     agent_names: frozenset[str]
+    user_called: str | None = None
+    agent_called: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,10 +303,11 @@ class Filing:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What was learned from some of a segment's pages.
+    """What was learned from some pages.
 
     Attributes:
-        segment: Its visits and interaction length return to 0.
+        segments: Whose pages they are, if they were read for the profile; their visits and interaction length return
+            to 0. Empty if they were read for knowledge alone, wherever they are.
         pages: ``seq`` of the pages that were read.
         lessons: What they teach.
         traits: The profile that the lessons were computed from.
@@ -311,9 +316,10 @@ class Learning:
         is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
         replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
             keeps all.
+        is_reading: Whether they were read for knowledge.
     """
 
-    segment: int
+    segments: Sequence[int]
     pages: Sequence[int]
     lessons: Lessons
     traits: Sequence[Trait]
@@ -321,6 +327,7 @@ class Learning:
     corrections: Sequence[CorrectedFact] = ()
     is_degraded: bool = False
     replaces: str | None = None
+    is_reading: bool = True
 
 
 @dataclass(frozen=True, slots=True)

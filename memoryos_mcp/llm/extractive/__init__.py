@@ -1,7 +1,8 @@
 """The analyst without an LLM: it groups, counts and quotes, and never says what nobody said.
 
 It stands in when no key is given and when the LLM is out of reach. What it finds is plainer than what an LLM
-finds, but it costs milliseconds, works without vectors, and each of its sentences can be looked up in a page.
+finds, but it costs milliseconds, works without vectors, and each of its sentences can be looked up in a page: only
+the dates of relative days are added, in brackets.
 """
 
 import re
@@ -14,7 +15,7 @@ from anyio import CapacityLimiter, to_thread
 from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
-from memoryos_mcp.llm.extractive.statements import learn_knowledge
+from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
@@ -103,7 +104,7 @@ class ExtractiveAnalyst:
         self,
         pages: Sequence[PageView],
         traits: Sequence[Trait],
-        facts: Sequence[Fact],
+        facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes, whatever is wrong
     ) -> Lessons:
         """Return what the user said of themselves, verbatim, and how often they spoke of what; never fails."""
@@ -113,9 +114,10 @@ class ExtractiveAnalyst:
         return await to_thread.run_sync(make_digest, [view.page for view in pages], limiter=self._limiter)
 
 
-def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact]) -> Lessons:
-    """Return the changes that pages make to profile and knowledge."""
-    return Lessons(traits=learn_traits(pages, traits), knowledge=learn_knowledge(pages, facts))
+def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact] | None) -> Lessons:
+    """Return the changes that pages make to profile and knowledge; to the profile alone where no facts are given."""
+    knowledge = () if facts is None else learn_knowledge(pages, facts)
+    return Lessons(traits=learn_traits(pages, traits), knowledge=knowledge)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,214 @@
+"""What an assistant is handed for a question: how much of what it needs, in how many tokens.
+
+Run ``python -m benchmarks.context --data FILE``. Each conversation gets a server process of its own and is asked as a
+client does that names a query and the budget, and nothing else. A gold page counts as shown if a reply holds it at
+all, as whole if no part of it is left out, and as known if it is whole or a fact that the reply holds rests on it.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks.asking import FedServer, feed, shown
+from benchmarks.client import ServerError, running_server
+from benchmarks.datasets import SET_APART, Conversation, Dataset, DatasetError, Question, load
+from benchmarks.learned import learn
+from benchmarks.metrics import mean
+from benchmarks.retrieval import SERVER_FLAGS
+from memoryos_mcp.pages import estimate_tokens
+
+BUDGETS = (2_000, 1_000)
+_RULES = """\
+shown, whole, known: share of a question's gold pages, mean over questions, percent. tokens: of the text that a model \
+reads, one for four bytes, and of what the reply itself says it takes. pages: found and newest ones together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one reply holds.
+
+    Attributes:
+        shown: Share of the gold pages that it holds, 0 to 1.
+        whole: Share that it holds without anything left out.
+        known: Share that it holds whole, or a fact that rests on it.
+        tokens: Of its text.
+        said_tokens: What it says that its texts take.
+        pages: Pages in it, the newest ones included.
+        facts: Facts in it.
+    """
+
+    conversation: str
+    question: str
+    budget: int
+    shown: float
+    whole: float
+    known: float
+    tokens: int
+    said_tokens: int
+    pages: int
+    facts: int
+
+
+async def ask(fed: FedServer, conversation: str, question: Question, budget: int) -> Shown:
+    """Return what the reply to a question holds.
+
+    Raises:
+        ServerError: The server refused.
+    """
+    reply = await fed.server.call("retrieve_memory", query=question.text, max_tokens=budget)
+    content = reply.content
+    pages = [*content["retrieved_pages"], *content["short_term_memory"]]
+    facts = [*content["retrieved_user_knowledge"], *content["retrieved_assistant_knowledge"]]
+    held = {fed.names[page["page_id"]] for page in pages}
+    whole = {fed.names[page["page_id"]] for page in pages if not page["excerpt"]}
+    rested_on = {fed.names[page_id] for fact in facts for page_id in fact["evidence"]}
+    return Shown(
+        conversation=conversation,
+        question=question.text,
+        budget=budget,
+        shown=_share(question, held),
+        whole=_share(question, whole),
+        known=_share(question, whole | rested_on),
+        tokens=estimate_tokens(reply.text),
+        said_tokens=content["token_estimate"],
+        pages=len(pages),
+        facts=len(facts),
+    )
+
+
+def _share(question: Question, pages: set[str]) -> float:
+    return len(pages.intersection(question.gold)) / len(question.gold)
+
+
+async def run(dataset: Dataset, budgets: Sequence[int], replay: Path | None, progress: Progress) -> list[Shown]:
+    """Return what the replies to all questions of a data set hold, at each budget.
+
+    Args:
+        dataset: Conversations with their questions.
+        budgets: Tokens of a reply.
+        replay: Replies of an LLM that learns first; None learns without one.
+        progress: Shows how far it is.
+    """
+    replies = []
+    for conversation in dataset.conversations:
+        replies += await _run_one(conversation, budgets, replay, progress)
+    return replies
+
+
+async def _run_one(
+    conversation: Conversation, budgets: Sequence[int], replay: Path | None, progress: Progress
+) -> list[Shown]:
+    questions = [question for question in conversation.questions if question.category not in SET_APART]
+    replies = []
+    with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
+        if replay is not None:
+            learned = await learn(Path(folder), conversation, replay)
+            progress.console.print(
+                f"{conversation.id}: {learned.calls_per_page:.3f} calls, {learned.prompt_tokens_per_page:.0f} prompt "
+                f"tokens a page, {len(learned.facts)} facts"
+            )
+        async with running_server(Path(folder), conversation.id, *SERVER_FLAGS) as server:
+            fed = await feed(server, conversation, progress, conversation.id)
+            for budget in budgets:
+                async with shown(progress, f"{conversation.id}: asking at {budget}", len(questions)) as bar:
+                    for question in questions:
+                        replies.append(await ask(fed, conversation.id, question, budget))
+                        progress.advance(bar)
+    return replies
+
+
+def summary(replies: Iterable[Shown]) -> dict[str, float]:
+    """Return the means over replies."""
+    rows = [asdict(reply) for reply in replies]
+    names = ("shown", "whole", "known", "tokens", "said_tokens", "pages", "facts")
+    return {"questions": len(rows), **{name: mean([row[name] for row in rows]) for name in names}}
+
+
+def print_table(console: Console, name: str, replies: Sequence[Shown]) -> None:
+    """Print a line for each budget and conversation, and one for all of them."""
+    table = Table(title=f"{name}, what replies hold", title_justify="left")
+    for column in ("budget", "conversation", "n", "shown", "whole", "known", "tokens", "said", "pages", "facts"):
+        table.add_column(column, justify="left" if column == "conversation" else "right", no_wrap=True)
+    for budget in sorted({reply.budget for reply in replies}, reverse=True):
+        asked = [reply for reply in replies if reply.budget == budget]
+        groups = {each: [reply for reply in asked if reply.conversation == each] for each in _names(asked)}
+        for who, group in {**(groups if len(groups) > 1 else {}), "all": asked}.items():
+            table.add_row(str(budget) if who == "all" else "", who, *_cells(summary(group)))
+    console.print(table)
+    console.print(f"[dim]{_RULES}[/dim]\n", highlight=False, soft_wrap=True)
+
+
+def _names(replies: Iterable[Shown]) -> list[str]:
+    return list(dict.fromkeys(reply.conversation for reply in replies))
+
+
+def _cells(means: dict[str, float]) -> list[str]:
+    shares = [f"{100 * means[name]:.1f}" for name in ("shown", "whole", "known")]
+    counts = [f"{means[name]:.1f}" for name in ("pages", "facts")]
+    return [f"{means['questions']}", *shares, f"{means['tokens']:.0f}", f"{means['said_tokens']:.0f}", *counts]
+
+
+async def _run_all(
+    datasets: Sequence[Dataset], budgets: Sequence[int], replay: Path | None, output: Console
+) -> list[dict[str, Any]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    report: list[dict[str, Any]] = []
+    for dataset in datasets:
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            replies = await run(dataset, budgets, replay, progress)
+        print_table(output, dataset.name, replies)
+        for budget in budgets:
+            asked = [reply for reply in replies if reply.budget == budget]
+            report.append(
+                {"dataset": dataset.name, "budget": budget, **summary(asked), "replies": list(map(asdict, asked))}
+            )
+    return report
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--data",
+    "files",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    required=True,
+    help="LoCoMo's JSON, a file in the neutral format or benchmarks/life/year.toml; may be given more than once.",
+)
+@click.option(
+    "--budget",
+    "budgets",
+    type=click.IntRange(100, 1_000_000),
+    multiple=True,
+    default=BUDGETS,
+    show_default=True,
+    help="Tokens of a reply; may be given more than once.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(dir_okay=False, resolve_path=True, path_type=Path),
+    help="Learn with the LLM whose replies this file holds instead of without one.",
+)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write all figures here.")
+def main(files: Sequence[Path], budgets: Sequence[int], replay: Path | None, json_file: Path | None) -> None:
+    """Measure how much of what a question needs the reply to it holds, at given budgets."""
+    output = Console()
+    output = output if output.width >= 110 else Console(width=110)
+    try:
+        report = anyio.run(_run_all, [load(file) for file in files], budgets, replay, output)
+    except (DatasetError, ServerError) as error:
+        raise click.ClickException(str(error)) from error
+    if json_file:
+        json_file.write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Reading: what pages say is taken over into profile and knowledge.
+
+Each page is read for knowledge as soon as it is there, by the stand-in, which costs milliseconds. An LLM reads it while
+it files it, in the same call, and puts its own facts in the place of those. Heat decides about the profile alone.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
+from memoryos_mcp.consolidation.reconciling import reconcile
+from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
+from memoryos_mcp.llm import Analyst, Surroundings
+from memoryos_mcp.pages import Page
+from memoryos_mcp.profile import Trait
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.values import Learning, Lease
+
+PAGES_AT_ONCE = 200
+COMMITS_TRIED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What pages taught.
+
+    Attributes:
+        traits: The profile that it was computed from.
+        corrected: What the reader was told is wrong, and so has not reported.
+    """
+
+    lessons: Lessons
+    traits: Sequence[Trait]
+    corrected: Sequence[CorrectedFact] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Pages with what they taught.
+
+    Attributes:
+        segments: Whose pages they are; empty if they were read for knowledge alone.
+        pages: In order of arrival.
+        reader: Who read them.
+        is_reading: Whether they were read for knowledge.
+    """
+
+    segments: Sequence[int]
+    pages: Sequence[Page]
+    reader: Analyst
+    is_reading: bool
+    learned: _Learned
+
+
+class Reading:
+    """Reads pages, and fits what they teach to what is known when it is written.
+
+    Args:
+        store: The user's memory.
+        analyst: Who is asked.
+        stand_in: Who reads each page first; never fails.
+        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
+    """
+
+    def __init__(self, store: Store, analyst: Analyst, stand_in: Analyst, embed: Embed | None = None) -> None:
+        self._store = store
+        self._analyst = analyst
+        self._stand_in = stand_in
+        self._embed = embed
+        # Several readings may end together, and each changes what the next is fitted to.
+        self._committing = asyncio.Lock()
+
+    async def has_work(self) -> bool:
+        """Whether a page was not read yet."""
+        return bool(await self._store.unread(1))
+
+    async def step(self, lease: Lease) -> bool:
+        """Read the oldest pages that were not read yet for knowledge; return whether there may be more."""
+        async with self._committing:  # what an analyst reads meanwhile is not to be read again
+            pages = await self._store.unread(PAGES_AT_ONCE)
+            if pages:
+                await self._commit(lease, await self._asked((), pages, self._stand_in))
+        return bool(pages)
+
+    def portion(self, pages: Sequence[Page]) -> list[Page]:
+        """Return the first pages that the analyst reads at once, all of which it has read for knowledge or none."""
+        alike = list(takewhile(lambda page: self._is_known(page) == self._is_known(pages[0]), pages))
+        return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
+
+    async def known_at(self, pages: Sequence[Page]) -> Surroundings:
+        """Return what is known when the analyst reads pages.
+
+        What began after them is left out.
+
+        Args:
+            pages: In order of arrival, at least one.
+        """
+        facts = await self._facts()
+        return Surroundings(
+            before=None,
+            facts=[fact for fact in self._known_to(self._analyst, facts) if fact.valid_from <= pages[-1].occurred_at],
+            corrected=counting_against(await self._store.corrected_facts(), pages[-1].seq),
+            speakers=speakers_of(facts),
+        )
+
+    async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
+        """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
+
+        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
+        they count as read.
+
+        Args:
+            lease: The right to write.
+            segments: Whose pages they are, to be read for the profile too; empty to read them for knowledge alone.
+            pages: At least one; those of segments are a `portion`.
+            reader: Who reads.
+
+        Raises:
+            ModelError: The reader had no answer, or profile and knowledge never stood still.
+        """
+        asked = await self._asked(segments, pages, reader)
+        async with self._committing:
+            await self._commit(lease, asked)
+
+    async def keep(self, lease: Lease, pages: Sequence[Page], knowledge: Sequence[KnowledgeChange]) -> None:
+        """Commit what the analyst told of pages while it filed them.
+
+        Raises:
+            ModelError: Knowledge never stood still.
+        """
+        told = _Asked((), pages, self._analyst, is_reading=True, learned=_Learned(Lessons((), tuple(knowledge)), ()))
+        async with self._committing:
+            await self._commit(lease, told)
+
+    async def _asked(self, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> _Asked:
+        is_reading = not segments or not self._is_known(pages[0])
+        return _Asked(segments, pages, reader, is_reading, await self._learned(pages, reader, is_reading=is_reading))
+
+    async def _commit(self, lease: Lease, asked: _Asked) -> None:
+        """Commit; meanwhile no other reading does."""
+        learned, reader = asked.learned, asked.reader
+        for _ in range(COMMITS_TRIED):
+            traits = await self._store.traits()
+            corrected = await self._store.corrected_facts()
+            lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
+            if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was taken back
+                learned = await self._learned(asked.pages, reader, is_reading=asked.is_reading)
+                continue
+            lessons = await without_corrected(lessons, corrected, self._embed)
+            if not asked.segments:
+                lessons = replace(lessons, traits=())
+            learning = Learning(
+                segments=asked.segments,
+                pages=[page.seq for page in asked.pages],
+                lessons=lessons,
+                traits=traits,
+                learner=reader.name,
+                corrections=corrected,
+                is_degraded=bool(asked.segments) and reader is not self._analyst,
+                replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
+                is_reading=asked.is_reading,
+            )
+            if await self._store.commit_learning(lease, learning):
+                return
+        msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
+        raise ModelError(msg)
+
+    async def _learned(self, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
+        traits = await self._store.traits()
+        views = await page_views(self._store, [page for page in pages if page.teaches])
+        if not views:
+            return _Learned(Lessons((), ()), traits)
+        if not is_reading:
+            return _Learned(await reader.learn(views, traits, None), traits)
+        corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
+        known = self._known_to(reader, await self._facts())
+        return _Learned(await reader.learn(views, traits, known, corrected), traits, corrected)
+
+    def _known_to(self, reader: Analyst, facts: Sequence[Fact]) -> list[Fact]:
+        """Return what a reader is told is known; what the stand-in quoted, another one says in words of its own."""
+        return [fact for fact in facts if reader is self._stand_in or fact.learned_by != self._stand_in.name]
+
+    async def _facts(self) -> list[Fact]:
+        return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
+
+    def _is_known(self, page: Page) -> bool:
+        """Whether a page was read for knowledge as well as the analyst can."""
+        return page.read_by is not None and (page.read_by != self._stand_in.name or self._analyst is self._stand_in)

@@ -1,0 +1,173 @@
+"""What stands around statements: what leads into them, divides them, and speaks against them."""
+
+import re
+
+LEAD_IN = re.compile(
+    r"(?:(?:well|yeah|yep|yup|yes|no|nope|nah|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
+    r"|so|and|also|but|actually|honestly|anyway|anyways|btw|by the way|one more thing|another thing|correction"
+    r"|plus|personally|thanks(?: a lot| so much)?|thank you|sure|ok|okay|totally|absolutely|definitely|exactly|cool|nice"
+    r"|great|sorry|haha|lol|for me|to be honest|tbh|recently|lately|these days|nowadays|currently|right now|good news"
+    r"|big news|news|update|guess what|fyi|for the record|just so you know|just fyi|for context|some context|as you know"
+    r"|now|a bit about me|about me|quick update|first of all|to start|in my (?:free|spare) time|since|because|['’]cause|cuz"
+    r"|as|considering(?: that)?|given(?: that)?|although|though|even though|while|especially(?: since)?|you know|i mean"
+    r"|as for me|me too|same here|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
+    r"|bear in mind|don['’]t forget)(?: that|,|:)|you should know that|i should (?:say|mention|add)(?: that)?|it turns out(?: that)?"
+    r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|nein|bonjour"
+    r"|salut|bonsoir|coucou|au fait|et|oui|hola|buenas(?: tardes| noches)?|buenos días|por cierto|y|sí|ciao|salve|buongiorno"
+    r"|buonasera|comunque|sì|olá|oi|bom dia|boa (?:tarde|noite)|aliás|e|sim)"
+    r"(?:,? (?:everyone|all|there|guys|folks|zusammen|à tous|a todos|(?-i:[A-Z][a-z]+)(?=[,!])))?[,!.:;–—-]*\s+){1,5}",
+    re.IGNORECASE,
+)
+GREETING = re.compile(
+    r"\W*(?:hi|hello|hey|hiya|greetings|good (?:morning|evening|afternoon)|nice to meet you|hallo|guten (?:tag|morgen|abend)"
+    r"|moin|servus|bonjour|salut|bonsoir|hola|buenas|buenos días|ciao|salve|buongiorno|buonasera|olá|oi|bom dia|boa tarde)\b",
+    re.IGNORECASE,
+)
+CLAUSE_END = re.compile(
+    r"\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}"
+    r"|,?\s+(?=(?:and|but|so|because|cuz|since|considering|although|though|even though|given that"
+    r"|which|while|especially since|as) (?:now )?(?:i|i['’]\w+|my|we|it|they|can|could|how|what)\b)"
+    r"|,\s+(?=(?:and|but|because|since|considering|although|though|which|maybe|can|could"
+    r"|would|should|will|shall|am|do|does|did|is|are|how|what|where|when|why"
+    r"|so|any|please|you know|i|i['’]\w+|my|it|it['’]s|that|that['’]s|this|let['’]s|just|if)\b)"
+    r"|,?\s+(?=(?:so|and|but) (?:how|what|can|could|should|would|do|will|where|when|why)\b)"
+    r"|,?\s+(?=und (?:ich|mein|meine|wir|wie|kannst|was)\b)|,\s+(?=(?:ich|mein|meine|wir|kannst|aber|wie|was|weil)\b)"
+    r"|,?\s+(?=et (?:je|j['’]|mon|ma|nous)\b)|,\s+(?=(?:je|j['’]\w+|mon|ma|nous|mais|peux|comment)\b)"
+    r"|,?\s+(?=y (?:vivo|trabajo|tengo|mi|me|soy)\b)|,\s+(?=(?:vivo|trabajo|tengo|mi|me|soy|pero|puedes)\b)"
+    r"|,?\s+(?=e (?:vivo|abito|lavoro|ho|mi|sono|moro|trabalho|tenho|sou|meu|minha|gosto)\b)"
+    r"|,\s+(?=(?:abito|lavoro|ho|il mio|la mia|sono|ma|puoi|moro|trabalho|tenho|sou|meu|minha|mas)\b)"
+    r"|，(?=我|但|所以|你|请|能|可以|想)",
+    re.IGNORECASE,
+)
+# Two statements that share their subject.
+SHARED_SUBJECT = re.compile(
+    r",? (?:and|but) (?=(?:live|work|study|have|play|speak|own|drive|love|hate|am)\b(?! (?:to|been|in mind)\b))"
+    r"| und (?=(?:wohne|lebe|arbeite|komme|habe|bin|mag|esse|trinke)\b)",
+    re.IGNORECASE,
+)
+# What a statement of the name or of the work tells besides: "I'm Tom, 41", "a nurse in Leeds".
+AGE_BESIDE_NAME = re.compile(
+    r"(?:i['’]?m|i am|my name is|my name['’]s) (?-i:[A-ZÀ-Ý])[\w'’ -]+, (?P<value>[1-9]\d)(?: years? old)?(?=\W*$|, | and )",
+    re.IGNORECASE,
+)
+PLACE_OF_WORK = re.compile(
+    r"^(?:I|i|I['’]m|i['’]m|We|we)\b(?!.*\b(?:student|studying|degree|phd|retired)\b).* in (?P<value>(?!(?:Marketing|Sales|Engineering"
+    r"|Finance|Accounting|Nursing|Banking|Consulting|Advertising|Publishing|Gaming|Computer|Data|Machine|Human|Customer"
+    r"|Product|Software|Hardware|Business|Information|Public|Artificial|Cloud|Security|Research|Science|Education|Medicine"
+    r"|Law|Art|Arts|History|Music|Health|Healthcare|Tech|Technology|Design|Operations|Logistics|Retail|Insurance|Support"
+    r"|Procurement|Legal|Web|Mobile|Digital|Quality|Risk|Real|Corporate|Middle|Primary|Year|Grade|Team|Building"
+    r"|January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|[A-Z]\w*(?:ics|ology|istry)|Python|Java\w*|TypeScript|Rust|Go|Ruby|English|German|French|Spanish|Italian)\b)"
+    r"(?:UK|USA|US|NYC|[A-ZÀ-Ý][a-zà-ÿ]{2,}(?:[ -](?:[a-z]{2,3}[ -])?[A-ZÀ-Ý][a-zà-ÿ]+){0,2}))(?=\W*$|,| and | for | since | with )",
+)
+NEXT_WISH = re.compile(
+    r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b)"
+    r"|(?<=\w): (?=(?:please |always |never |no |keep ))",
+    re.IGNORECASE,
+)
+HYPOTHETICAL = re.compile(
+    r"^\W*(?:and |but |so |or )?(?:if|imagine|suppose|supposing|pretend|assume|let['’]s say"
+    r"|say|what if|unless|whenever|when|once|until|wenn|falls|si|se|quand|cuando|quando|если"
+    r"|如果|假如|要是|もし|만약)",
+    re.IGNORECASE,
+)
+# Spoils what stands after a statement's beginning: it asks, wishes, doubts, or says what somebody else says.
+TAINT = re.compile(
+    r"[?？؟]|\b(?:if|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
+    r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
+    r"|trouble|let me|let['’]s|i think|i thought|i believe|i hope|hopefully|hoping|says|said|told"
+    r"|asked|asking|claims|suggested|suggests|recommended|recommends|advised|e\.g|for example|hypothetically|in theory|as if|kidding|joking|not really|yeah right|just like that|pretend|worried|curious"
+    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in my (?:dream|game|novel|story|head)|dreamt|dreamed|lyrics|(?-i:may))\b"
+    r"|\b(?:how|what|where|why|which) (?:\w+ )?(?:do|does|can|should|is|are) (?:i|we|my|the|it)\b"
+    r"|\bi (?:just )?want to (?:make sure|start|begin|focus|understand|improve|know|ensure|learn (?:about|how|more))\b"
+    r"|/s\b|🙄|如果|假如|要是|也许|可能|吗|もし|かも|만약"
+    r"|\b(?:wenn|würde|würdest|hätte|wäre|vielleicht|peut-être|si (?:je|tu|on)|aimerais|voudrais|quizás?|tal vez|ojalá|me gustaría|quisiera|gustaría"
+    r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|disse)\b",
+    re.IGNORECASE,
+)
+# The user who speaks of the assistant does not speak of themselves.
+SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
+# Two statements with a subject each.
+SEVERAL = re.compile(
+    r"(?:,|,? and|,? but) (?:i|i['’]m|i['’]ve|my|we|we['’]re) (?:\w+ )?\w"
+    r"|(?:,| und) (?:ich|mein\w?) \w|(?:,| et) (?:je|j['’]|mon|ma) ?\w|(?:,| y) (?:vivo|trabajo|tengo|mi|me|soy) \w"
+    r"|(?:,| e) (?:vivo|abito|lavoro|ho|mi|sono|moro|trabalho|tenho|sou|meu|minha|il mio|la mia) \w",
+    re.IGNORECASE,
+)
+# "Nadia, my neighbour, is a vet" has one subject.
+APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) ", re.IGNORECASE)
+# "tomorrow" makes a like or a habit an appointment.
+PASSING = re.compile(
+    r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|time|one|weekend|week"
+    r"|code|function|error|issue|project|approach|bug|file|script|task|essay|section|chapter|problem)"
+    r"|right now|at the moment|so far)\b",
+    re.IGNORECASE,
+)
+OF_THE_TALK = re.compile(
+    r"\bthe (?:code|function|error|script|query|file|above|following|example|suggestion|idea|advice|tips|format|look|api|app"
+    r"|bug|feature|dataset|repo|repository|deployment|endpoint|problem|solution|steps|concept|formula|proof|theorem) ?\b",
+    re.IGNORECASE,
+)
+# Ends on something that only the dialogue around it names.
+POINTS_ELSEWHERE = re.compile(
+    r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
+    r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
+    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|it)\b"
+    r"|\b(?:of|visiting|seeing|to) (?:these|those)\b|\bthat (?:world|place|way|feeling|one)\b",
+    re.IGNORECASE,
+)
+WHEN = re.compile(
+    r"(?:(?:on |just |as of )?(?:last|this past|this|next) (?:week|weekend|month|year|night|summer|winter"
+    r"|spring|fall|autumn|\w+day|january|february|march|april|june|july|august"
+    r"|september|october|november|december)|(?:a few|two|three|\d+|a couple(?: of)?) (?:days"
+    r"|weeks|months|years) ago|a (?:week|month|year) ago|(?:on|in) (?:19|20)\d\d|(?:on|in) (?-i:[A-Z][a-z]+)(?: (?:19|20)\d\d| \d{1,2})?"
+    r"|yesterday|today|tomorrow|growing up|at the moment),?\s+",
+    re.IGNORECASE,
+)
+# The user wants a text made or played, or shows one: whatever stands in it is not said of themselves.
+SHOWS_TEXT = re.compile(
+    r"(?:^|[.!?:]\s{1,3}|\bplease,? |\b(?:can|could|would|will) (?:you|u)(?: please)? |\bhelp me (?:to )?|\b(?:to|and|then) )"
+    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
+    r"|(?:^|[.!?:]\s{1,3})(?:write|compose|make|create|generate|give me) (?:me )?(?:an?|the|some|\d) [^.!?]{0,60}"
+    r"(?:story|poem|song|lyrics|haiku|limerick|dialogue|letter|e-?mail|speech|script|bio|monologue|cover letter|post|caption)\b"
+    r"|\brole-?play|\bpretend|\bimagine (?:that |you|i)|\bact (?:as|like) (?:an?|my|the|if)\b|\bin the voice of\b|\bin character\b"
+    r"|\blet['’]s play\b|\byou are (?:now )?an? (?:pirate|king|queen|wizard|character|detective|robot|knight)\b|\bfictional\b"
+    r"|\bmy character\b|\bsong (?:goes|lyrics)|\blyrics\b"
+    r"|\b(?:we are|we['’]re) (?:hiring|looking for an?|seeking an?)\b|\b(?:job description|responsibilities|requirements|qualifications):"
+    r"|\b(?:übersetze|stell dir vor|tu so|traduis|imagine que|fais comme si|traduce|imagina que|finge|traduci|immagina|fai finta|traduza|imagine que|finja)\b"
+    r"|перевед|翻译|改写|翻訳|번역",
+    re.IGNORECASE,
+)
+QUOTE_MARKS = re.compile("[\"“„«「『]|(?<!\\w)['‘](?=\\w[^'’]{3,}['’](?:\\W|$))")
+PASTED_FROM = re.compile(r"[:：]\s*$")
+LETTER = re.compile(
+    r"^(?:dear|to whom it may concern|sincerely|subject(?=:)|from(?=:)|sent(?=:)|cc(?=:)|best regards|kind regards|warm regards|yours"
+    r"|sehr geehrte|liebe[r]? (?-i:[A-Z])|mit freundlichen|cher|chère|estimad[oa]|gentile|prezad[oa]|on .{5,60} wrote(?=:))\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+ENDS_END = re.compile(
+    r"\s+(?:(?:yesterday|today|any ?more|again|after|last|this|next|ago|because|since|and|but|when)"
+    r"|(?:to|in|on|at|from)(?! (?-i:[A-Z])))\b.*$",
+    re.IGNORECASE,
+)
+ASKS_NICELY = re.compile(r"(?:please|kindly|from now on|call me|don['’]t ever)\b", re.IGNORECASE)
+NO_WISH = re.compile(r"\?\s*$|\bnever (?:say never|mind)\b|\balways be there\b", re.IGNORECASE)
+VALUE_END = re.compile(
+    r"\s+(?:and|but|with|because|since|where|so|now|these days|nowadays|right now|currently"
+    r"|for|which|who|when|while|as|after|before|though|at the"
+    r"|from|who['’]s|just|last|this|about|ago|years?|in (?:19|20)\d\d|back in|und|aber|mit"
+    r"|et|mais|avec|y|pero|con|и|но|с)\b.*$",
+    re.IGNORECASE,
+)
+OVER = re.compile(
+    r"\b(?:ago|when i was|as a (?:kid|child)|back in|used to|in (?:19|20)\d\d|after (?:college|school)|once)\b",
+    re.IGNORECASE,
+)
+SAME_RELATION = {
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "kid": "child",
+    "grandma": "grandmother",
+    "grandpa": "grandfather",
+}

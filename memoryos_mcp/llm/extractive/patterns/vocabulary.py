@@ -1,0 +1,103 @@
+"""Words that the tables of patterns share."""
+
+VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
+ONE_NAME = r"(?-i:[A-ZÀ-Ý](?:['’][A-ZÀ-Ý])?[a-zà-öø-ÿ]+(?:-[A-ZÀ-Ý]?[a-zà-öø-ÿ]+)?)(?![\w’'])"
+NAME = rf"(?:{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
+CAPITAL = r"(?=(?-i:[A-ZÀ-Ý]))"
+IM = r"(?:i['’]?m|i am)"
+IVE = r"(?:i['’]?ve|i have)"
+WE = r"(?:i|we)"
+WEVE = r"(?:i['’]?ve|i have|we['’]ve|we have|i|we)"
+WERE = r"(?:i['’]?m|i am|we['’]re|we are)"
+ADV = (
+    r"(?:(?:also|still|just|really|actually|currently|now|recently|always|absolutely|truly|honestly|both|already|finally"
+    r"|usually|mostly|mainly|even|definitely|totally|genuinely|typically|generally|kinda|kind of|sort of|so|very|super"
+    r"|pretty|quite|officially|originally|especially|particularly|deeply|only|severely|badly|slightly|mildly|again) ){0,3}"
+)
+# What follows a like or a habit must name something: "I love it" says nothing on its own.
+OF_SOMETHING = (
+    r"(?!(?:it|that|this|these|those|them|him|her|you|your|how|what|when|where|why|the (?:way|idea|fact|thought|feeling"
+    r"|look|sound|vibe|colou?rs?|new|one|ones|first|last|second|concept|approach|suggestions?)|to (?:hear|see|know|say"
+    r"|get|be|think|use|help)|seeing|hearing|knowing|being|getting|waiting|having|paying|losing|feeling|when|one|all|both|its"
+    r"|their|his|everything|every|some|any|much|many|working with you|if|a good|the previous|option|not)\b)"
+)
+RELATION = (
+    r"(?:mom|mum|mother|dad|father|parents?|step(?:mother|father|mom|dad|son|daughter|brother|sister)|wife|husband|spouse"
+    r"|partner|girlfriend|boyfriend|fianc[eé]e?|(?:mother|father|brother|sister|son|daughter)s?-in-law|sons?|daughters?"
+    r"|kids?|child(?:ren)?|bab(?:y|ies)|twins?|brothers?|sisters?|siblings?"
+    r"|grand(?:ma|pa|mother|father|son|daughter|kids|parents|children)|aunt|uncle|cousins?|niece|nephew|family|roommates?"
+    r"|flatmates?|best friend|friend|mentor|boss|coach|colleague|co-?worker|neighbou?r|godson|goddaughter|ex)"
+)
+# One has one of these at a time; of the others there may be several, so that the name belongs to the slot.
+ONLY_ONE = (
+    r"(?P<who>mom|mum|mother|dad|father|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|boss"
+    r"|mother-in-law|father-in-law|stepmother|stepfather|best friend)"
+)
+ONE_OF_SEVERAL = (
+    r"(?P<who>brother|sister|son|daughter|kid|child|baby|stepson|stepdaughter|brother-in-law|sister-in-law|son-in-law"
+    r"|daughter-in-law|grandma|grandpa|grandmother|grandfather|grandson|granddaughter|aunt|uncle|cousin|niece|nephew"
+    r"|godson|goddaughter)"
+)
+RELATION_WORDS = (
+    r"(?:(?:own|older|younger|elder|little|big|late|two|three|four|five|\d|close|good|old|long-?time|romantic|new|first"
+    r"|eldest|oldest|youngest|former|twin|childhood|middle|baby|half|teenage|adult|grown|dear|beloved) ){0,3}"
+)
+ANIMAL = (
+    r"(?:dogs?|cats?|pup(?:py|pies)?|kittens?|kitty|horses?|pon(?:y|ies)|rabbits?|bunn(?:y|ies)|turtles?|tortoises?"
+    r"|parrots?|budgies?|canar(?:y|ies)|hamsters?|guinea pigs?|ferrets?|rats?|gerbils?|snakes?|gecko"
+    r"|lizards?|iguana|fish|goldfish|birds?|chickens?|hens?|goats?|sheep|donkeys?|pets?|greyhounds?|labradors?|beagles?"
+    r"|poodles?|dachshunds?|collies?|corgis?|pugs?|bulldogs?|terriers?|retrievers?|shepherds?|spaniels?|husk(?:y|ies)"
+    r"|boxers?|dalmatians?|mutt|tabby|siamese|ragdoll|maine coon|rottweilers?|chihuahuas?|whippets?|labradoodles?)"
+)
+COUNTED = (
+    r"(?:(?:an?|one|two|three|four|five|six|\d{1,2}|some|several|my own|our own|no|over|more than|severe|another|mild"
+    r"|type \d|got) ){1,3}"
+)
+ROLE = (
+    r"(?:nurse|teacher|doctor|engineer|developer|programmer|lawyer|attorney|solicitor|accountant|architect|artist|musician"
+    r"|writer|author|journalist|editor|designer|photographer|chef|cook|baker|barista|waiter|waitress|bartender|farmer"
+    r"|carpenter|electrician|plumber|mechanic|pilot|driver|police officer|firefighter|paramedic|soldier|pharmacist|dentist"
+    r"|veterinarian|vet|psychologist|\w{3,12}therapist|therapist|counsell?or|\w{2,14}ologist|\w{3,14}grapher|scientist"
+    r"|researcher|physicist|chemist|mathematician|economist|analyst|consultant|manager|director|producer|banker|broker"
+    r"|realtor|librarian|professor|lecturer|tutor|translator|interpreter|student|technician|administrator|admin|secretary"
+    r"|cashier|salesperson|salesman|saleswoman|sales rep|entrepreneur|founder|freelancer|actor|actress|dancer|singer"
+    r"|personal trainer|surgeon|social worker|midwife|caregiver|carer|butcher|tailor|welder|builder|gardener|florist"
+    r"|hairdresser|barber|beautician|receptionist|pastor|priest|rabbi|imam|judge|sailor|fisherman|optician|radiographer"
+    r"|postdoc|intern|trainee|apprentice|ceo|cto|cfo|data scientist|product owner|project lead|team lead|composer"
+    r"|illustrator|animator|filmmaker|potter|blacksmith|goldsmith|stay-at-home (?:mom|mum|dad|parent)|homemaker"
+    r"|housewife|civil servant|copywriter|recruiter|surveyor|statistician|physician|dietitian|nutritionist|yoga instructor"
+    r"|instructor|flight attendant|conductor|courier|janitor|cleaner|security guard|bookkeeper|auditor|paralegal)"
+)
+WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+MONTH = r"(?-i:January|February|March|April|May|June|July|August|September|October|November|December)"
+# A time that is named, so that an event with it can be kept.
+TIME = (
+    rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
+    rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"
+    rf" \d{{1,4}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}|(?:in|since|by) (?:19|20)\d\d|the \d{{1,2}}(?:st|nd|rd|th)|"
+    rf"in (?:the |early |late )?(?:spring|summer|autumn|fall|winter)|in (?:\d{{1,2}}|an?|two|three|four|five|six|a few|a"
+    rf" couple of) (?:days?|weeks?|months?|years?)|(?:\d{{1,2}}|an?|two|three|four|five|six|ten|a few|a couple of)"
+    rf" (?:days?|weeks?|months?|years?) ago|at \d{{1,2}}(?::\d\d| ?[ap]m)|\d{{4}}-\d\d-\d\d)\b)"
+)
+LANGUAGE = (
+    r"(?-i:English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Czech|Danish|Swedish|Norwegian"
+    r"|Finnish|Greek|Turkish|Arabic|Hebrew|Hindi|Urdu|Bengali|Punjabi|Tamil|Mandarin|Cantonese|Chinese|Japanese|Korean"
+    r"|Vietnamese|Thai|Indonesian|Malay|Swahili|Hungarian|Romanian|Bulgarian|Croatian|Serbian|Catalan|Basque|Welsh|Irish"
+    r"|Latin|Persian|Farsi|Esperanto|Icelandic|Flemish|Afrikaans|Tagalog)"
+)
+CODE = (
+    r"(?-i:Python|JavaScript|TypeScript|Java|Rust|Go|Golang|C|C\+\+|C#|Ruby|PHP|Kotlin|Swift|Scala|Haskell|Elixir|Erlang"
+    r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada)(?![\w+#])"
+)
+# "I'm French, a nurse" gives no name, and who moved to Rust still lives where they lived.
+NO_PEOPLE = (
+    r"(?!(?:\w+ )?(?:\w*(?:ican|ish|ese|ian|ist)|french|dutch|greek|german|swiss|thai|arab|czech|muslim|catholic|hindu"
+    r"|black|white|type|ok|okay|sure|sorry|done|fine|good|back|ready|here|not|so|in|on|at|very|just|really|late|sick|tired"
+    r"|happy|glad|busy|lost|stuck|new|team|gemini|aries|leo|virgo|libra|pisces|taurus|cancer|iron|captain|lord|king)\b)"
+)
+NO_TOOL = (
+    r"(?!(?:python|java\w*|typescript|rust|golang|go|kotlin|swift|scala|ruby|php|react|vue|angular|svelte|flask|django"
+    r"|fastapi|node|next|postgres\w*|mysql|sqlite|mongo\w*|redis|aws|azure|gcp|docker|kubernetes|linux|ubuntu|windows"
+    r"|mac\w*|android|ios|github|gitlab|jira|notion|slack|vs|vim|neovim|cursor|claude|chatgpt|gpt\S*|openai|google|gmail"
+    r"|step|part|phase|version|plan|v\d\S*|chapter|section|level|day|week|option)\b)"
+)

@@ -1,0 +1,228 @@
+"""What a reply about pages says of the user: facts and traits, checked against the pages they rest on."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from pydantic import Field
+
+from memoryos_mcp.errors import ReplyFormatError
+from memoryos_mcp.knowledge import FAMILY, HEAD_SLOTS, About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange, Lessons
+from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.catalogue import find
+from memoryos_mcp.llm.prompts import FACTS_PER_PAGE_MAX, facts_asked, traits_asked
+from memoryos_mcp.llm.prose import shorten
+from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, checked, items
+from memoryos_mcp.pages import EARLIEST_YEAR
+from memoryos_mcp.profile import Level, TraitChange
+from memoryos_mcp.terms import stem, stems
+
+FACT_MAX_CHARS = 400
+REASON_MAX_CHARS = 300
+# Models write the last year there is for "open-ended".
+LATEST_YEAR = 9999
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+
+
+# What only one answer can hold of; a model's other words for it are no slot.
+_SLOT = re.compile(rf"(?:{'|'.join(HEAD_SLOTS)}|{FAMILY}\w[\w' -]{{0,20}}(?::\w[\w' -]{{0,20}})?)")
+
+
+class _FactReply(Part):
+    action: Text = "add"
+    fact: Number = 0
+    about: Text = "user"
+    kind: Text = ""
+    slot: Text = ""
+    text: Text = ""
+    since: Text = ""
+    until: Text = ""
+    pages: Numbers = Field(default_factory=list)
+
+
+class _TraitReply(Part):
+    dimension: Text
+    level: Text
+    reason: Text
+    pages: Numbers = Field(default_factory=list)
+
+
+class FactsReading:
+    """Reads the facts of a reply.
+
+    Args:
+        pages: That were shown, in their order.
+        facts: What was shown as known, in its order.
+    """
+
+    def __init__(self, pages: Sequence[PageView], facts: Sequence[Fact]) -> None:
+        self._pages = [view.page for view in pages]
+        self._facts = facts
+        self._said: dict[int, frozenset[str]] = {}
+
+    def read(self, found: object, is_last: bool) -> tuple[KnowledgeChange, ...]:
+        """Return the changes; of more than were asked for, the first.
+
+        Raises:
+            ReplyFormatError: More facts are unusable than usable, on the last round all of them; or there are more than
+                pages can hold.
+        """
+        facts = items(found)
+        most = FACTS_PER_PAGE_MAX * len(self._pages)
+        if len(facts) > most:
+            msg = f"facts: there are {len(facts):,} for {len(self._pages)} pages; report at most {most}"
+            raise ReplyFormatError(msg)
+        share = 0.0 if is_last else RIGHT_SHARE
+        said = checked(facts, "fact", _FactReply, self._problem, share)
+        return tuple(map(self._change, said[: facts_asked(self._pages)]))
+
+    def _problem(self, fact: _FactReply) -> str | None:
+        if fact.about.lower() not in set(About):
+            return 'about is neither "user" nor "assistant"'
+        if not self._cited(fact.pages):
+            return "pages names none of the pages shown that was said"
+        if fact.action.lower() == "confirm":
+            return None if 1 <= fact.fact <= len(self._facts) else "fact is no number of a known fact"
+        if not fact.text or len(fact.text) > FACT_MAX_CHARS:
+            return f"text is empty or over {FACT_MAX_CHARS} characters"
+        if not self._is_grounded(fact):
+            return "text has no word in common with the pages it cites"
+        return None
+
+    def _is_grounded(self, fact: _FactReply) -> bool:
+        """Whether a fact shares a word with what it rests on; texts without words in common letters are believed."""
+        told = {stem for stem in stems(fact.text) if stem.isascii()} - _OF_NOBODY
+        said = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
+        return not told or not any(stem.isascii() for stem in said) or not told.isdisjoint(said)
+
+    def _stems(self, place: int) -> frozenset[str]:
+        """Return the stems of a page, which is read only if something rests on it."""
+        if place not in self._said:
+            self._said[place] = frozenset(stems(self._pages[place - 1].text))
+        return self._said[place]
+
+    def _cited(self, places: Sequence[int]) -> list[int]:
+        return [place for place in cited(places, len(self._pages)) if self._pages[place - 1].teaches]
+
+    def _change(self, fact: _FactReply) -> KnowledgeChange:
+        pages = [self._pages[place - 1] for place in self._cited(fact.pages)]
+        evidence = tuple(page.seq for page in pages)
+        known = self._facts[fact.fact - 1] if 1 <= fact.fact <= len(self._facts) else None
+        if fact.action.lower() == "confirm" and known is not None:
+            return ConfirmFact(fact=known.fact, evidence=evidence)
+        about = About(fact.about.lower())
+        said_at = pages[-1].occurred_at
+        replaced = fact.action.lower() == "supersede" and known is not None and known.about is about
+        kind = Kind.WISH if fact.kind.lower() == Kind.WISH and about is About.USER else Kind.STATEMENT
+        slot = fact.slot if kind is Kind.STATEMENT and _SLOT.fullmatch(fact.slot) else None
+        since, until = _period(fact.since, said_at), _period(fact.until, said_at)
+        if since is not None and since.begin > said_at:  # a plan is known since it was told
+            since = None
+        if until is not None and until.end <= said_at:  # what was over when it was told holds as a fact of the past
+            until = None
+        return AddFact(
+            about=about,
+            text=fact.text,
+            slot=slot,
+            valid_from=said_at if since is None else since.begin,
+            evidence=evidence,
+            supersedes=(known.fact,) if replaced and known is not None else (),
+            valid_until=None if until is None else until.end,
+            kind=kind,
+            said_since=None if since is None else since.said,
+            said_until=None if until is None else until.said,
+        )
+
+
+class LearnReading:
+    """Reads a reply about what pages teach.
+
+    Args:
+        pages: That were shown, in their order.
+        facts: What was shown as known, in its order; None if no facts were asked for.
+        dimensions: The user's own dimensions.
+    """
+
+    def __init__(self, pages: Sequence[PageView], facts: Sequence[Fact] | None, dimensions: Sequence[str]) -> None:
+        self._seqs = [view.page.seq for view in pages]
+        self._facts = None if facts is None else FactsReading(pages, facts)
+        self._dimensions = dimensions
+
+    def read(self, found: dict[str, Any], is_last: bool) -> Lessons:
+        """Return the lessons.
+
+        Raises:
+            ReplyFormatError: More facts or traits are unusable than usable, on the last round all of them; or there
+                are more facts than pages can hold.
+        """
+        if "traits" not in found and (self._facts is None or "facts" not in found):
+            msg = "traits are missing" if self._facts is None else "facts and traits are missing"
+            raise ReplyFormatError(msg)
+        knowledge = () if self._facts is None else self._facts.read(found.get("facts"), is_last)
+        share = 0.0 if is_last else RIGHT_SHARE
+        shown = checked(items(found.get("traits")), "trait", _TraitReply, self._problem, share)
+        traits = {change.dimension: change for change in map(self._trait, shown[: traits_asked(len(self._seqs))])}
+        return Lessons(traits=tuple(traits.values()), knowledge=knowledge)
+
+    def _problem(self, trait: _TraitReply) -> str | None:
+        if find(trait.dimension, self._dimensions) is None:
+            return "dimension is none of those listed"
+        if trait.level.capitalize() not in set(Level):
+            return 'level is none of "Low", "Medium", "High"'
+        if not trait.reason:
+            return "reason is empty"
+        return None if cited(trait.pages, len(self._seqs)) else "pages names none of the pages shown"
+
+    def _trait(self, trait: _TraitReply) -> TraitChange:
+        return TraitChange(
+            dimension=find(trait.dimension, self._dimensions) or trait.dimension,
+            level=Level(trait.level.capitalize()),
+            reason=shorten(trait.reason, REASON_MAX_CHARS),
+            evidence=tuple(self._seqs[place - 1] for place in cited(trait.pages, len(self._seqs))),
+        )
+
+
+def cited(places: Sequence[int], pages: int) -> list[int]:
+    """Return the places that there are, from 1, each once."""
+    return [place for place in dict.fromkeys(places) if 1 <= place <= pages]
+
+
+# Words that stand for whom a fact is about, not for what it says.
+_OF_NOBODY = frozenset({"user", "assist"}) | {stem("assistant")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """A year, month or day.
+
+    Attributes:
+        said: As it was said.
+        begin: Its first instant.
+        end: The first after it.
+    """
+
+    said: str
+    begin: datetime
+    end: datetime
+
+
+def _period(text: str, said_at: datetime) -> _Period | None:
+    """Return the day, month or year that a text begins with; None if there is none or it lies out of reach."""
+    match = _DATE.match(text)
+    if match is None:
+        return None
+    year, month, day = (int(part) if part else None for part in match.groups())
+    if year is None or not EARLIEST_YEAR <= year < LATEST_YEAR:
+        return None
+    try:
+        begin = datetime(year, month or 1, day or 1, tzinfo=said_at.tzinfo)
+    except ValueError:
+        return None
+    if day is not None:
+        return _Period(f"{begin:%Y-%m-%d}", begin, begin + timedelta(days=1))
+    if month is not None:
+        return _Period(f"{begin:%Y-%m}", begin, begin.replace(year=year + month // 12, month=month % 12 + 1))
+    return _Period(f"{begin:%Y}", begin, begin.replace(year=year + 1))

@@ -1,0 +1,163 @@
+"""What a reply about a batch says: its topics, chains and facts, checked against the batch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from memoryos_mcp.errors import ReplyFormatError
+from memoryos_mcp.knowledge import KnowledgeChange
+from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.extractive.digests import make_digest
+from memoryos_mcp.llm.learn_replies import FactsReading
+from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, segment_name
+from memoryos_mcp.llm.prose import shorten
+from memoryos_mcp.llm.replies import Number, Part, Text, Texts, checked, items, numbers
+from memoryos_mcp.pages import Page
+from memoryos_mcp.segments import Digest
+
+KEYWORDS_MAX = 12
+SUMMARY_MAX_CHARS = 1_200
+# Share of a batch that has to be filed by the LLM's last reply; the rest is then filed by its words.
+FILED_SHARE = 0.5
+
+
+class _PageReply(Part):
+    continues: bool = False
+    topic: Number = 0
+
+
+class _TopicReply(Part):
+    topic: Number
+    segment: Text = ""
+    keywords: Texts = Field(default_factory=list)
+    summary: Text = ""
+
+
+class _ChainReply(Part):
+    first: Number
+    summary: Text = ""
+
+
+class OrganiseReading:
+    """Reads a reply about a batch.
+
+    Args:
+        batch: The pages that were shown, in their order.
+        around: What was shown with them.
+        max_topics: Topics at most.
+    """
+
+    def __init__(self, batch: Sequence[PageView], around: Surroundings, max_topics: int) -> None:
+        self._batch = batch
+        self._chain_before = around.chain_summary
+        self._segments = {segment_name(segment.segment): segment for segment in around.segments}
+        self._facts = FactsReading(batch, around.facts)
+        self._max_topics = max_topics
+
+    def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[PageView]]:
+        """Return the batch in order, and the pages that no topic holds.
+
+        Raises:
+            ReplyFormatError: Pages have no topic; on the last round, more than can be made up for. On the first round
+                also if most facts are unusable; on the last the batch then counts as not read for knowledge.
+        """
+        knowledge = self._knowledge(found, is_last)
+        pages = self._pages(found.get("pages"))
+        described = checked(items(found.get("topics")), "topic", _TopicReply, _problem_of_topic)
+        if len(described) > self._max_topics:
+            msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
+            raise ReplyFormatError(msg)
+        topics = {topic.topic: topic for topic in described}
+        if len(topics) < len(described):  # numbers that repeat tell less than the order
+            topics = dict(enumerate(described, 1))
+        left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
+        if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
+            msg = f"pages: {len(left)} of {len(self._batch)} have no topic that is among topics"
+            raise ReplyFormatError(msg)
+        named = [
+            Topic(
+                digest=_digest(topic, members),
+                pages=tuple(page.seq for page in members),
+                segment=self._segments.get(topic.segment),
+                apart_from=self._apart_from(topic),
+            )
+            for number, topic in topics.items()
+            if (members := [v.page for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number])
+        ]
+        chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain, right_share=None)
+        is_continuing = 1 in pages and pages[1].continues
+        summaries = {chain.first: chain.summary for chain in chains}
+        of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
+        if is_continuing:
+            of_topics[self._batch[0].page.seq] = ""  # the whole chain is summed up instead
+        runs = self._runs(pages, summaries, of_topics)
+        return Organised(is_continuing, runs, tuple(named), knowledge), left
+
+    def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
+        """Return what the pages tell; None if the reply does not say, or not usably."""
+        if "facts" not in found:
+            return None
+        try:
+            return self._facts.read(found["facts"], is_last)
+        except ReplyFormatError:
+            if not is_last:
+                raise
+            return None
+
+    def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
+        """Return the known segments that the LLM saw and said that a topic is none of."""
+        if topic.segment in self._segments:
+            return frozenset()
+        return frozenset(segment.segment for segment in self._segments.values())
+
+    def _pages(self, found: object) -> dict[int, _PageReply]:
+        """Return what is said of each page, by its place: the form is an object of them, but a list is read as well."""
+        if isinstance(found, dict):
+            pairs = [(numbers(name), value) for name, value in found.items()]
+        else:
+            pairs = [(numbers(entry.get("page")), entry) for entry in items(found) if isinstance(entry, dict)]
+        said = [(places[0], value) for places, value in pairs if places and 1 <= places[0] <= len(self._batch)]
+        read: dict[int, _PageReply] = {}
+        for place, value in said:
+            for reply in checked([value], "page", _PageReply, lambda _: None, right_share=None):
+                read.setdefault(place, reply)
+        return read
+
+    def _topic(self, pages: dict[int, _PageReply], number: int) -> int:
+        return pages[number].topic if number in pages else 0
+
+    def _runs(
+        self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
+    ) -> tuple[Run, ...]:
+        """Return the runs. One that was not summed up is told by its topic's summary, or by its own words."""
+        starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
+        runs = []
+        for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
+            members = [view.page for view in self._batch[start - 1 : end - 1]]
+            summary = summaries.get(start) or of_topics.get(members[0].seq)
+            if summary is None:
+                summary = make_digest(members).summary
+            is_whole = start > 1 or bool(self._chain_before)
+            seqs = tuple(page.seq for page in members)
+            runs.append(Run(pages=seqs, summary=shorten(summary, SUMMARY_MAX_CHARS), is_whole=is_whole))
+        return tuple(runs)
+
+
+def _problem_of_topic(topic: _TopicReply) -> str | None:
+    return None if topic.topic else "topic is no number"
+
+
+def _problem_of_chain(chain: _ChainReply) -> str | None:
+    return None if chain.first else "first is no number of a page"
+
+
+def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
+    """Return a topic's words, and its pages' own where it has none."""
+    named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
+    keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
+    summary = shorten(topic.summary, SUMMARY_MAX_CHARS)
+    if keywords and summary:
+        return Digest(keywords=keywords, summary=summary)
+    own = make_digest(pages)
+    return Digest(keywords=keywords or own.keywords, summary=summary or own.summary)

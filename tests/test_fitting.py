@@ -1,0 +1,102 @@
+"""What is shown of each part within a budget, on parts made by hand."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from memoryos_mcp.knowledge import About, Fact, Kind
+from memoryos_mcp.names import NAMELESS
+from memoryos_mcp.pages import Page, Tier
+from memoryos_mcp.profile import Level, Trait, bearing_on
+from memoryos_mcp.retrieval import fitting
+from memoryos_mcp.retrieval.fitting import Found, Limits, fit
+from memoryos_mcp.retrieval.ranking import Ranked, cut
+from memoryos_mcp.retrieval.recall import RecalledFact
+from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.terms import stems
+
+AT = datetime(2026, 5, 20, tzinfo=UTC)
+NOTHING = Found(wishes=(), traits=(), facts=(), short_term=(), pages=())
+
+
+def wish(number: int, text: str) -> RecalledFact:
+    return RecalledFact(Fact(number, About.USER, text, None, AT, None, (), None, kind=Kind.WISH), 0.0)
+
+
+def statement(number: int, about: About, text: str) -> RecalledFact:
+    return RecalledFact(Fact(number, about, text, None, AT, None, (), None), 1.0)
+
+
+def page(seq: int, text: str, **more: str) -> Page:
+    return Page(seq, f"p_{seq:016}", text, "I see.", AT, more.get("meta_data"), 1, Tier.MID_TERM, None, None)
+
+
+def ranked(*pages: Page, chain: str | None = None) -> list[tuple[Ranked, FoundPage, None]]:
+    return [
+        (Ranked(each.seq, 10.0 - place, {}), FoundPage(each, chain, None), None) for place, each in enumerate(pages)
+    ]
+
+
+def test_wishes_come_before_all_else_within_their_share() -> None:
+    pages = ranked(*(page(seq, f"Page {seq}. " + "word " * 200) for seq in range(1, 20)))
+    wishes = [wish(number, f"Wish {number}: never use emojis in reviews.") for number in range(40, 0, -1)]
+    fitted = fit(replace(NOTHING, wishes=wishes, pages=pages), Limits(20, 1_000), NAMELESS, frozenset())
+    assert fitted.wishes[0].fact.fact == 40
+    assert 2 < len(fitted.wishes) < 40
+    assert fitted.pages
+    assert fitted.left_out is not None
+    assert fitted.left_out.facts == 40 - len(fitted.wishes)
+    few = fit(replace(NOTHING, wishes=wishes[:2], pages=pages), Limits(20, 1_000), NAMELESS, frozenset())
+    assert len(few.wishes) == 2
+
+
+def test_the_assistants_facts_are_not_starved_by_the_users() -> None:
+    mine = [statement(number, About.USER, f"I saw the bridge again, day {number}.") for number in range(30)]
+    facts = [statement(99, About.ASSISTANT, "I promised to bring tea."), *mine]
+    long = ranked(*(page(seq, "word " * 400) for seq in range(1, 9)))
+    fitted = fit(replace(NOTHING, facts=facts, pages=long), Limits(20, 1_000), NAMELESS, frozenset())
+    assert fitted.facts[0].fact.fact == 99
+    assert 1 < len(fitted.facts) < len(facts)
+
+
+def test_what_is_not_shown_is_not_charged() -> None:
+    said = page(1, "I bought a red kayak.")
+    plain = fit(replace(NOTHING, pages=ranked(said)), Limits(20, 2_000), NAMELESS, frozenset())
+    chained = fit(replace(NOTHING, pages=ranked(said, chain="Boats. " * 30)), Limits(20, 2_000), NAMELESS, frozenset())
+    assert chained.tokens == plain.tokens < 70
+    assert chained.pages[0].chain_summary
+
+
+def test_the_newest_pages_take_what_the_found_ones_leave() -> None:
+    newest = [page(seq, "Short. " + "word " * 40) for seq in range(10, 17)]
+    long = ranked(*(page(seq, "word " * 300) for seq in range(1, 9)))
+    full = fit(replace(NOTHING, short_term=newest, pages=long), Limits(20, 1_000), NAMELESS, frozenset())
+    assert len(full.short_term) < len(newest)
+    assert full.short_term[-1].page.seq == 16
+    left = fit(replace(NOTHING, short_term=newest, pages=long[:1]), Limits(20, 1_000), NAMELESS, frozenset())
+    assert len(left.short_term) > len(full.short_term)
+
+
+def test_pages_beyond_the_budget_come_in_excerpts_if_so_many_were_asked_for() -> None:
+    long = ranked(*(page(seq, "word " * 800) for seq in range(1, 31)))
+    counted = fit(replace(NOTHING, pages=long), Limits(30, 1_000, is_cut=False, is_elastic=True), NAMELESS, frozenset())
+    assert len(counted.pages) == 30
+    assert counted.tokens <= 1_000 + 30 * fitting.PAGE_ALLOWANCE_TOKENS
+    kept = fit(replace(NOTHING, pages=long), Limits(30, 1_000, is_cut=False), NAMELESS, frozenset())
+    assert len(kept.pages) < 30
+    assert kept.tokens <= 1_000
+
+
+def test_pages_far_below_the_best_are_cut_but_never_below_three() -> None:
+    scores = [10.0, 8.0, 1.6, 1.4, 0.0, -3.0]
+    entries = [Ranked(seq, score, {}) for seq, score in enumerate(scores, start=1)]
+    assert [entry.seq for entry in cut(entries)] == [1, 2, 3]
+    assert [entry.seq for entry in cut(entries[:1] + entries[3:])] == [1, 4, 5]
+    assert [entry.seq for entry in cut(entries, {1, 2})] == [1, 2, 3, 4, 5]
+    assert cut([]) == []
+
+
+def test_only_traits_that_bear_on_the_query_are_told() -> None:
+    food = Trait("Food", Level.HIGH, "Spoke of bread and baking.", (), AT)
+    sport = Trait("Sports", Level.LOW, "Spoke of running.", (), AT)
+    assert bearing_on([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
+    assert bearing_on([food, sport], frozenset(stems("Where do I live?"))) == []

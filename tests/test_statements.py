@@ -1,0 +1,407 @@
+"""What is learned of single statements without an LLM: what they state, what they end, and what teaches nothing."""
+
+import statistics
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from memoryos_mcp.knowledge import About, AddFact, Fact, Kind
+from memoryos_mcp.llm.extractive.days import with_days
+from memoryos_mcp.llm.extractive.learning import learn_knowledge
+from memoryos_mcp.pages import Page, Tier
+
+WEDNESDAY = datetime(2025, 11, 12, 10, tzinfo=UTC)
+
+
+def page(user: str, assistant: str = "", seq: int = 1) -> Page:
+    return Page(seq, f"p_{seq}", user, assistant, WEDNESDAY, None, 1, Tier.BACKLOG, None, None)
+
+
+def learned(user: str, assistant: str = "", facts: tuple[Fact, ...] = ()) -> list[AddFact]:
+    changes = learn_knowledge([page(user, assistant)], facts)
+    return [change for change in changes if isinstance(change, AddFact)]
+
+
+def known(*said: str) -> tuple[Fact, ...]:
+    facts = []
+    for number, text in enumerate(said, 1):
+        (change,) = learned(text)
+        assert change.text in text
+        facts.append(
+            Fact(
+                fact=number,
+                about=change.about,
+                text=change.text,
+                slot=change.slot,
+                valid_from=change.valid_from,
+                valid_until=None,
+                evidence=(f"p_{number + 100}",),
+                vector=None,
+                kind=change.kind,
+            )
+        )
+    return tuple(facts)
+
+
+SLOTS = {
+    "name": """
+        My name is Ingrid.|Hi, I'm Tom!|Hello! I am Priya.|I'm called Mateo.|My first name is Noor.
+        I'm Hal, a beekeeper from Dorset.|Hey there, Femi here.|I'm Ada Novak.
+        People call me Bea.|Good evening! I'm Oskar.|I go by Kit.|The name's Lorcan.|I'm Lena from Graz.""",
+    "age": """
+        I'm 34 years old.|I'm a 52-year-old.|I just turned 40.|I am 29.|I'm 61 and still cycling.|I'm in my late twenties.|I am sixty-two years old.""",
+    "birthday": """
+        My birthday is 3 May.|My birthday's on the 14th of July.|I was born on 2 February 1979.
+        I was born in 1987.|My birthday is March 3rd.""",
+    "from": """
+        I'm originally from Ghana.|I come from the Azores.|I was born in Quito.|I was born and raised in Malmö.|I'm from Perth.""",
+    "lives": """
+        I live in Tartu.|We live in Cork now.|I'm based in Nairobi.|I just moved to Lisbon!|I've moved from Bonn to Graz.
+        We've relocated to Perth.|I'm living in Osaka.|I currently live in Turin with my cat.|I've lived in Quito for six years.|I live just outside Cardiff.""",
+    "work": """
+        I work as a beekeeper.|I'm a nurse.|I'm an electrical engineer at the port.|I'm working as a translator.
+        I'm retired.|I got a job as a welder.|I've become a midwife.|I was promoted to head of sales.|I'm an intern at Siemens.
+        I lost my job.|I'm now a freelance illustrator.|I started as a junior lawyer.|My job is repairing organs.
+        I'm the director of a small museum.|I do odd jobs for a living.|I'm the head gardener at a castle.|I got laid off last month.|I've been a potter since 2011.""",
+    "employer": """
+        I work at Lidl.|I work for Greenpeace.""",
+    "studies": """
+        I'm studying marine biology.|I study law in Ghent.|I'm majoring in chemistry.""",
+    "marital status": """
+        I'm married.|I'm married with three kids.|We got divorced.|I'm engaged to Paul.|I broke up with Jonas.|We got married in 2019.""",
+    "nationality": """
+        I'm Polish.|I'm Brazilian and proud.|I'm half Japanese.""",
+    "diet": """
+        I'm vegan.|I've been a vegetarian since 2010.|I'm no longer a vegetarian.|I stopped eating meat.|I went vegan.""",
+    "family:husband": "My husband Ben is a baker.|My husband is called Ravi.|Our guest is nice, and my husband Karl cooks.",
+    "family:partner": "My partner's name is Yuki.|My partner Sam builds guitars.",
+    "family:mother": "My mum Edith plays bridge.|My mother is called Rosa.",
+    "family:sister:Greta": "My sister Greta lives in Bern.|My younger sister is called Greta.|Greta is my sister.",
+    "family:daughter:Mia": "I have a daughter called Mia.|Our daughter Mia turned five.|My eldest daughter's name is Mia.",
+    "pet:Rex": "We have a dog called Rex.|My dog Rex hates rain.|Our old beagle is named Rex.|Rex is my dog.",
+    "favourite colour": "My favourite colour is teal.",
+    "favourite band": "My all-time favourite band is Low.",
+}
+UNSLOTTED = {
+    "family": """
+        My brother works in a mine.|My parents are from Iran.|My grandmother has four sheep.|I have two sisters.
+        My aunt died in 2011.|My twins are called Ole and Pia.|Nadia, my neighbour, is a vet.|My wife and I have three kids.
+        My husband and I have twin girls.|My daughter just started school.|Our baby is due in April.""",
+    "pets": """
+        I have two cats.|We've got a tortoise.|We adopted a kitten.|My horse is lame.|Our cat hates strangers.|We just got a puppy.|I have four hens.""",
+    "health": """
+        I'm allergic to penicillin.|I have asthma.|I'm lactose intolerant.|I was diagnosed with coeliac disease.
+        I have type 1 diabetes.|I can't eat gluten.|I suffer from migraines.|I take metformin every morning.
+        I'm colour-blind.|I broke my wrist in March.|I have high blood pressure.|I'm pregnant.|I have a nut allergy.
+        I had surgery last year.|My doctor says I'm low on iron.|I don't eat pork.|I can't drink milk.|I get migraines.
+        I wear hearing aids.|I can't hear well on the left.|I'm on blood pressure medication.|I have to avoid nuts.
+        I keep kosher.|Garlic gives me hives.|I'm recovering from knee surgery.|I'm trying to eat less sugar.""",
+    "likes": """
+        I love opera.|I hate coriander.|I can't stand loud bars.|I don't like horror films.|I enjoy long train rides.
+        I prefer tea to coffee.|I'm a huge fan of Icelandic sagas.|I'm into vintage synths.|I'm afraid of heights.
+        I've always loved steam trains.|I'm a night owl.|I dislike small talk.|I really like rye bread.""",
+    "habits": """
+        I go swimming every Tuesday.|Every Sunday I bake bread.|I always drink espresso after lunch.|I run twice a week.
+        I never eat breakfast.|I play the oboe.|I sing in a gospel choir.|I usually walk to work.|I volunteer at a shelter.
+        I usually get up at six.|I drink three cups of tea a day.
+        I meditate each morning.|On Fridays I play chess.|I work from home.|I collect stamps.|I've been fencing for eleven years.""",
+    "tools and languages": """
+        I use Debian.|I speak Welsh and Dutch.|I'm learning Finnish.|I use Emacs for everything.|I switched to Linux.
+        My laptop runs Fedora.|My native language is Tamil.|I'm learning to sail.|I write in Rust.|I mostly write Go and Lua.
+        My main editor is Kakoune.|I work on a ThinkPad.|I'm on Arch Linux.|All my notes live in Joplin.""",
+    "possessions": """
+        I drive a 1998 Saab.|We own a small farm.|I have a cargo bike.|I bought a telescope.|I've got two guitars.
+        We have a cabin in the woods.|I ride a Triumph.|I own a narrowboat and three canoes.""",
+    "plans and events": """
+        I'm flying to Oslo on 3 March.|We're moving to Lisbon in May.|I have a job interview on 9 June.|We booked a cottage.
+        I'm getting married in June.|I'm training for a triathlon.|I passed my driving test.|I finished the Berlin marathon.
+        We'd like to marry in June.|I'm saving up for a kiln.|I graduated last year.|I joined a rowing club.
+        I signed up for a pottery course.|I'll start my new job on 1 April.|We're expecting a baby in May.|I plan to retire in 2031.|We are having lunch with Anna next Friday.|I tore a ligament in my finger.|My flight to Rome leaves on 3 June.
+        Leo proposed!|I want to run the Athens marathon.|I'm writing a novel.""",
+}
+WISHES = """
+    Please always answer in German.|Never use emojis.|Don't use emojis.|You are Ada, my cooking coach.|From now on keep it under five lines.|Call me Sam.
+    Always give me metric units.|Please keep your answers short.|Don't ever apologise to me again, and don't use jargon with me.
+    When you review my code, always list the risks first.|Remember that my emails should never sound stiff.
+    No emojis in reviews, please.|Answer in bullet points.|Stop using exclamation marks.|Whenever I ask for recipes, never suggest pork.
+    I'd like you to always cite sources.|For all recipes, always use grams.|Your name is Ada.|Please never start with an apology.
+    I prefer short answers.|Going forward, use British spelling.|In future, please address me formally.|You can use emojis again.
+    Remember to always add the year.|You should never guess a number.|Always round to two decimals.
+    When I ask for code, use type hints.|Please use British spelling.|Don't call me sir.|I want you to be honest with me.
+    Always double-check your sums."""
+NOTHING = {
+    "questions": """
+        Do I live in Oslo?|Should I move to Rome?|Am I allergic to nuts?|What if I work as a nurse?|Is my dog called Rex?
+        Can I have two cats in a flat?|Who says I hate jazz?|Where do I live in the game?|Is it normal that I have asthma?
+        Would I be a good teacher?|How often should I run?|Do you think I'm a night owl?""",
+    "quotes": """
+        She said "I live in Oslo."|He told me: "I have two cats."|'I hate slopers!' he shouted.|The sign reads “I love NY”.
+        My aunt said that I live in a dream.|According to him I'm a nurse.|My friend says he is vegan.|Tom said: I'm moving to Spain.
+        A colleague asked whether I have kids.|The song goes I love rock and roll.|«J'habite à Lyon», dit-elle.""",
+    "hypotheses": """
+        If I lived in Rome, I'd have a Vespa.|Suppose I had two dogs.|Imagine I work as a spy.|Let's say I'm 40.
+        I might move to Rome.|Maybe I have asthma.|I could be allergic to nuts.|I'd live in Kyoto.|What if I'm diabetic.
+        I wish I had a dog.|Unless I move to Oslo, I have no car.|Say I'm a nurse, what would I earn?|I would love to live in Rome.
+        I'm thinking of moving to Oslo.|I'm considering a dog.|Perhaps I'm vegan now.|When I have two cats, I'll be happy.""",
+    "roleplay": """
+        Pretend you are my boss. I work as a spy.|Let's play: I'm a pirate called Redbeard.|Act as my doctor. I have asthma.
+        Roleplay: I live in a castle.|Imagine you are a king. I'm your knight.|You are a detective. I live in Baker Street.
+        My character is an elf. I live in Rivendell.""",
+    "other people": """
+        He lives in Oslo.|She works as a nurse.|They have two cats.|Our customers love the app.|People hate waiting.
+        Patients miss appointments.|The neighbours moved.|Nobody likes rain.|Everyone has a phone.""",
+    "small talk": """
+        Good morning!|How are you?|Thanks a lot!|That's great.|I'm fine.|I'm so tired.|I'm back.|Nice weather today.|LOL.|I see.
+        I'm ready.|I love it!|I like that.|I have a question.|I need help.|I'm sorry.|I'm here.|I'm not sure.|I had no idea.
+        Never mind.|Never say never.|I can't wait!|I can't believe it.|I love how you think.|Have a nice day.""",
+    "sarcasm": """
+        I just love waiting on hold.|I love being ignored.|I so enjoy having my flight cancelled.|I love it when it rains.
+        I'm the queen of England, yeah right.|I'm allergic to mondays.|I'm allergic to tofu lol.""",
+    "what tells nothing alone": """
+        I have a deadline to meet on July 22.|I have no car and forty boxes.|I do this for a living.|I work on a React app.
+        When you explain this, use an example.|When I run the script, show the error.|I have to avoid deadlocks.""",
+    "code and work in progress": r"""
+        ```\nname = "I live in Oslo"\n```|I use this function.|I have a table with two columns.|I run the script every day.
+        I'm trying to parse JSON.|I have an error in line 3.|I moved the file.|I work on this project.|I use the following code.
+        I'm using a loop.|I started the server.|I lost the file.|I got an exception.|I have two classes in my code.""",
+    "shown texts": r"""
+        Translate: I live in Oslo.|Dear Ms Ray,\nI work as a nurse.|Proofread this: I have two cats.|We are hiring! I'm a nurse.
+        Write a poem about a man. I live in Oslo.|Here is the mail:\nI'm moving to Rome.|> I have asthma.|Rewrite it. I love jazz.
+        Correct my text. I am a teacher.|Subject: Move\nI live in Oslo now.""",
+    "what is over or passing": """
+        I used to live in Rome.|I used to work as a nurse.|I went to the shop.|I ate too much.|I'm on the bus.|I slept badly.
+        I love this song right now.|I was late.|I saw a film.|I'm in a meeting.|I'm at home.|I'm looking for a flat.""",
+    "titles and sayings": """
+        "I Want to Hold Your Hand" is great.|Never gonna give you up.|Always look on the bright side.|Never stop learning.
+        Always be yourself.""",
+    "other languages": """
+        Wenn ich in Rom wohne, habe ich einen Hund.|Wohne ich in Rom?|Si j'habite à Lyon, j'ai un chat.|¿Vivo en Madrid?
+        Se abito a Roma, ho un cane.|Moro em Lisboa?|Ik woon in Gent.|Mieszkam w Krakowie.|Jag bor i Lund.|Asun Turussa.
+        Ich liebe es!|J'adore ça !|Me gusta eso.|Mi piace come scrivi.|Gosto disso.|Ich bin müde.|Je suis fatigué.|Estoy cansado.
+        Sono stanco.|Estou cansado.|Traduis : j'habite à Lyon.|Übersetze: Ich wohne in Rom.|Bugün hava güzel.""",
+}
+EUROPEAN = {
+    "name": "Ich heiße Jule.|Je m'appelle Luc.|Me llamo Inés.|Mi chiamo Paolo.|Meu nome é Duarte.|Hallo, ich bin Uwe.|Hola, soy Marta.|Ciao, sono Elia.",
+    "lives": "Ich wohne in Jena.|J'habite à Brest.|Vivo en Bilbao.|Abito a Lecce.|Moro em Recife.|Ich bin nach Ulm gezogen.|Me mudé a Cádiz.|Mi sono trasferita a Bari.|Me mudei para Faro.|J'ai déménagé à Nantes.",
+    "work": "Ich arbeite als Schreiner.|Je travaille comme libraire.|Trabajo como enfermera.|Lavoro come cuoca.|Trabalho como motorista.|Ich bin Krankenpfleger.|Je suis infirmière.|Soy profesora.|Sono ingegnere.|Sou dentista.",
+    "family:": "Meine Frau heißt Petra.|Ma femme s'appelle Zoé.|Mi marido se llama Iker.|Mia moglie si chiama Livia.|Minha esposa se chama Rita.|Mein Bruder Jens ist Koch.|Ma sœur Anne habite à Metz.|Mi hermana Eva vive en Vigo.|Mia sorella Pia vive a Pisa.|Meu irmão Rui mora em Braga.",
+    "": "Ich bin allergisch gegen Nüsse.|Je suis allergique aux noix.|Soy alérgica a las nueces.|Sono allergico alle noci.|Sou alérgica a nozes.|Ich mag Opern.|J'adore l'opéra.|Me encanta la ópera.|Mi piace l'opera.|Adoro ópera.|Ich esse kein Fleisch.|Je ne mange pas de viande.|No como carne.|Non mangio carne.|Não como carne.",
+}
+EUROPEAN_WISHES = """
+    Antworte mir bitte immer auf Deutsch.|Verwende nie Emojis.|Ab jetzt bitte kurze Antworten.|Nenn mich Jo.
+    Réponds toujours en français.|N'utilise jamais d'émojis.|Désormais, tutoie-moi.|Appelle-moi Jo.
+    Responde siempre en español.|Nunca uses emojis.|A partir de ahora, sé breve.|Llámame Jo.
+    Rispondi sempre in italiano.|Non usare mai emoji.|D'ora in poi dammi del tu.|Chiamami Jo.
+    Responda sempre em português.|Nunca use emojis.|A partir de agora, seja breve.|Me chame de Jo."""
+
+
+def each(texts: str) -> list[str]:
+    return [text.strip().replace("\\n", "\n") for line in texts.strip().splitlines() for text in line.split("|")]
+
+
+@pytest.mark.parametrize(("slot", "text"), [(slot, text) for slot, texts in SLOTS.items() for text in each(texts)])
+def test_a_statement_fills_its_slot(slot: str, text: str) -> None:
+    changes = learned(text)
+    assert [change.slot for change in changes] == [slot]
+    assert changes[0].kind is Kind.STATEMENT
+
+
+@pytest.mark.parametrize("text", [text for texts in UNSLOTTED.values() for text in each(texts)])
+def test_a_statement_without_a_slot_is_learned(text: str) -> None:
+    (change,) = learned(text)
+    assert change.slot in (None, "work", "marital status", "plan for flight")
+    assert change.text.split(" [")[0] in text
+
+
+@pytest.mark.parametrize("text", each(WISHES) + each(EUROPEAN_WISHES))
+def test_a_wish_is_a_kind_of_its_own(text: str) -> None:
+    changes = learned(text)
+    assert changes
+    assert {change.kind for change in changes} == {Kind.WISH}
+
+
+@pytest.mark.parametrize("text", [text for texts in NOTHING.values() for text in each(texts)])
+def test_what_states_nothing_lasting_teaches_nothing(text: str) -> None:
+    assert learned(text) == []
+
+
+@pytest.mark.parametrize(("slot", "text"), [(slot, text) for slot, texts in EUROPEAN.items() for text in each(texts)])
+def test_the_core_is_learned_in_five_more_languages(slot: str, text: str) -> None:
+    (change,) = learned(text)
+    assert (change.slot or "").startswith(slot)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hi! I'm Tom, I work as a data scientist in San Francisco.", ["name", "work", "lives"]),
+        ("I'm an electrician in Rio de Janeiro.", ["work", "lives"]),
+        ("I work as an analyst in Finance.", ["work"]),
+        ("I'm Oscar, 41, and I build boats.", ["name", "age"]),
+        ("I used to teach, but now I'm a librarian.", ["work"]),
+        ("I work as a nurse and live in Leeds.", ["work", "lives"]),
+        ("Hi, I'm Priya and I live in Leeds with my husband Arjun.", ["name", "lives"]),
+        ("I'm originally from Chile but live in Spain now.", ["from", "lives"]),
+        ("Ich heiße Anna und wohne in Köln.", ["name", "lives"]),
+        ("Je m'appelle Luc et j'habite à Lyon.", ["name", "lives"]),
+        ("Hola, soy Marta y vivo en Madrid.", ["name", "lives"]),
+        ("Ciao, sono Paolo e abito a Torino.", ["name", "lives"]),
+        ("Oi, meu nome é João e moro em Recife.", ["name", "lives"]),
+    ],
+)
+def test_one_sentence_yields_several_facts(text: str, expected: list[str]) -> None:
+    assert [change.slot for change in learned(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I live in Oslo.", "We moved to Bergen."),
+        ("I work as a nurse.", "I'm now a teacher."),
+        ("I work as a nurse.", "I lost my job."),
+        ("I'm vegan.", "I'm no longer vegan."),
+        ("I'm a vegetarian.", "I eat meat again."),
+        ("My boyfriend Jan cooks well.", "I broke up with Jan."),
+        ("My husband is called Ben.", "We got divorced."),
+        ("I'm married.", "I'm divorced."),
+        ("We have a dog called Rex.", "Our dog Rex died last week."),
+        ("I have a dog.", "I no longer have the dog."),
+        ("I work as a nurse.", "I don't work as a nurse any more."),
+        ("I work for Greenpeace.", "I no longer work for Greenpeace."),
+        ("We drive a Volvo.", "We sold the Volvo."),
+        ("I drink coffee every morning.", "I no longer drink coffee."),
+        ("I play the oboe.", "I don't play the oboe any more."),
+        ("Never use emojis.", "You can use emojis again."),
+        ("Always answer in German.", "Never answer in German."),
+        ("Call me Sam.", "Call me Alex."),
+        ("Ich wohne in Jena.", "Ich bin nach Ulm gezogen."),
+        ("My wedding is on 3 May.", "My wedding is on 10 May."),
+    ],
+)
+def test_a_later_statement_ends_an_earlier_one(before: str, after: str) -> None:
+    (change,) = learned(after, facts=known(before))
+    assert change.supersedes == (1,)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I have two cats.", "I have a dog."),
+        ("My sister Greta lives in Bern.", "My sister Lotte lives in Graz."),
+        ("We drive a Volvo.", "We sold the sofa."),
+        ("Never use emojis.", "Always use metric units."),
+        ("I work as a nurse.", "I work for Greenpeace."),
+        ("I work as a nurse.", "I no longer work at Siemens."),
+        ("My husband Ben is a baker.", "I quit my job."),
+    ],
+)
+def test_a_statement_about_something_else_ends_nothing(before: str, after: str) -> None:
+    (change,) = learned(after, facts=known(before))
+    assert change.supersedes == ()
+
+
+def test_a_place_of_work_does_not_replace_a_home() -> None:
+    assert [change.slot for change in learned("I work as a nurse in Leeds.", facts=known("I live in York."))] == [
+        "work"
+    ]
+    assert [change.text for change in learned("I live in York. I work as a nurse in Leeds.")][-1] != "I work in Leeds"
+    changes = learned("I work as a nurse in Leeds.")
+    assert [(change.slot, change.text) for change in changes][1] == ("lives", "I work in Leeds")
+
+
+def test_news_of_a_known_person_is_a_fact_of_its_own() -> None:
+    (change,) = learned("My sister Greta moved to Rome.", facts=known("My sister Greta lives in Bern."))
+    assert (change.slot, change.supersedes) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("said", "slot"),
+    [
+        ("I'm Ada, your cooking coach.", "name"),
+        ("I'm your cooking coach.", "persona"),
+        ("I'll remind you about the dentist on Friday.", None),
+        ("I'll never use emojis with you.", None),
+        ("I'll check in with you next week.", None),
+        ("I'm an AI assistant.", None),
+    ],
+)
+def test_the_assistant_is_known_by_its_persona_and_promises(said: str, slot: str | None) -> None:
+    (change,) = learned("", said)
+    assert (change.about, change.slot) == (About.ASSISTANT, slot)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I'll never forget that.",
+        "I'll let you know.",
+        "I live in Oslo.",
+        "I can help you with that.",
+        "I'll keep that in mind.",
+        "If you like, I'll remind you tomorrow.",
+        "I have two cats.",
+    ],
+)
+def test_what_the_assistant_says_in_passing_teaches_nothing(said: str) -> None:
+    assert learned("", said) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I fly tomorrow.", "I fly tomorrow [13 November 2025]."),
+        ("I fly next Friday.", "I fly next Friday [14 November or 21 November 2025]."),
+        ("I fly next Monday.", "I fly next Monday [17 November 2025]."),
+        ("I fly this Friday.", "I fly this Friday [14 November 2025]."),
+        ("I flew last Friday.", "I flew last Friday [7 November 2025]."),
+        ("I flew last Monday.", "I flew last Monday [3 November or 10 November 2025]."),
+        ("We move next month.", "We move next month [December 2025]."),
+        ("We moved last year.", "We moved last year [2024]."),
+        ("I start in two weeks.", "I start in two weeks [week of 24 November 2025]."),
+        ("I started three months ago.", "I started three months ago [August 2025]."),
+        ("I start in 3 days.", "I start in 3 days [15 November 2025]."),
+        ("We met last weekend.", "We met last weekend [8 November to 9 November 2025]."),
+        ("We meet next weekend.", "We meet next weekend."),
+        ("I flew this Monday.", "I flew this Monday."),
+        ("I fly on Friday.", "I fly on Friday."),
+        ("I start in June.", "I start in June."),
+        ("I was born 9999 years ago.", "I was born 9999 years ago."),
+        ("Today's news bore me.", "Today's news bore me."),
+    ],
+)
+def test_a_relative_day_is_told_with_the_precision_that_was_said(text: str, expected: str) -> None:
+    assert with_days(text, WEDNESDAY) == expected
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "I am ",
+        "I really really ",
+        "my name is ",
+        "when you a ",
+        "I have been ",
+        "a" * 500,
+        "my dear old ",
+        "(((",
+        "I, and I, and I ",
+        "'a' ",
+        "on Friday I ",
+        "no longer ",
+        "- ",
+    ],
+)
+def test_reading_grows_no_faster_than_the_text(unit: str) -> None:
+    def took(chars: int) -> float:
+        one = page((unit * (chars // len(unit) + 1))[:chars], "")
+        runs = []
+        for _ in range(3):
+            started = time.process_time()
+            learn_knowledge([one], ())
+            runs.append(time.process_time() - started)
+        return statistics.median(runs)
+
+    took(1_000)
+    short, long = took(10_000), took(100_000)
+    assert long <= 30 * max(short, 0.002)
