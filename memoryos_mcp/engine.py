@@ -442,19 +442,22 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
+        is_settled, damaged_pages = await self._upkeep.is_settled(), await self._upkeep.damaged_pages()
+        # Looked at last, and together: a space that takes over in the meantime is not told of as settled and as before.
         spaces = self._upkeep.spaces
-        embedder = spaces.retrieving.embedder
+        retrieving, move = spaces.retrieving, await spaces.move()
+        embedder = retrieving.embedder
         return Stats(
             counts=counts,
             top_segments=top,
             titles=titles([segment for segment, _ in top]),
             health=self._upkeep.health,
             is_semantic=embedder is not None,
-            is_settled=await self._upkeep.is_settled(),
-            damaged_pages=await self._upkeep.damaged_pages(),
+            is_settled=is_settled,
+            damaged_pages=damaged_pages,
             space=embedder.identity if embedder else None,
-            move=await spaces.move(),
-            recipe=spaces.retrieving.recipe,
+            move=move,
+            recipe=retrieving.recipe,
             llm=await self._llm_stats(),
             only_reads_because=self._store.only_reads_because,
         )

@@ -23,7 +23,7 @@ from memoryos_mcp.terms import stems
 READING_THREADS = 2
 # Known facts and traits that are shown with a question.
 FACTS_SHOWN = 15
-TRAITS_SHOWN = 15
+TRAITS_SHOWN = 8
 CORRECTED_SHOWN = 25
 # Share of the prompt that pages may take when a segment is read in portions; the rest is for what is known.
 PAGES_SHARE = 0.6

@@ -17,7 +17,7 @@ from memoryos_mcp.names import NAMELESS, Speakers
 from memoryos_mcp.pages import Page, Source, estimate_tokens
 from memoryos_mcp.profile import Level, Trait
 
-REASON_SHOWN_MAX_CHARS = 160
+REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600
 # Of one side of a page, where it is about how the user is.
 USER_SHOWN_MAX_CHARS = 200
