@@ -11,15 +11,18 @@ from benchmarks.client import ServerError
 from benchmarks.datasets import Conversation
 from benchmarks.words import WordEmbedder
 from memoryos_mcp.config import Settings
+from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.knowledge import About, Fact
 from memoryos_mcp.pages import Turn, utc_now
 from memoryos_mcp.service import MemoryService
 from memoryos_mcp.storage.sqlite import SqliteStore
 from memoryos_mcp.storage.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.views import Stats
 
-# Silence after which the last pages are organised by the LLM, and how often it is looked whether they are.
-QUIET_S = 3.0
+# Silences after which an incomplete batch is due: full batches first, then the rest, however long either takes.
+SILENCES_S = (86_400.0, 0.0)
+LEASE_S = 3.0
 POLL_S = 0.1
 FACTS_AT_MOST = 10_000
 
@@ -63,19 +66,16 @@ async def learn(folder: Path, conversation: Conversation, replay: Path) -> Learn
         for page in conversation.pages
     ]
     receipts = await store.add_pages(turns)
-    settings = Settings(data_storage_path=folder, llm_replay_file=replay, consolidation_idle_s=QUIET_S)
-    async with (
-        MemoryService(settings, clock=clock, embedder=WordEmbedder()) as service,
-        service.user(conversation.id) as engine,
-    ):
-        while not (stats := await engine.stats()).is_settled or stats.counts.backlog:
-            failed = next((health.last_error for health in stats.health.values() if health.failed_attempts), None)
-            if failed is not None:
-                raise ServerError(failed)
-            await anyio.sleep(POLL_S)
+    for silence_s in SILENCES_S:
+        settings = Settings(data_storage_path=folder, llm_replay_file=replay, consolidation_idle_s=silence_s)
+        async with (
+            MemoryService(settings, clock=clock, embedder=WordEmbedder()) as service,
+            service.user(conversation.id) as engine,
+        ):
+            stats = await _settled(engine)
     facts = [fact for about in About for fact in await store.past_facts(about, FACTS_AT_MOST)]
     facts += [fact for about in About for fact in await store.facts(about)]
-    lease = await store.take_lease(QUIET_S)
+    lease = await store.take_lease(LEASE_S)
     while lease and await store.drop_spaces(lease, (), clock() + timedelta(days=1)):
         pass  # whoever opens it next has a model of its own
     await store.close()
@@ -88,3 +88,12 @@ async def learn(folder: Path, conversation: Conversation, replay: Path) -> Learn
         facts=facts,
         names={receipt.page_id: page.page_id for receipt, page in zip(receipts, conversation.pages, strict=True)},
     )
+
+
+async def _settled(engine: MemoryEngine) -> Stats:
+    while not (stats := await engine.stats()).is_settled:
+        failed = next((health.last_error for health in stats.health.values() if health.failed_attempts), None)
+        if failed is not None:
+            raise ServerError(failed)
+        await anyio.sleep(POLL_S)
+    return stats
