@@ -49,6 +49,7 @@ class Fact:
         said_since: ``valid_from`` as exactly as it was said, "2023", "2023-05" or "2023-05-08"; None if it was not.
         said_until: ``valid_until`` in the same way, of which it is the end; None also if a newer fact has ended it.
         learned_by: Name of the analyst that told it; `LEARNED_BY_USER` if the user has corrected it.
+        last_said: When the newest of its pages was said; None if it came without pages.
     """
 
     fact: int
@@ -64,6 +65,7 @@ class Fact:
     said_since: str | None = None
     said_until: str | None = None
     learned_by: str = ""
+    last_said: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class AddFact:
         kind: A statement, or a wish that holds for every answer.
         said_since: ``valid_from`` as exactly as it was said, as in `Fact`.
         said_until: ``valid_until`` in the same way.
+        ends: Texts of facts that the same lessons tell before, whose place it takes.
     """
 
     about: About
@@ -90,6 +93,7 @@ class AddFact:
     kind: Kind = Kind.STATEMENT
     said_since: str | None = None
     said_until: str | None = None
+    ends: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

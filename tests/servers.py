@@ -42,8 +42,8 @@ def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
     return kept | dict(added or {})
 
 
-def wait_until(is_true: Callable[[], bool], what: str, limit_s: float = REPLY_LIMIT_S) -> None:
-    """Poll a condition until it holds; fail after the limit."""
+def wait_until(is_true: Callable[[], bool], what: object, limit_s: float = REPLY_LIMIT_S) -> None:
+    """Poll a condition until it holds; after the limit fail with what was waited for, as it stands then."""
     give_up_at = time.monotonic() + limit_s
     while not is_true():
         assert time.monotonic() < give_up_at, f"not within {limit_s:.0f} s: {what}"
@@ -197,7 +197,7 @@ class PipeServer:
             settled.update(stats)
             return bool(stats["backlog_pages"] == 0 and stats["unembedded_pages"] == 0)
 
-        wait_until(is_settled, f"the background work is done; last state {settled}", limit_s)
+        wait_until(is_settled, settled, limit_s)
         return settled
 
     def wait_until_semantic(self) -> None:

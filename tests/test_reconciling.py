@@ -22,7 +22,7 @@ def added(text: str, *pages: int, supersedes: tuple[int, ...] = (), about: About
 
 
 def fitted(*changes: KnowledgeChange, facts: tuple[Fact, ...] = ()) -> tuple[KnowledgeChange, ...]:
-    lessons = reconcile(Lessons((), changes), (), (), facts)
+    lessons = reconcile(Lessons((), changes), (), (), facts, {})
     assert lessons is not None
     return lessons.knowledge
 
@@ -166,29 +166,29 @@ def test_fitting_twice_is_fitting_once_and_what_is_taken_over_is_then_known(told
 
 def test_a_trait_that_nobody_changed_meanwhile_is_taken_over() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
-    assert reconcile(lessons, (), (), ()) == lessons
-    assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW)], ()) == lessons
+    assert reconcile(lessons, (), (), (), {}) == lessons
+    assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW)], (), {}) == lessons
 
 
 def test_where_another_gave_the_same_level_its_reason_stays_and_the_evidence_joins() -> None:
     now = trait(Level.HIGH, "theirs", hours=1)
-    lessons = reconcile(Lessons((change(Level.HIGH),), ()), [trait(Level.LOW)], [now], ())
+    lessons = reconcile(Lessons((change(Level.HIGH),), ()), [trait(Level.LOW)], [now], (), {})
     assert lessons == Lessons((TraitChange("Music", Level.HIGH, "theirs", (7,)),), ())
-    assert reconcile(Lessons((change(Level.HIGH),), ()), (), [now], ()) == lessons
+    assert reconcile(Lessons((change(Level.HIGH),), ()), (), [now], (), {}) == lessons
 
 
 @pytest.mark.parametrize("then", [[], [trait(Level.LOW)]])
 def test_where_another_gave_another_level_it_has_to_be_learned_anew(then: list[Trait]) -> None:
     now = [trait(Level.MEDIUM, "theirs", hours=1)]
-    assert reconcile(Lessons((change(Level.HIGH),), (added("Tea."),)), then, now, ()) is None
+    assert reconcile(Lessons((change(Level.HIGH),), (added("Tea."),)), then, now, (), {}) is None
 
 
 def test_a_change_of_a_trait_that_the_lessons_do_not_name_is_no_matter() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
     other = trait(Level.LOW, dimension="Travel", hours=1)
-    assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW), other], ()) == lessons
+    assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW), other], (), {}) == lessons
 
 
 def test_a_trait_that_was_removed_meanwhile_is_set_as_it_was_learned() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
-    assert reconcile(lessons, [trait(Level.LOW)], (), ()) == lessons
+    assert reconcile(lessons, [trait(Level.LOW)], (), (), {}) == lessons

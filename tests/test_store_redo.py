@@ -5,6 +5,7 @@ import random
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, KnowledgeChange, Lessons
-from memoryos_mcp.pages import Window
+from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Kind, KnowledgeChange, Lessons
+from memoryos_mcp.pages import Turn, Window
 from memoryos_mcp.profile import Level, TraitChange
 from memoryos_mcp.segments import Digest
 from memoryos_mcp.storage.paths import database_file
@@ -301,7 +302,7 @@ async def test_what_the_stand_in_had_superseded_holds_again_without_it(tmp_path:
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("The user lives in Rome.", 1), by=LLM)
         clock.move(hours=1)
-        await learn(store, lease, [2], fact("I live in Oslo.", 2, slot="lives in", supersedes=(1,)))
+        await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         assert await facts(store) == ["I live in Oslo."]
         await learn(store, lease, [2], by=LLM)
         (rome,) = await store.facts(About.USER)
@@ -309,13 +310,71 @@ async def test_what_the_stand_in_had_superseded_holds_again_without_it(tmp_path:
         assert (await store.counts()).superseded_facts == 0
 
 
-async def test_a_fact_that_the_llm_confirms_stays_and_is_its_own_from_then_on(tmp_path: Path) -> None:
+async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 3)
+        assert await file(store, lease, topic(1, 2, 3))
+        told = [
+            fact("No emojis.", 1, kind=Kind.WISH),
+            fact("I live in Oslo.", 2, slot="lives"),
+            fact("I like tea.", 3),
+        ]
+        await learn(store, lease, [1, 2, 3], *told)
+        await learn(store, lease, [1], by=LLM)
+        await learn(store, lease, [2, 3], fact("The user is from Bergen.", 2), by=LLM)
+        assert await facts(store) == ["No emojis.", "The user is from Bergen."]
+
+
+async def test_what_the_stand_in_has_ended_is_shown_to_the_llm_and_ended_by_it(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 3)
+        assert await file(store, lease, topic(1, 2, 3))
+        await learn(store, lease, [1], fact("Sam is the boyfriend of Ada.", 1), by=LLM)
+        await learn(store, lease, [2, 3], fact("Sam and I broke up.", 2, supersedes=(1,)), fact("I like rye.", 3))
+        assert await facts(store) == ["Sam and I broke up.", "I like rye."]
+        shown = [known.text for known in await store.facts_without(STAND_IN, 2)]
+        assert shown == ["Sam is the boyfriend of Ada."]
+        await learn(store, lease, [2], fact("Ada and Sam broke up.", 2, supersedes=(1,)), by=LLM)
+        assert await facts(store) == ["I like rye.", "Ada and Sam broke up."]
+        assert [known.text for known in await store.facts_without(STAND_IN, 3)] == ["Ada and Sam broke up."]
+
+
+async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        await store.add_pages([Turn("said", "", START - timedelta(days=days)) for days in (3, 2, 1)])
+        lease = await lease_of(store)
+        assert await file(store, lease, topic(1, 2, 3))
+        since = {"valid_from": START - timedelta(days=900)}
+        await learn(store, lease, [2], fact("I live in Ghent.", 2, slot="lives"), by=LLM)
+        later = replace(fact("I have lived in Oslo for years.", 3, slot="lives", supersedes=(1,)), **since)
+        await learn(store, lease, [3], later, by=LLM)
+        assert await facts(store) == ["I have lived in Oslo for years."]
+        await learn(store, lease, [1], fact("I live in Rome.", 1, slot="lives"), by=LLM)
+        assert await facts(store) == ["I have lived in Oslo for years."]
+
+
+async def test_of_answers_told_together_the_last_holds_and_the_others_are_history(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 3)
+        assert await file(store, lease, topic(1, 2, 3))
+        told = [
+            fact("I live in Rome.", 1, slot="lives"),
+            fact("I drive a Volvo.", 1),
+            fact("I live in Oslo.", 2, slot="lives"),
+            fact("We sold the Volvo.", 3, ends=("I drive a Volvo.",)),
+        ]
+        await learn(store, lease, [1, 2, 3], *told)
+        assert await facts(store) == ["I live in Oslo.", "We sold the Volvo."]
+        assert rows(tmp_path, "SELECT superseded_by FROM facts ORDER BY fact") == [(3,), (4,), (None,), (None,)]
+
+
+async def test_a_fact_that_the_llm_tells_in_the_same_words_stays_and_is_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1, 2], fact("I like tea.", 1), fact("I like jam.", 2))
-        await learn(store, lease, [1], ConfirmFact(1, (1,)), by=LLM)
-        await learn(store, lease, [2], fact("I like jam", 2), by=LLM)  # told again, in the same words
+        await learn(store, lease, [1], fact("I like tea", 1), by=LLM)
+        await learn(store, lease, [2], fact("I like jam", 2), by=LLM)
         assert await facts(store) == ["I like tea.", "I like jam."]
         assert rows(tmp_path, "SELECT learned_by FROM facts") == [(LLM,), (LLM,)]
         await learn(store, lease, [1, 2], by=LLM)
@@ -441,7 +500,7 @@ async def test_what_the_stand_in_had_superseded_does_not_come_back_beside_the_an
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         clock.move(hours=1)
         if by == LLM:  # it says in its own words what the stand-in had quoted
-            await learn(store, lease, [2], fact("The user lives in Oslo.", 2, supersedes=(2,)), by=LLM)
+            await learn(store, lease, [2], fact("The user lives in Oslo.", 2, supersedes=(1,)), by=LLM)
             assert await facts(store) == ["The user lives in Oslo."]
         else:  # the stand-in had learned of two moves, the LLM finds the second
             await learn(store, lease, [3], fact("I live in Kyiv.", 3, supersedes=(2,)))

@@ -5,20 +5,26 @@ it files it, in the same call, and puts its own facts in the place of those. Hea
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from anyio import to_thread
+
 from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.errors import ModelError
+from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.knowledge import About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.llm import Analyst, Surroundings
+from memoryos_mcp.names import NAMELESS, Speakers
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import Learning, Lease
+
+logger = logging.getLogger(__name__)
 
 PAGES_AT_ONCE = 200
 COMMITS_TRIED = 5
@@ -83,8 +89,23 @@ class Reading:
         async with self._committing:  # what an analyst reads meanwhile is not to be read again
             pages = await self._store.unread(PAGES_AT_ONCE)
             if pages:
-                await self._commit(lease, await self._asked((), pages, self._stand_in))
+                await self._commit(lease, await self._read_first(pages))
         return bool(pages)
+
+    async def _read_first(self, pages: Sequence[Page]) -> _Asked:
+        """Return what the stand-in learns from pages, or from the first of them if it stumbles over one.
+
+        A page that it cannot read teaches nothing; it must not keep the others from being read.
+        """
+        try:
+            return await self._asked((), pages, self._stand_in)
+        except MemoryOSError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up what can be read
+            if len(pages) > 1:
+                return await self._read_first(pages[: len(pages) // 2])
+            logger.error("page %s cannot be read for knowledge: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
+            return _Asked((), pages, self._stand_in, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return the first pages that the analyst reads at once, all of which it has read for knowledge or none."""
@@ -99,12 +120,12 @@ class Reading:
         Args:
             pages: In order of arrival, at least one.
         """
-        facts = await self._facts()
+        facts = await self._facts(self._analyst, pages)
         return Surroundings(
             before=None,
-            facts=[fact for fact in self._known_to(self._analyst, facts) if fact.valid_from <= pages[-1].occurred_at],
+            facts=[fact for fact in facts if fact.valid_from <= pages[-1].occurred_at],
             corrected=counting_against(await self._store.corrected_facts(), pages[-1].seq),
-            speakers=speakers_of(facts),
+            speakers=await self._speakers(),
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
@@ -146,7 +167,9 @@ class Reading:
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()
             corrected = await self._store.corrected_facts()
-            lessons = reconcile(learned.lessons, learned.traits, traits, await self._facts())
+            said = {page.seq: page.occurred_at for page in asked.pages}
+            facts = await self._facts(reader, asked.pages)
+            lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said)
             if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was taken back
                 learned = await self._learned(asked.pages, reader, is_reading=asked.is_reading)
                 continue
@@ -177,15 +200,23 @@ class Reading:
         if not is_reading:
             return _Learned(await reader.learn(views, traits, None), traits)
         corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
-        known = self._known_to(reader, await self._facts())
+        known = await self._facts(reader, pages)
         return _Learned(await reader.learn(views, traits, known, corrected), traits, corrected)
 
-    def _known_to(self, reader: Analyst, facts: Sequence[Fact]) -> list[Fact]:
-        """Return what a reader is told is known; what the stand-in quoted, another one says in words of its own."""
-        return [fact for fact in facts if reader is self._stand_in or fact.learned_by != self._stand_in.name]
+    async def _speakers(self) -> Speakers:
+        """Return what the sides are called: by what they state, else by how they address each other."""
+        stated = speakers_of(await self._all_facts())
+        lexicon = await self._store.lexicon((), ())
+        return Speakers(user=stated.user or lexicon.user_called, agent=stated.agent or lexicon.agent_called)
 
-    async def _facts(self) -> list[Fact]:
+    async def _all_facts(self) -> list[Fact]:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
+
+    async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
+        """Return what is known when somebody reads pages; what the stand-in quotes of them is left to the reader."""
+        if reader is self._stand_in:
+            return await self._all_facts()
+        return await self._store.facts_without(self._stand_in.name, pages[0].seq)
 
     def _is_known(self, page: Page) -> bool:
         """Whether a page was read for knowledge as well as the analyst can."""

@@ -3,8 +3,9 @@
 Segments are read side by side, so two may teach the same fact or trait. Here is where it stays one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import lru_cache
 
 from memoryos_mcp.knowledge import FAMILY, About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
@@ -16,7 +17,11 @@ _SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split
 
 
 def reconcile(
-    lessons: Lessons, traits_then: Sequence[Trait], traits_now: Sequence[Trait], facts_now: Sequence[Fact]
+    lessons: Lessons,
+    traits_then: Sequence[Trait],
+    traits_now: Sequence[Trait],
+    facts_now: Sequence[Fact],
+    said: Mapping[int, datetime],
 ) -> Lessons | None:
     """Return the lessons as they can be taken over now, or None if they have to be learned anew.
 
@@ -28,6 +33,10 @@ def reconcile(
         traits_then: The profile they were computed from.
         traits_now: The profile as it stands.
         facts_now: What holds now.
+        said: When each page was said, by its ``seq``.
+
+    Returns:
+        The knowledge in the order in which it was said.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -36,7 +45,7 @@ def reconcile(
         return None
     return Lessons(
         traits=tuple(_with_present_reason(change, then, now) for change in lessons.traits),
-        knowledge=_once(lessons.knowledge, facts_now),
+        knowledge=_Fitting(facts_now, said).fit(lessons.knowledge),
     )
 
 
@@ -48,70 +57,102 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
     return TraitChange(dimension=change.dimension, level=present.level, reason=present.reason, evidence=change.evidence)
 
 
-def _once(changes: Sequence[KnowledgeChange], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
-    """Return the changes with every fact once."""
-    in_force = {fact.fact for fact in facts}
-    kept: list[KnowledgeChange] = []
-    for change in changes:
-        if isinstance(change, ConfirmFact):
-            if change.fact in in_force:
-                kept.append(change)
-            continue
-        named = [fact for fact in change.supersedes if fact in in_force]
-        answered = [fact.fact for fact in facts if _answers_the_same(fact, change)]
+class _Fitting:
+    """Fits changes to what is known.
+
+    Args:
+        facts: What holds now.
+        said: When each page was said, by its ``seq``.
+    """
+
+    def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
+        self._said = said
+        self._facts = {fact.fact: fact for fact in facts}
+        self._by_words: dict[tuple[About, tuple[str, ...]], Fact] = {}
+        self._by_slot: dict[tuple[About, str | None], list[Fact]] = {}
+        for fact in facts:
+            self._by_words.setdefault((fact.about, _told(fact.text)), fact)
+            self._by_slot.setdefault((fact.about, fact.slot), []).append(fact)
+
+    def fit(self, changes: Sequence[KnowledgeChange]) -> tuple[KnowledgeChange, ...]:
+        """Return the changes with every fact once, in the order in which they were said."""
+        kept: list[KnowledgeChange] = []
+        added: dict[tuple[About, tuple[str, ...]], int] = {}
+        for change in sorted(changes, key=self._said_at):
+            if isinstance(change, ConfirmFact):
+                if change.fact in self._facts:
+                    kept.append(change)
+                continue
+            fitted = self._fitted(change)
+            if isinstance(fitted, ConfirmFact):
+                kept.append(fitted)
+                continue
+            place = added.setdefault((fitted.about, _told(fitted.text)), len(kept))
+            if place == len(kept):
+                kept.append(fitted)
+            else:
+                kept[place] = _joined(kept[place], fitted)
+        return tuple(self._with_one_answer(kept))
+
+    def _said_at(self, change: KnowledgeChange) -> datetime:
+        """Return when the newest page of a change was said; one without pages, since when it holds."""
+        times = [self._said[seq] for seq in change.evidence if seq in self._said]
+        if times:
+            return max(times)
+        return change.valid_from if isinstance(change, AddFact) else datetime.max.replace(tzinfo=UTC)
+
+    def _fitted(self, change: AddFact) -> KnowledgeChange:
+        named = [fact for fact in change.supersedes if fact in self._facts]
+        ended = [self._by_words.get((change.about, _told(text))) for text in change.ends]
+        named = list(dict.fromkeys([*named, *(fact.fact for fact in ended if fact is not None)]))
+        said_at = self._said_at(change)
+        answered = [
+            fact.fact
+            for fact in self._by_slot.get((change.about, change.slot), ())
+            if change.slot is not None and (fact.last_said or fact.valid_from) <= said_at
+        ]
         if (change.slot or "").startswith(FAMILY) and not set(answered) <= set(named):
             fitted = replace(change, slot=None, supersedes=tuple(named))  # more of somebody, not another in their place
         else:
             fitted = replace(change, supersedes=tuple(dict.fromkeys([*named, *answered])))
-        known = next(
-            (fact for fact in facts if fact.about is change.about and is_same_fact(fact.text, change.text)), None
-        )
-        if known is not None:
-            others = tuple(fact for fact in fitted.supersedes if fact != known.fact)
-            fitted = replace(fitted, text=known.text, slot=None, supersedes=others)
-        if known is not None and not fitted.supersedes:
-            kept.append(ConfirmFact(fact=known.fact, evidence=change.evidence))
-        else:
-            _join(kept, fitted)
-    return tuple(_with_one_answer(kept))
+        known = self._by_words.get((change.about, _told(change.text)))
+        if known is None:
+            return fitted
+        others = tuple(fact for fact in fitted.supersedes if fact != known.fact)
+        if not others:
+            return ConfirmFact(fact=known.fact, evidence=change.evidence)
+        return replace(fitted, text=known.text, slot=None, supersedes=others)
 
+    def _with_one_answer(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
+        """Return the changes; of several answers at once, and of those that tell more of one person, one has the slot.
 
-def _answers_the_same(fact: Fact, change: AddFact) -> bool:
-    """Whether a fact gives an older answer to what a change answers, and only one can hold."""
-    is_of_it = change.slot is not None and fact.slot == change.slot and fact.about is change.about
-    return is_of_it and fact.valid_from <= change.valid_from
-
-
-def _with_one_answer(changes: Sequence[KnowledgeChange]) -> Iterator[KnowledgeChange]:
-    """Yield the changes; of several answers to the same the newest holds, and the others until then."""
-    newest: dict[tuple[About, str], AddFact] = {}
-    for change in changes:
-        if isinstance(change, AddFact) and change.slot is not None:
-            other = newest.get((change.about, change.slot))
-            if other is None or other.valid_from <= change.valid_from:
+        The others stand beside it. What was said later takes the place of what was said before when it is added.
+        """
+        newest: dict[tuple[About, str], AddFact] = {}
+        for change in changes:
+            if isinstance(change, AddFact) and change.slot is not None:
                 newest[change.about, change.slot] = change
-    for change in changes:
-        if isinstance(change, AddFact) and change.slot is not None:
-            holding = newest[change.about, change.slot]
-            if holding is not change:
-                is_more = change.slot.startswith(FAMILY) or holding.valid_from == change.valid_from
-                end = (change.valid_until, change.said_until) if is_more else (holding.valid_from, None)
-                yield replace(change, slot=None, valid_until=end[0], said_until=end[1])
-                continue
-        yield change
+        fitted: list[KnowledgeChange] = []
+        for change in changes:
+            if isinstance(change, AddFact) and change.slot is not None:
+                holding = newest[change.about, change.slot]
+                is_beside = change.slot.startswith(FAMILY) or self._said_at(holding) == self._said_at(change)
+                fitted.append(replace(change, slot=None) if holding is not change and is_beside else change)
+            else:
+                fitted.append(change)
+        return fitted
 
 
-def _join(kept: list[KnowledgeChange], change: AddFact) -> None:
-    """Add a change, or what it rests on and supersedes to the one before that says the same."""
-    for place, other in enumerate(kept):
-        if isinstance(other, AddFact) and other.about is change.about and is_same_fact(other.text, change.text):
-            kept[place] = replace(
-                other,
-                evidence=tuple(dict.fromkeys([*other.evidence, *change.evidence])),
-                supersedes=tuple(dict.fromkeys([*other.supersedes, *change.supersedes])),
-            )
-            return
-    kept.append(change)
+def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
+    """Return a change with what another rests on and ends that says the same."""
+    if not isinstance(known, AddFact):
+        return known
+    return replace(
+        known,
+        evidence=tuple(dict.fromkeys([*known.evidence, *change.evidence])),
+        supersedes=tuple(dict.fromkeys([*known.supersedes, *change.supersedes])),
+        ends=tuple(dict.fromkeys([*known.ends, *change.ends])),
+    )
 
 
 def is_same_fact(left: str, right: str) -> bool:

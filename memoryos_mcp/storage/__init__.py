@@ -145,6 +145,13 @@ class Store(Protocol):
         """Return the facts that hold now, oldest first; the archived ones only if they are wanted too."""
         ...
 
+    async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
+        """Return the facts of both sides that would hold if a learner had read no page from one on, oldest first.
+
+        What such a fact has superseded is among them; the archived ones are not.
+        """
+        ...
+
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         """Return facts that held and hold no more, at most ``limit``, the newest of them, oldest first.
 

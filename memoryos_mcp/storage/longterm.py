@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 import apsw
 
@@ -19,6 +19,12 @@ ARCHIVED = "archived_fact"
 WISHES_KEPT = 50
 # Takes the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
+# Holds if the facts ?5 were not there: they are a JSON list, and ?4 is the present.
+_LEFT_OUT = "(SELECT value FROM json_each(?5))"
+WOULD_HOLD = (
+    f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
+    "AND ended_by IS NULL AND (stated_until_us IS NULL OR stated_until_us > ?4)))"
+)
 
 
 def read_traits(connection: apsw.Connection) -> list[Trait]:
@@ -55,22 +61,53 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
         if connection.execute(sql, (change.dimension,)).get != seen.get(change.dimension):
             return False
     needed = {fact for change in lessons.knowledge for fact in _named_facts(change)}
-    in_force = connection.execute(
-        f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND fact IN (SELECT value FROM json_each(?))",  # noqa: S608
-        (now_us, json.dumps(sorted(needed))),
+    later = []
+    if learning.replaces is not None:
+        later = learned_later(connection, learning.replaces, min(learning.pages))
+    holding = connection.execute(
+        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_HOLD}",  # noqa: S608
+        (json.dumps(sorted(needed)), None, None, now_us, json.dumps(later)),
     ).get
+    if holding != len(needed):
+        return False
     added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
-    return bool(in_force == len(needed)) and all(_is_alone(connection, change, owner, now_us) for change in added)
+    return all(_is_alone(connection, change, owner(change.about), now_us, later) for change in added)
 
 
-def _is_alone(connection: apsw.Connection, change: AddFact, owner: Callable[[About], str], now_us: int) -> bool:
-    """Whether every older fact in force with a new fact's slot is one that it supersedes."""
-    rows = connection.execute(
-        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? AND is_archived = 0 "  # noqa: S608
-        "AND valid_from_us <= ?",
-        (now_us, change.about, owner(change.about), change.slot, to_us(change.valid_from)),
+def _is_alone(
+    connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
+) -> bool:
+    """Whether each fact with a new fact's slot that was said before it is one that it supersedes."""
+    sql = (
+        "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
+        f"AND folded <> ?6 AND {_LAST_SAID} <= ?7 AND {WOULD_HOLD}"
     )
-    return {fact for (fact,) in rows} <= set(change.supersedes)
+    given = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
+    said_us = _said_us(connection, change)
+    return set(numbers(connection, sql, *given, said_us)) <= set(change.supersedes)
+
+
+def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
+    """Return the facts that somebody has learned from nothing older than a page."""
+    sql = (
+        "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
+        "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
+        "AND fact NOT IN (SELECT fact FROM fact_evidence WHERE seq < ?2)"
+    )
+    return numbers(connection, sql, learner, from_seq)
+
+
+# When the newest of a fact's pages was said; without pages, since when it holds.
+_LAST_SAID = (
+    "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
+    "valid_from_us)"
+)
+
+
+def _said_us(connection: apsw.Connection, change: AddFact) -> int:
+    sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
+    said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
+    return to_us(change.valid_from) if said_us is None else int(said_us)
 
 
 def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
@@ -131,15 +168,17 @@ def change_knowledge(
     """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
 
     A fact that is confirmed stays whose it was, except where the learner replaces that one. What the person has refused
-    stays away.
+    stays away. Of several answers to the same the later in the lessons holds.
     """
+    added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
         if isinstance(change, ConfirmFact):
             fact, is_confirming = change.fact, True
         elif is_refused_fact(connection, change.about, owner(change.about), change.text, change.evidence):
             continue
         else:
-            fact, is_confirming = _add_fact(connection, change, learning.learner, owner, now_us)
+            fact, is_confirming = _add_fact(connection, change, learning.learner, owner, now_us, added)
+            added[folded(change.text)] = fact
         connection.executemany(
             "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) "
             "ON CONFLICT DO UPDATE SET is_confirming = min(is_confirming, excluded.is_confirming)",
@@ -178,22 +217,40 @@ def add_found_facts(
 
 
 def _add_fact(
-    connection: apsw.Connection, change: AddFact, learner: str, owner: Callable[[About], str], now_us: int
+    connection: apsw.Connection,
+    change: AddFact,
+    learner: str,
+    owner: Callable[[About], str],
+    now_us: int,
+    added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Return the fact's number, and whether it was there already."""
+    """Return the fact's number, and whether it was there already.
+
+    Args:
+        connection: In a transaction.
+        change: The fact.
+        learner: Who tells it.
+        owner: Tells whose facts about somebody are.
+        now_us: The present, microseconds.
+        added: By their folded words, the facts that the same lessons have added before.
+    """
     words = folded(change.text)
     assistant_id = owner(change.about)
-    valid_from_us = to_us(change.valid_from)
+    begin_us, said_us = to_us(change.valid_from), _said_us(connection, change)
     # Who learns is not shown what is archived, which must not go on holding beside the answer that took its place.
     sql = (
         f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
-        "AND folded <> ? AND is_archived = 1"
+        "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
     )
-    archived = numbers(connection, sql, now_us, change.about, assistant_id, change.slot, words)
-    supersedes = [*change.supersedes, *(old for old in archived if old not in change.supersedes)]
+    given = (now_us, change.about, assistant_id, change.slot, words, json.dumps(list(added.values())))
+    unseen = numbers(connection, sql, *given)
+    named = [added[folded(text)] for text in change.ends if folded(text) in added]
+    supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
-        "UPDATE facts SET valid_until_us = max(valid_from_us, min(?1, coalesce(stated_until_us, ?1))) WHERE fact = ?2",
-        [(valid_from_us, old) for old in supersedes],
+        # What is said to hold since before the older answer began ended that one when it was said.
+        "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
+        "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
+        [(begin_us, max(begin_us, min(said_us, now_us)), old) for old in supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
@@ -207,7 +264,7 @@ def _add_fact(
                 change.about,
                 assistant_id,
                 change.slot,
-                valid_from_us,
+                begin_us,
                 None if change.valid_until is None else to_us(change.valid_until),
                 offset_s(change.valid_from),
                 now_us,
@@ -220,23 +277,26 @@ def _add_fact(
             ),
         )
         fact = connection.last_insert_rowid()
-        _end_before_newer(connection, fact, now_us)
+        _end_before_newer(connection, fact, said_us, now_us)
     for old in supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
     return int(fact), was_there
 
 
-def _end_before_newer(connection: apsw.Connection, fact: int, now_us: int) -> None:
-    """End a fact where a newer one begins that answers the same: pages may be read in another order than they came."""
-    connection.execute(
-        f"UPDATE facts SET (valid_until_us, superseded_by) = (newer.valid_from_us, newer.fact) FROM (SELECT n.* "  # noqa: S608
-        "FROM facts AS n JOIN facts AS new USING (about, assistant_id, slot) WHERE new.fact = ?1 "
-        f"AND n.valid_from_us > new.valid_from_us AND {IN_FORCE.replace('valid', 'n.valid').replace('?', '?2')} "
-        "ORDER BY n.valid_from_us, n.fact LIMIT 1) AS newer "
-        "WHERE facts.fact = ?1 AND (facts.valid_until_us IS NULL OR facts.valid_until_us > newer.valid_from_us)",
-        (fact, now_us),
+def _end_before_newer(connection: apsw.Connection, fact: int, said_us: int, now_us: int) -> None:
+    """End a fact where a newer one answers the same: pages may be read in another order than they were said."""
+    sql = (
+        f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said FROM facts "  # noqa: S608 - constant
+        "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
+        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} AND last_said > ?3 ORDER BY last_said, fact LIMIT 1"
     )
+    for newer, begin_us, newer_said_us in all_rows(connection, sql, fact, now_us, said_us):
+        connection.execute(
+            "UPDATE facts SET superseded_by = ?1, valid_until_us = max(valid_from_us, iif(?2 >= valid_from_us, ?2, ?3)) "
+            "WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
+            (newer, begin_us, min(newer_said_us, now_us), fact),
+        )
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
@@ -262,36 +322,55 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
     return len(archived)
 
 
-def drop_replaced(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Remove what the replaced learner taught from pages that others have read since, all of them.
-
-    What it superseded holds again. What the user has corrected is neither removed nor does it hold again.
-    """
-    if learning.replaces is None:
+def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+    """Remove what the replaced learner taught of the profile from pages that others have read since, all of them."""
+    if learning.replaces is None or not learning.segments:
         return
-    if learning.segments:
-        for dimension in _replaced(connection, "traits", learning):
-            to_history(connection, dimension, now_us)
-            connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
-            connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
-            note_change(connection, "profile", 0)
-    if learning.is_reading:
-        drop_facts(connection, _replaced(connection, "facts", learning))
-
-
-def _replaced(connection: apsw.Connection, table: str, learning: Learning) -> list[Any]:
-    """Return the facts or traits of the replaced learner that rest on pages which were just read, and no unread one."""
-    key, evidence, reader = {
-        "traits": ("dimension", "trait_evidence", "learned_by"),
-        "facts": ("fact", "fact_evidence", "read_by"),
-    }[table]
     sql = (
-        f"SELECT {key} FROM {table} WHERE learned_by = ?1 {'AND ended_by IS NULL' if table == 'facts' else ''} "  # noqa: S608 - the names above
-        f"AND {key} IN (SELECT {key} FROM {evidence} WHERE seq IN (SELECT value FROM json_each(?2))) "
-        f"AND NOT EXISTS (SELECT 1 FROM {evidence} JOIN pages USING (seq) WHERE {evidence}.{key} = {table}.{key} "
-        f"AND coalesce(pages.{reader}, ?1) = ?1)"
+        "SELECT dimension FROM traits WHERE learned_by = ?1 "
+        "AND dimension IN (SELECT dimension FROM trait_evidence WHERE seq IN (SELECT value FROM json_each(?2))) "
+        "AND NOT EXISTS (SELECT 1 FROM trait_evidence JOIN pages USING (seq) "
+        "WHERE trait_evidence.dimension = traits.dimension AND coalesce(pages.learned_by, ?1) = ?1)"
     )
-    return [row[0] for row in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages)))]
+    for (dimension,) in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages))):
+        to_history(connection, dimension, now_us)
+        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+
+
+def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
+    """Remove the facts of the replaced learner that rest on pages which others have read by now.
+
+    What they superseded holds again, until the lessons end it. A fact stays if the lessons tell it too or confirm it.
+    So does a wish, and the one answer to something, if the lessons tell nothing of its pages: a model that overlooks
+    them must not take away what was said. What the user has corrected is neither removed nor does it hold again.
+    """
+    if learning.replaces is None or not learning.is_reading:
+        return
+    sql = (
+        "SELECT fact, about, assistant_id, folded, kind = 'wish' OR slot IS NOT NULL, (SELECT json_group_array(seq) "
+        "FROM fact_evidence AS e WHERE e.fact = facts.fact) FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
+        "AND fact IN (SELECT fact FROM fact_evidence WHERE seq IN (SELECT value FROM json_each(?2))) "
+        "AND NOT EXISTS (SELECT 1 FROM fact_evidence JOIN pages USING (seq) WHERE fact_evidence.fact = facts.fact "
+        "AND coalesce(pages.read_by, ?1) = ?1 AND seq NOT IN (SELECT value FROM json_each(?2)))"
+    )
+    knowledge = learning.lessons.knowledge
+    told_of = {seq for change in knowledge for seq in change.evidence}
+    confirmed = {change.fact for change in knowledge if isinstance(change, ConfirmFact)}
+    told = {(c.about, owner(c.about), folded(c.text)) for c in knowledge if isinstance(c, AddFact)}
+    going, revising = [], []
+    rows = all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages)))
+    for fact, about, assistant_id, words, is_foremost, evidence in rows:
+        if fact in confirmed:
+            continue
+        if (about, assistant_id, words) in told:
+            revising.append(fact)
+        elif not is_foremost or told_of.intersection(json.loads(evidence)):
+            going.append(fact)
+    for fact in revising:
+        _give_back(connection, fact, "[]")
+    drop_facts(connection, going)
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
@@ -305,15 +384,20 @@ def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
     if heir is not None:  # another took its place, and so the place of what it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
+    _give_back(connection, fact, going)
+    connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
+    connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
+    note_change(connection, "fact", fact)
+
+
+def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
+    """Have what a fact superseded hold again, but for facts that go too and what the person has ended."""
     connection.execute(
         "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
         "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
         (fact, going),
     )
     connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
-    connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
-    connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
-    note_change(connection, "fact", fact)
 
 
 def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:

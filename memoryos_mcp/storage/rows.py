@@ -101,15 +101,15 @@ FACT_COLUMNS = (
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
     "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
-    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by"
+    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by, "
+    "(SELECT max(occurred_us) FROM fact_evidence JOIN pages USING (seq) WHERE fact_evidence.fact = facts.fact)"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
-    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, learned_by = (
-        row
-    )
+    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
+    learned_by, last_said_us = said
     return Fact(
         fact=fact,
         about=About(about),
@@ -124,6 +124,7 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         said_since=since,
         said_until=end,
         learned_by=learned_by,
+        last_said=None if last_said_us is None else from_us(last_said_us, utc_offset_s),
     )
 
 

@@ -326,6 +326,8 @@ CREATE INDEX pages_unread ON pages (seq) WHERE read_by IS NULL;
 ALTER TABLE facts ADD COLUMN kind TEXT NOT NULL DEFAULT 'statement' CHECK (kind IN ('statement', 'wish'));
 ALTER TABLE facts ADD COLUMN said_since TEXT; -- a year, a month or a day, as it was said
 ALTER TABLE facts ADD COLUMN said_until TEXT; -- stated_until_us in the same way
+UPDATE facts SET slot = CASE slot WHEN 'lives in' THEN 'lives' WHEN 'works as' THEN 'work'
+    WHEN 'works at' THEN 'employer' WHEN 'born in' THEN 'from' ELSE slot END WHERE slot IS NOT NULL;
 """
 
 

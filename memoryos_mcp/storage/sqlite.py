@@ -43,6 +43,7 @@ from memoryos_mcp.storage.rows import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
+    all_rows,
     from_us,
     newest_seq,
     to_fact,
@@ -325,6 +326,20 @@ class SqliteStore:
         rows = await self._database.rows(sql, self._space, about, owner, now_us, with_archived)
         return [to_fact(row) for row in rows]
 
+    async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
+        def read(connection: apsw.Connection) -> list[Fact]:
+            now_us = to_us(self._clock())
+            later = longterm.learned_later(connection, learner, from_seq)
+            sql = (
+                f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+                f"WHERE about = ?2 AND assistant_id = ?3 AND {longterm.WOULD_HOLD} AND is_archived = 0 ORDER BY fact"
+            )
+            owners = [(about, self._options.owner(about)) for about in About]
+            found = [all_rows(connection, sql, self._space, *each, now_us, json.dumps(later)) for each in owners]
+            return [to_fact(row) for row in chain.from_iterable(found)]
+
+        return await self._database.read(read)
+
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
@@ -446,12 +461,13 @@ class SqliteStore:
             if not longterm.is_current(connection, learning, self._options.owner, now_us):
                 return False
             longterm.set_traits(connection, learning, now_us)
+            longterm.drop_replaced_facts(connection, learning, self._options.owner)
             longterm.change_knowledge(connection, learning, self._options.owner, now_us)
             if learning.is_reading:
                 midterm.mark_read(connection, learning.pages, learning.learner)
             if learning.segments:
                 midterm.mark_analysed(connection, learning)
-            longterm.drop_replaced(connection, learning, now_us)
+            longterm.drop_replaced_traits(connection, learning, now_us)
             longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
             return True
 
