@@ -49,7 +49,7 @@ class Fact:
         said_since: ``valid_from`` as exactly as it was said, "2023", "2023-05" or "2023-05-08"; None if it was not.
         said_until: ``valid_until`` in the same way, of which it is the end; None also if a newer fact has ended it.
         learned_by: Name of the analyst that told it; `LEARNED_BY_USER` if the user has corrected it.
-        last_said: When the newest of its pages was said; None if it came without pages.
+        last_said: When the newest of its pages was said, and the ``seq`` of that page; None if it came without pages.
     """
 
     fact: int
@@ -65,7 +65,7 @@ class Fact:
     said_since: str | None = None
     said_until: str | None = None
     learned_by: str = ""
-    last_said: datetime | None = None
+    last_said: tuple[datetime, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,28 @@ def is_head(slot: str | None) -> bool:
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 
+# The slots of facts that tell a side's name; of what comes later in the list another way to call them is wanted.
+_NAME_SLOTS = {
+    (About.USER, "name"): About.USER,
+    (About.USER, "called"): About.USER,
+    (About.ASSISTANT, "name"): About.ASSISTANT,
+    (About.USER, "assistant called"): About.ASSISTANT,
+}
+
+
+def tells_name(fact: Fact) -> bool:
+    """Return whether a fact tells what one of the sides is called."""
+    return (fact.about, fact.slot) in _NAME_SLOTS
+
+
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
-    """Return what the sides are called, as they said themselves."""
-    named: dict[About, str | None] = {}
-    for fact in facts:
-        if fact.slot == "name":
-            named[fact.about] = stated_name(fact.text) or named.get(fact.about)
+    """Return what the sides are called: as the user wants it, else as they said themselves, the later the better."""
+    named: dict[About, str] = {}
+    wants = list(_NAME_SLOTS)
+    telling = [fact for fact in facts if tells_name(fact)]
+    for fact in sorted(telling, key=lambda each: wants.index((each.about, each.slot or ""))):
+        if name := stated_name(fact.text):
+            named[_NAME_SLOTS[fact.about, fact.slot or ""]] = name
     return Speakers(user=named.get(About.USER), agent=named.get(About.ASSISTANT))
 
 

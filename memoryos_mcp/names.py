@@ -18,11 +18,20 @@ _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=
 # What stands before a name that is certainly called: at the beginning of a sentence "Certainly," may stand as well.
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
 _BEFORE_CALL_CHARS = 12
-# What stands before a name in a statement of one, as in "I'm called Ada" and "The user's name is Ada".
-_STATED = re.compile(
-    r"(?i:\b(?:i['’]?m|i am|is|name['’]s|called|named|call me|go by|goes by|heiße|heisse|heißt|appelle|nom est|"
-    r"llamo|llama|nombre es|chiamo|chiama|nome è|nome é|chamo|chama|зовут)\b)[\s:]+"
-    r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
+_NAME = r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
+# What stands before a name in a statement of one, by language; in some it may come after "moi".
+_BEFORE_NAME = (
+    "i['’]?m|i am|is|are|name['’]s|called|named|calls? me|calls? you|go by|goes by|"
+    "heiße|heisse|heißt|bin|nenne? mich|nenne? mich bitte|appelle|appelez|moi c['’]est|suis|nom est|"
+    "llamo|llama|llámame|nombre es|soy|chiamo|chiama|chiamami|sono|nome è|nome é|chamo|chama|"
+    "chame de|sou|sou [oa]|зовут"
+)
+# How a name is stated, as in "I'm called Ada", "The user's name is Ada", "Call me Ada" and "Ada here".
+_STATED = (
+    re.compile(rf"(?i:\b(?:{_BEFORE_NAME})(?:[- ]moi)?\b)[\s:]+{_NAME}"),
+    re.compile(rf"^{_NAME} (?i:here|hier|ici|aquí|qui)\b"),
+    re.compile(r"(?:我叫|我的名字是|私の名前は)(\w{1,8}?)(?:です|と申します)?(?=\W|$)"),
+    re.compile(r"(?:저는|제 이름은) (\w{2,8}?)(?:입니다|이에요|예요)"),
 )
 _NO_NAMES = frozenset(re.split(r"[| ]", _GREETINGS))
 _WORD = re.compile(r"[^\W\d_]+(?:['’]s\b)?")
@@ -81,7 +90,7 @@ def is_called(text: str, name: str) -> bool:
 
 def stated_name(text: str) -> str | None:
     """Return the name that a statement of somebody's name tells; None if none can be made out."""
-    found = _STATED.search(text)
+    found = next(filter(None, (form.search(text) for form in _STATED)), None)
     return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 

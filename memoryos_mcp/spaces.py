@@ -158,6 +158,16 @@ class Spaces:
             return self.has_model
         return self._before is not None or await self._target.embedding.has_work()
 
+    async def is_filled(self) -> bool:
+        """Return whether all that can have a vector has one in the space that answers, whatever another one lacks.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        if self._target is None:
+            return not self.has_model
+        return not await (self._before or self._target).embedding.has_work()
+
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Return texts' vectors in the space that answers, one row each; None while there is none.
 

@@ -36,8 +36,9 @@ LEASE_TTL_S = 30.0
 POLL_S = 5.0
 # How long pages that follow one another are gathered, to be embedded together.
 GATHER_S = 0.2
-# Pages that follow one another faster are read for profile and knowledge together, but not later than this.
+# Pages that follow one another faster are read together, but not later than this: for knowledge, for the profile.
 QUIET_S = 0.25
+KNOWN_WITHIN_S = 1.5
 LONGEST_UNREST_S = 30.0
 # So long after the first query following an opening, queries wait for the model and the vectors.
 OPENING_PATIENCE_S = 1.5
@@ -298,7 +299,7 @@ class Upkeep:
 
     async def _read(self) -> bool:
         """Read for knowledge what has just come."""
-        await self._until_quiet()
+        await self._until_quiet(KNOWN_WITHIN_S)
         if not await self._reading.has_work():
             return False
         async with self._lease.hold() as lease:
@@ -316,7 +317,7 @@ class Upkeep:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            while self._has_llm and await self._reading.step(lease):  # what is known is shown to who files
+            while self._has_llm and await self._reading.step(lease):  # an LLM is shown what is known
                 pass
             while await self._file(lease):
                 pass
@@ -327,8 +328,8 @@ class Upkeep:
     async def _file(self, lease: Lease, *, is_hurried: bool = False) -> bool:
         async with self.spaces.filing:
             needs_vectors = self._is_embedding_well()
-            if needs_vectors and self._has_llm and not is_hurried and await self.spaces.has_work():
-                return False  # an LLM is shown the topics and facts that come nearest; the embedding calls again
+            if needs_vectors and self._has_llm and not is_hurried and not await self.spaces.is_filled():
+                return False  # an LLM is shown the nearest topics and facts; the embedding loop wakes this one
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
@@ -355,7 +356,7 @@ class Upkeep:
 
     async def _promote(self) -> bool:
         """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""
-        await self._until_quiet()
+        await self._until_quiet(LONGEST_UNREST_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
         if not await self._promotion.has_work():
@@ -367,11 +368,11 @@ class Upkeep:
         self._loops["embedding"].wake()
         return has_more
 
-    async def _until_quiet(self) -> None:
-        """Wait while pages come one upon the other, as in an import, but not for ever."""
-        began = time.monotonic()
-        while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < began + LONGEST_UNREST_S:  # noqa: ASYNC110 - a pause
-            await asyncio.sleep(quiet_at - time.monotonic())
+    async def _until_quiet(self, limit_s: float) -> None:
+        """Wait while pages come one upon the other, as in an import, for so long at most."""
+        give_up_at = time.monotonic() + limit_s
+        while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < give_up_at:  # noqa: ASYNC110 - a pause
+            await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
         """Whether pages can be expected to get vectors; if not, they are organised by their words."""

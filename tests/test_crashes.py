@@ -144,7 +144,7 @@ class Killing:
         with PipeServer(self.data, self.settings) as server:
             limit_s = 120 + KILLS * SECONDS_PER_KILL
             server.wait_until_settled(limit_s)
-            wait_until(lambda: server.stats()["embedding_move"] is None, "all vectors are of the bundled model", limit_s)
+            wait_until(lambda: server.stats()["embedding_move"] is None, "vectors are of the bundled model", limit_s)
             # Forgetting once more writes the files anew, if a kill came before that.
             word = self.word()
             page = server.add(f"Forget {word}.")
@@ -213,9 +213,6 @@ async def test_kills_lose_double_and_bring_back_no_page(data: Path) -> None:
             await asyncio.to_thread(killing.end_lease)
         await asyncio.to_thread(killing.ends)
         purposes = {purpose_of(asked.body["messages"]) for asked in llm.asked if "messages" in asked.body}
-    from collections import Counter
-
-    print(Counter(purpose_of(asked.body["messages"]) for asked in llm.asked if "messages" in asked.body))
     assert purposes == {Purpose.ORGANISE, Purpose.LEARN}, "no kill can have fallen into filing or learning"
     check_pages(data, killing.ledger)
     assert_derived_rows_agree(data)

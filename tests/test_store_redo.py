@@ -344,9 +344,11 @@ async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: P
         await store.add_pages([Turn("said", "", START - timedelta(days=days)) for days in (3, 2, 1)])
         lease = await lease_of(store)
         assert await file(store, lease, topic(1, 2, 3))
-        since = {"valid_from": START - timedelta(days=900)}
         await learn(store, lease, [2], fact("I live in Ghent.", 2, slot="lives"), by=LLM)
-        later = replace(fact("I have lived in Oslo for years.", 3, slot="lives", supersedes=(1,)), **since)
+        later = replace(
+            fact("I have lived in Oslo for years.", 3, slot="lives", supersedes=(1,)),
+            valid_from=START - timedelta(days=900),
+        )
         await learn(store, lease, [3], later, by=LLM)
         assert await facts(store) == ["I have lived in Oslo for years."]
         await learn(store, lease, [1], fact("I live in Rome.", 1, slot="lives"), by=LLM)

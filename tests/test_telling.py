@@ -12,8 +12,9 @@ from benchmarks.llm_server import running_llm_server
 from memoryos_mcp.consolidation.filing import SEGMENT_PAGES_MAX
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.knowledge import About, AddFact, Kind, KnowledgeChange
+from memoryos_mcp.knowledge import About, AddFact, Kind, KnowledgeChange, Lessons
 from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.organise_replies import OrganiseReading
 from memoryos_mcp.llm.prompts import facts_asked, learn_request, organise_request
@@ -108,6 +109,31 @@ async def test_who_files_is_shown_what_pages_before_have_told(tmp_path: Path) ->
         await read_all(at)
         await at.organise_all()
         assert llm.known == ["The user keeps ants"]
+
+
+async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_path: Path) -> None:
+    llm = Telling()
+    async with bench(tmp_path, 2, llm=llm) as at:
+        await read_all(at)  # by the stand-in, when there was no key
+        await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
+        await read_all(at)
+        known = await Reading(at.store, llm, at.stand_in).known_at([(await at.store.backlog(9))[-1]])
+        assert [fact.text for fact in known.facts] == [quoted(1), quoted(2)]
+
+
+async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> None:
+    class Stumbling(ExtractiveAnalyst):
+        async def learn(self, pages: Sequence[PageView], *known: Any) -> Lessons:
+            if any(view.page.seq == 3 for view in pages):
+                raise ValueError
+            return await ExtractiveAnalyst.learn(self, pages, *known)
+
+    async with bench(tmp_path, 6) as at:
+        reading = Reading(at.store, at.llm, Stumbling())
+        while await reading.step(at.lease):
+            pass
+        assert await at.facts() == [quoted(number) for number in (1, 2, 4, 5, 6)]
+        assert rows(tmp_path, "SELECT count(*) FROM pages WHERE read_by IS NULL") == [(0,)]
 
 
 async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tmp_path: Path) -> None:
@@ -213,7 +239,7 @@ def test_only_what_the_user_is_has_a_slot_and_a_wish_has_none() -> None:
     slots = ["lives", "family:daughter:Mia", "hobby", "family:", "lives"]
     kinds = ["statement"] * 4 + ["wish"]
     found = facts_of(*({"slot": slot, "kind": kind} for slot, kind in zip(slots, kinds, strict=True)))
-    assert [fact.slot for fact in found] == ["lives", "family:daughter:Mia", None]
+    assert [fact.slot for fact in found] == ["lives", "family:daughter:Mia", None, None, None]
     wish = facts_of({"slot": "lives", "kind": "wish"})[0]
     assert (wish.slot, wish.kind) == (None, Kind.WISH)
 

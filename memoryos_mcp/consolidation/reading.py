@@ -18,7 +18,7 @@ from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.knowledge import About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.llm import Analyst, Surroundings
-from memoryos_mcp.names import NAMELESS, Speakers
+from memoryos_mcp.names import Speakers
 from memoryos_mcp.pages import Page
 from memoryos_mcp.profile import Trait
 from memoryos_mcp.storage import Store

@@ -94,12 +94,12 @@ class _Fitting:
                 kept[place] = _joined(kept[place], fitted)
         return tuple(self._with_one_answer(kept))
 
-    def _said_at(self, change: KnowledgeChange) -> datetime:
-        """Return when the newest page of a change was said; one without pages, since when it holds."""
-        times = [self._said[seq] for seq in change.evidence if seq in self._said]
+    def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
+        """Return when the newest page of a change was said, and that page; without pages, since when it holds."""
+        times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
             return max(times)
-        return change.valid_from if isinstance(change, AddFact) else datetime.max.replace(tzinfo=UTC)
+        return (change.valid_from if isinstance(change, AddFact) else datetime.max.replace(tzinfo=UTC)), 0
 
     def _fitted(self, change: AddFact) -> KnowledgeChange:
         named = [fact for fact in change.supersedes if fact in self._facts]
@@ -109,7 +109,7 @@ class _Fitting:
         answered = [
             fact.fact
             for fact in self._by_slot.get((change.about, change.slot), ())
-            if change.slot is not None and (fact.last_said or fact.valid_from) <= said_at
+            if change.slot is not None and (fact.last_said or (fact.valid_from, 0)) <= said_at
         ]
         if (change.slot or "").startswith(FAMILY) and not set(answered) <= set(named):
             fitted = replace(change, slot=None, supersedes=tuple(named))  # more of somebody, not another in their place

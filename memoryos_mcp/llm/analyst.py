@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from anyio import CapacityLimiter
 
-from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
+from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons, speakers_of
 from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel
@@ -130,6 +130,7 @@ class LlmAnalyst:
             corrected[:CORRECTED_SHOWN],
             dimensions=self._dimensions,
             max_prompt_tokens=self._max_prompt_tokens,
+            speakers=speakers_of(facts or ()),
         )
         return await ask(self._chat, request, LearnReading(pages, shown, self._dimensions).read, self._limiter)
 

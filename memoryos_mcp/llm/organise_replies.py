@@ -96,7 +96,7 @@ class OrganiseReading:
 
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
         """Return what the pages tell; None if the reply does not say, or not usably."""
-        if "facts" not in found:
+        if not isinstance(found.get("facts"), list | dict):  # "none" is not the same as nothing
             return None
         try:
             return self._facts.read(found["facts"], is_last)

@@ -80,11 +80,10 @@ def _is_alone(
     """Whether each fact with a new fact's slot that was said before it is one that it supersedes."""
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
-        f"AND folded <> ?6 AND {_LAST_SAID} <= ?7 AND {WOULD_HOLD}"
+        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_HOLD}"
     )
     given = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
-    said_us = _said_us(connection, change)
-    return set(numbers(connection, sql, *given, said_us)) <= set(change.supersedes)
+    return set(numbers(connection, sql, *given, *_said(connection, change))) <= set(change.supersedes)
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
@@ -97,17 +96,19 @@ def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> l
     return numbers(connection, sql, learner, from_seq)
 
 
-# When the newest of a fact's pages was said; without pages, since when it holds.
+# When the newest of a fact's pages was said, and that page; without pages, since when it holds.
 _LAST_SAID = (
     "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
     "valid_from_us)"
 )
+_LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = facts.fact), 0)"
 
 
-def _said_us(connection: apsw.Connection, change: AddFact) -> int:
+def _said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
+    """Return when the newest page of a new fact was said, microseconds, and that page."""
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
-    return to_us(change.valid_from) if said_us is None else int(said_us)
+    return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
 
 
 def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
@@ -236,7 +237,7 @@ def _add_fact(
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
-    begin_us, said_us = to_us(change.valid_from), _said_us(connection, change)
+    begin_us, said = to_us(change.valid_from), _said(connection, change)
     # Who learns is not shown what is archived, which must not go on holding beside the answer that took its place.
     sql = (
         f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
@@ -250,7 +251,7 @@ def _add_fact(
         # What is said to hold since before the older answer began ended that one when it was said.
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
-        [(begin_us, max(begin_us, min(said_us, now_us)), old) for old in supersedes],
+        [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
     )
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
@@ -277,24 +278,25 @@ def _add_fact(
             ),
         )
         fact = connection.last_insert_rowid()
-        _end_before_newer(connection, fact, said_us, now_us)
+        _end_before_newer(connection, fact, said, now_us)
     for old in supersedes:
         connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
         note_change(connection, "fact", old)
     return int(fact), was_there
 
 
-def _end_before_newer(connection: apsw.Connection, fact: int, said_us: int, now_us: int) -> None:
+def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
     """End a fact where a newer one answers the same: pages may be read in another order than they were said."""
     sql = (
-        f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said FROM facts "  # noqa: S608 - constant
+        f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
-        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} AND last_said > ?3 ORDER BY last_said, fact LIMIT 1"
+        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} "
+        "AND (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
     )
-    for newer, begin_us, newer_said_us in all_rows(connection, sql, fact, now_us, said_us):
+    for newer, begin_us, newer_said_us, _ in all_rows(connection, sql, fact, now_us, *said):
         connection.execute(
-            "UPDATE facts SET superseded_by = ?1, valid_until_us = max(valid_from_us, iif(?2 >= valid_from_us, ?2, ?3)) "
-            "WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
+            "UPDATE facts SET superseded_by = ?1, valid_until_us = max(valid_from_us, "
+            "iif(?2 >= valid_from_us, ?2, ?3)) WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
             (newer, begin_us, min(newer_said_us, now_us), fact),
         )
 

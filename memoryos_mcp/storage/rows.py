@@ -102,14 +102,16 @@ FACT_COLUMNS = (
     "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
     "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
     "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by, "
-    "(SELECT max(occurred_us) FROM fact_evidence JOIN pages USING (seq) WHERE fact_evidence.fact = facts.fact)"
+    "(SELECT json_array(occurred_us, seq) FROM fact_evidence JOIN pages USING (seq) "
+    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1)"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
-    learned_by, last_said_us = said
+    learned_by, last_said = said
+    last_us, last_seq = json.loads(last_said or "[null, null]")
     return Fact(
         fact=fact,
         about=About(about),
@@ -124,7 +126,7 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         said_since=since,
         said_until=end,
         learned_by=learned_by,
-        last_said=None if last_said_us is None else from_us(last_said_us, utc_offset_s),
+        last_said=None if last_said is None else (any_time(last_us), last_seq),
     )
 
 
