@@ -161,9 +161,6 @@ class LearnReading:
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
             raise ReplyFormatError(msg)
-        if self._facts is not None and not isinstance(found.get("facts", []), list | dict):
-            msg = "facts is no list"
-            raise ReplyFormatError(msg)
         knowledge = () if self._facts is None else self._facts.read(found.get("facts"), is_last)
         share = 0.0 if is_last else RIGHT_SHARE
         shown = checked(items(found.get("traits")), "trait", _TraitReply, self._problem, share)
