@@ -225,17 +225,16 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
         if HYPOTHETICAL.match(clause):
             return
         piece = clause.strip().rstrip(",")
-        elided = None
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
             # What follows a clause tells what it is: "I'm Tom, I work in Leeds" names a person.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
             if found is None and may_lack_subject:
-                found = elided = _elided(text, table)
+                found = _elided(text, table)
             if found is not None:
                 yield from _both(text, found, table)
                 break
         # A sentence that begins without its subject may go on without it.
-        may_lack_subject = elided is not None
+        may_lack_subject = found is not None
 
 
 def _clauses(sentence: str) -> list[str]:

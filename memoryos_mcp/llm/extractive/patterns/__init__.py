@@ -11,9 +11,20 @@ from dataclasses import dataclass
 from functools import cache
 
 from memoryos_mcp.knowledge import Kind
-from memoryos_mcp.llm.extractive.patterns import asian, english, english_wishes, european, russian
+from memoryos_mcp.llm.extractive.patterns import (
+    asian,
+    english,
+    english_wishes,
+    french,
+    german,
+    italian,
+    portuguese,
+    russian,
+    spanish,
+)
 
 Row = tuple[str | None, str]
+_EUROPEAN = (german, french, spanish, italian, portuguese)
 
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 # Slots under which facts were kept by earlier versions.
@@ -54,15 +65,15 @@ class Table:
 @cache
 def user_table() -> Table:
     """Return what the user's durable statements begin with."""
-    tables = (english.USER, european.GERMAN, european.FRENCH, european.SPANISH, european.ITALIAN, european.PORTUGUESE)
-    rows = (*(row for table in tables for row in table), *russian.USER, *asian.USER)
-    return _table((*_patterns(rows), *_patterns(english.EVENTS, is_event=True)))
+    rows = (*english.USER, *(row for each in _EUROPEAN for row in each.USER), *russian.USER, *asian.USER)
+    events = (*english.EVENTS, *(row for each in _EUROPEAN for row in each.EVENTS))
+    return _table((*_patterns(rows), *_patterns(events, is_event=True)))
 
 
 @cache
 def greeted_table() -> Table:
     """Return the same for somebody who has just greeted, and so may give their name in the fewest words."""
-    return _table((*_patterns((*english.GREETED, *european.GREETED)), *user_table().patterns))
+    return _table((*_patterns((*english.GREETED, *(row for each in _EUROPEAN for row in each.GREETED))), *user_table().patterns))
 
 
 @cache
@@ -74,7 +85,7 @@ def name_table() -> Table:
 @cache
 def wish_table() -> Table:
     """Return what begins a wish that holds for every answer to come."""
-    return _table(_patterns((*english_wishes.WISHES, *european.WISHES), kind=Kind.WISH))
+    return _table(_patterns((*english_wishes.WISHES, *(row for each in _EUROPEAN for row in each.WISHES)), kind=Kind.WISH))
 
 
 @cache

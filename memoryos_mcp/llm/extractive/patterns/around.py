@@ -44,8 +44,8 @@ _ASKS = (
     r"|irgendwelche|ideas|sugerencias|sugestões|idee|consigli)"
 )
 _FIRST_PERSON_DE = r"(?:ich|meine?|wir|unsere?|bin|habe?|wohne|arbeite|lebe|spreche|mag)"
-_FIRST_PERSON_FR = r"(?:je|j['’]\w+|mon|ma|mes|nous|on|notre)"
-_FIRST_PERSON_ES = r"(?:yo|vivo|trabajo|tengo|mi|mis|me|soy|estoy|estudio|hablo|nos|nuestr[oa])"
+_FIRST_PERSON_FR = r"(?:je|j['’]\w+|mon|ma|mes|nous|on (?:a|habite|est|vit|va|vient|mange|adore|aime)|notre)"
+_FIRST_PERSON_ES = r"(?:yo|vivo|trabajo|tengo|mi|mis|me (?:llamo|gusta\w*|encanta\w*|mud\w+|dedico|dice\w*|opera\w*|jubil\w*)|soy|estoy|estudio|hablo|nos|nuestr[oa])"
 _FIRST_PERSON_IT = r"(?:io|vivo|abito|lavoro|ho|mi|sono|il mio|la mia|mio|mia|studio|parlo|abbiamo|non mi)"
 _FIRST_PERSON_PT = r"(?:eu|moro|vivo|trabalho|tenho|sou|estou|meu|minha|gosto|falo|estudo|a minha|o meu|temos)"
 _SAID_SO = r"(?! (?:said|says|told me|asked|replied|claims|claimed|wrote|shouted|thinks|thought)\W*(?:$|[,.;]))"
@@ -146,7 +146,7 @@ OF_THE_TALK = re.compile(
     r"\bthe (?:code|function|error|script|query|file|above|following|example|suggestion|idea|advice|tips|format|look|api|app"
     r"|bug|feature|dataset|repo|repository|deployment|endpoint|problem|solution|steps|concept|formula|proof|theorem) ?\b"
     rf"|\b(?:in|for|to|on|with|of|at|about) (?:this|these) (?:\w+ )?{_TALK}s?\b"
-    r"|\b(?:for now|just for (?:this|today)|this (?:one|way)|in (?:the|this|a|my) (?:game|film|movie|simulation|sims|play|scenario|role))\b"
+    r"|\b(?:just for (?:this|today)|this (?:one|way)|in (?:the|this|a|my) (?:game|film|movie|simulation|sims|play|scenario|role))\b"
     r"|\b(?:option|version|variant|choice|answer|design|draft|title) (?:[a-d]|\d|one|two|three)\b"
     rf"|\b{_DET} (?:\w+ )?(?:variante|variant|version|versión|versione|versão|option|opción|opzione|opção|antwort|lösung|vorschlag|idee|code"
     r"|text|ansatz|formulierung|entwurf|réponse|proposition|idée|texte|respuesta|propuesta|idea|texto|código|solución|risposta|proposta"
@@ -157,7 +157,7 @@ OF_THE_TALK = re.compile(
 )
 # A wish for one answer or one text.
 FOR_ONCE = re.compile(
-    rf"\b(?:in|for|on|with|to|of|about) (?:this|that|the (?:following|above|next|first|second|third|last|previous)) (?:\w+ )?{_TALK}s?\b"
+    rf"\b(?:in|for|on|with|to|of|about) (?:this|that|the (?:following|above|next|previous)) (?:\w+ )?{_TALK}s?\b"
     r"|\b(?:here|just this once|this time|for now|for today)\b(?! (?:in|at)\b)"
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,

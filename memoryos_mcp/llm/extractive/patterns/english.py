@@ -270,7 +270,7 @@ USER: tuple[Row, ...] = (
     (None, rf"{IM} {ADV}(?:not )?an? (?:big |huge |lifelong |massive |great ){{0,2}}(?:fan of|lover of) {OF_SOMETHING}"),
     (None, rf"{IM} an? (?:[\w-]+ ){{0,2}}(?:introvert|extrovert|morning person|early bird|night owl|cat person|dog person|tea drinker|coffee drinker|mother|father|mom|mum|dad|parent|immigrant|refugee|veteran|survivor|atheist|agnostic|perfectionist|minimalist|twin|only child|trans woman|trans man|bookworm|widow|widower|orphan|smoker|non-smoker|grandmother|grandfather|(?:type \d )?diabetic)\b(?! of (?:this|that|the)\b)"),
     (None, rf"i['’]?(?:d| would) (?:much |always )?rather {OF_SOMETHING}(?!(?:not|be|just|do|use|say|go with|see|have|keep|put|make|try|get|let)\b)[a-z]+ [^.;!?]{{2,60}}? than [a-z]"),
-    (None, rf"i {ADV}(?:don['’]?t|do not) (?:care for|get on with|get along with|watch|listen to|play|wear|own|celebrate|follow|believe in|do (?:spicy|mornings|social media|small talk)) {OF_SOMETHING}\w+"),
+    (None, rf"i {ADV}(?:don['’]?t|do not) (?:care for|get on with|get along with|watch|listen to|play|wear|own|celebrate|follow|believe in|do (?:spicy|mornings|social media|small talk)) {OF_SOMETHING}(?![^.!?]*\bany ?more)\w+"),
     (None, rf"{IM} {ADV}(?:not )?(?:an? )?(?:big |huge |much of an? |really an? |keen |avid |die-?hard |passionate |amateur |hobby |competitive |serious |casual |former |professional |recreational )(?:[\w-]+ )?(?:fan|lover|person|drinker|eater|reader|gamer|cook|baker|hiker|runner|cyclist|swimmer|climber|gardener|knitter|painter|photographer|traveller|birder|birdwatcher|collector|sailor|skier|surfer|chess player|tennis player|footballer|player|dancer|musician|singer|listener|camper|angler|beekeeper|enthusiast|nerd|buff|geek)\b(?! of (?:this|that|the idea|your)\b)"),
     (None, rf"{IM} {ADV}an? (?:[\w-]+ ){{0,2}}(?:gamer|runner|hiker|cyclist|swimmer|climber|knitter|birder|birdwatcher|bookworm|foodie|vegetarian|vegan|sailor|skier|surfer|chess player|tennis player|coffee snob|metalhead|homebody|night person|people person|lefty|left-hander|non-drinker|lark|dog lover|cat lover|(?:[A-Z]\w+ )?supporter)\b(?! of (?:this|that|the)\b)"),
     (None, rf"{_FOOD} (?:is|are) (?:not for me|disgusting|my (?:favou?rite|weakness|guilty pleasure|comfort food))\b"),
@@ -311,7 +311,7 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:all )?my (?:[\w-]+ ){{0,2}}(?:notes|files|photos|laptop|computer|phone|desktop|server|machine|editor|car|bike|tv|camera|tablet)(?: computer)? (?:all )?(?:live|lives|runs?|is an?|are in|are on) (?:\w+ )?{CAPITAL}"),
     # Possessions
     (None, rf"{WE} {ADV}have (?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{_OWNED}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|objects?|tables?|class(?:es)?|column|field))"),
-    (None, rf"{WE} {ADV}(?:only |just |now )?have (?:only |just )?{COUNTED}(?:[\w'’-]+ ){{0,3}}{_THING}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|issue|problem|question|error))"),
+    (None, rf"{WE} {ADV}(?:only |just |now )?have (?!no [^,.!?]* and\b)(?:only |just )?{COUNTED}(?:[\w'’-]+ ){{0,3}}{_THING}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|issue|problem|question|error))"),
     (None, rf"{WE} {ADV}(?:don['’]t|do not) (?:have|own) (?:an?|any) (?:[\w'’-]+ ){{0,2}}(?:{_THING}|{ANIMAL}|kids|children|siblings)\b"),
     (None, rf"{WE} {ADV}have no (?:kids|children|siblings|pets|tv|oven|car|driving licen[cs]e|sense of smell)\b"),
     (None, rf"{WE} {ADV}have twin (?:boys|girls|sons|daughters|brothers|sisters)\b"),
