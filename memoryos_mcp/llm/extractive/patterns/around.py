@@ -98,8 +98,8 @@ NEXT_WISH = re.compile(
 )
 HYPOTHETICAL = re.compile(
     r"^\W*(?:and |but |so |or )?(?:(?:if|imagine|suppose|supposing|pretend|assum(?:e|ing)|let['’]s say|hypothetically"
-    r"|theoretically|in theory|for the sake of argument|say|what if|unless|whenever|when|once|until|in case"
-    r"|wenn|falls|angenommen|sagen wir|si|se|supongamos|supponiamo|suponha|supposons|mettons|quand|cuando|quando|если)\b"
+    r"|theoretically|in theory|for the sake of argument|say|what if|unless|whenever|when|once|until|in case|(?:oh |yeah,? )?sure,? (?:and|i['’]m the)|yeah,? right|as if"
+    r"|wenn|falls|angenommen|mal angenommen|(?:ja|na),? klar,? und|(?:mais|oui|bien) (?:oui|sûr|bien sûr),? et|sì,? certo,? e|sí,? claro,? y|(?:sim,? )?claro,? e|sagen wir|si|se|supongamos|supponiamo|suponha|supposons|mettons|quand|cuando|quando|если)\b"
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
@@ -141,7 +141,7 @@ _TALK = (
     r"|context|scenario|version|approach|test|query|dataset|model|plan|design|draft|paragraph|sentence|section|page|slide"
     r"|step|point|part|variable|loop|line|column|row|api|app|feature|bug|error|recipe|quiz|puzzle|poem|email|message|answer|option)"
 )
-_DET = r"(?:die|der|den|das|dem|deine?[nrsm]?|la|le|les|el|los|las|il|lo|gli|i|o|a|os|as|cette|ce|ta|ton|tes|tu|tus|tua|tuo|sua|seu|esta|este|questa|questo|essa|esse)"
+_DET = r"(?:die|der|den|das|dem|deine?[nrsm]?|la|le|les|el|los|las|il|lo|gli|i|o|a|os|as|d[aeo]s?|n[ao]s?|del|della|dello|dell['’]|du|des|al|alla|zu[mr]|d?ess[ae]|d?est[ae]|cette|ce|ta|ton|tes|tu|tus|tua|tuo|sua|seu|esta|este|questa|questo|essa|esse)"
 OF_THE_TALK = re.compile(
     r"\bthe (?:code|function|error|script|query|file|above|following|example|suggestion|idea|advice|tips|format|look|api|app"
     r"|bug|feature|dataset|repo|repository|deployment|endpoint|problem|solution|steps|concept|formula|proof|theorem) ?\b"
@@ -191,6 +191,9 @@ SHOWS_TEXT = re.compile(
     r"|\bmy character\b|\bsong (?:goes|lyrics)|\blyrics\b"
     r"|\b(?:we are|we['’]re) (?:hiring|looking for an?|seeking an?)\b|\b(?:job description|responsibilities|requirements|qualifications):"
     r"|\b(?:übersetze|stell dir vor|tu so|traduis|imagine que|fais comme si|traduce|imagina que|finge|traduci|immagina|fai finta|traduza|imagine que|finja)\b"
+    r"|(?:^|[.!?:]\s{1,3}|\b(?:bitte|per favore|por favor|s['’]il te plaît),? )(?:schreibe?|verfasse?|formuliere?|entwirf|erstelle?|écris|écrivez|rédige[rz]?|escribe|escríbeme|redacta|scrivi|scrivimi|redigi|escreva|escreve|redija|crie|crea|génère|genera) [^.!?]{0,60}"
+    r"(?:mail|courriel|correo|brief|lettre|carta|lettera|gedicht|poème|poema|poesia|geschichte|histoire|historia|história|storia|bewerbung|candidature|anzeige|annonce|anuncio|annuncio|anúncio|rede|discours|discurso|discorso|dialog\w*|lied|chanson|canción|canzone|canção|post|biographie|biografía|biografia|nachricht|mensaje|messaggio|mensagem|texte?|texto|testo)\b"
+    r"|\b(?:korrigiere|verbessere|fasse (?:das |den |diesen )?\w* ?zusammen|umformulieren|formuliere um|corrige[rz]?|reformule[rz]?|résume[rz]?|resume|reformula|corrija|correggi|riformula|riassumi|reescribe|reescreva|resuma)\b(?=[^.!?]{0,40}:)"
     r"|перевед|翻译|改写|翻訳|번역",
     re.IGNORECASE,
 )

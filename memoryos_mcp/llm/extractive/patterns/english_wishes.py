@@ -10,7 +10,7 @@ _DO = (
     r"(?:use|give|answer|reply|respond|write|put|begin|start|end|add|include|show|explain|ask|keep|call|address|avoid"
     r"|mention|tell|speak|talk|suggest|recommend|assume|round|format|quote|cite|remind|check|stop|send|make|be|skip|prefer"
     r"|provide|offer|convert|state|list|describe|summari[sz]e|refer|stick|translate|highlight|focus|treat|sign|note|warn"
-    r"|confirm|double[- ]check|verify|proofread|spell|propose|lecture|apologi[sz]e|repeat|shorten|comment|name|sugarcoat|guess|invent)"
+    r"|confirm|double[- ]check|verify|proofread|spell|propose|lecture|apologi[sz]e|repeat|shorten|comment|name|sugarcoat|guess|invent|tag|label|number|bold|capitali[sz]e|compliment|praise|patronise|patronize|swear|joke|flatter|thank|greet|address|finish|open|close|leave|plan|schedule|rate|review|think|back|challenge|correct|interrupt|tutor|teach|quiz|pick|choose)"
 )
 _PLEASE = r"(?:please,? |kindly )?"
 _NEVER = r"(?:don['’]?t|do not|never)"
@@ -20,7 +20,7 @@ _FORM = (
     r"|celsius|fahrenheit|euros|dollars|kilomet(?:er|re)s|miles|kilograms?|24-hour|markdown|plain text)"
 )
 WISHES: tuple[tuple[str | None, str], ...] = (
-    ("called", rf"(?:from now on,? )?{_PLEASE}(?:(?:you can|just|do|you may) )?call me (?P<value>(?!(?:back|crazy|when|if|later|a|an|the|old|at|on)\b){ONE_NAME})(?! (?:back|later|when)\b)"),
+    ("called", rf"(?:from now on,? )?{_PLEASE}(?:(?:you can|just|do|you may) )?(?:call|address) me (?:as )?(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?!(?:back|crazy|when|if|later|a|an|the|old|at|on)\b){ONE_NAME})(?! (?:back|later|when)\b)"),
     ("assistant called", rf"(?:from now on,? )?(?:your name is|you(?:['’]re| are) (?:now )?called|(?:i['’]ll|i will|i want to|let me) call you) (?P<value>{ONE_NAME})"),
     (None, rf"{_PLEASE}(?:always|never(?: ever)?) (?!stop |be (?!(?:brief|concise|polite|honest|direct|formal|informal|specific|critical|short|precise|clear|patient|kind|strict|condescending|rude|vague)\b)|keep (?:going|it|calm|on)|say never|make (?:a|me|you|them|us|sure)|remind me of ){_DO}\b(?! (?:mind|up|in\W*$|again\W*$|me wonder|yourself|a (?:book|dream)|dream))"),
     (None, rf"(?:from now on|in (?:the )?future|going forward),? (?:i(?:['’]d| would) like you to |i want you to |you should |you must )?{_PLEASE}(?:always |never |don['’]?t |do not |no |only ){{0,2}}(?:{_DO}\b|\w+ please)"),
@@ -44,6 +44,21 @@ WISHES: tuple[tuple[str | None, str], ...] = (
     (None, r"no (?:more )?(?:emojis?|exclamation marks|bullet points|small talk|jargon|apologies|disclaimers|flattery|slang|spoilers|swearing|emoticons|(?:\w+ ){0,2}voice)\b"),
     (None, rf"i (?:would )?(?:always |strongly |really )?prefer (?:you to (?:always|never|{_DO})|(?:your |my )?(?:\w+ ){{0,2}}{_TEXTS}\b)"),
     (None, rf"i(?:['’]d| would)? (?:always )?(?:prefer|like|want) (?:you to (?:always|never)|(?:short|brief|concise|long|detailed) {_TEXTS}|(?:all )?(?:your )?{_TEXTS} (?:in|with|without|to be)|to be (?:called|addressed))\b"),
+    (None, rf"{_PLEASE}(?:don['’]?t|do not) (?:ever )?{_DO}\b[^.;?!]{{0,80}}?\b(?:(?:every|each|all|any of) (?:of )?(?:your |the |my )?(?:{_TEXTS}|time|sentence|paragraph|message)|with (?:me|\")|so (?:much|often|many)|all the time|unless i (?:ask|say|tell)|your {_TEXTS})\b"),
+    (None, rf"{_PLEASE}stop (?!(?:it|that|this|there|here|the|at|by|when|for)\b)\w+ing\b(?=[^.;?!]{{0,60}}\b(?:so (?:much|often)|all the time|every|each|everything|with|me|your|to me)\b)"),
+    (None, rf"when(?:ever)? you (?:write|give|show|send|make|suggest|recommend|explain|answer|talk|list|plan|translate|code|cook|quote|cite|do|help)\b (?!(?:the|this|that|these|an?|it)\b)(?:\w+ ){{0,4}}?(?:for|to|with)? ?(?:me|us|my \w+)\b,? (?:please )?(?:always |never |only |don['’]?t |do not )?{_DO}\b"),
+    (None, rf"when(?:ever)? you (?:write|give|show|send|make|suggest|recommend|explain|answer|talk|list|plan|translate|code|quote|cite|refer|mention|speak|summari[sz]e|format|use)\b (?!(?:the|this|that|these|an?|it)\b)[^.;:?,]{{3,60}}, {_PLEASE}(?:always |never |only |don['’]?t |do not )?{_DO}\b"),
+    (None, rf"{_PLEASE}(?:you (?:can|may|should) )?(?:skip|drop|leave out|cut|ditch|omit|spare me|lose|avoid|leave off|no need for) (?:the |all |any |your |those |with )?(?:\w+ )?(?:pleasantries|disclaimers?|apologies|emojis?|small talk|preamble|intros?|introductions?|flattery|jargon|fluff|caveats|exclamation marks|filler|compliments|summary at the end|sign-?offs?|greetings|platitudes|warnings|corporate speak|buzzwords|bullet points)\b"),
+    (None, rf"{_PLEASE}(?:speak|talk|write|answer|reply|respond|explain things)(?: to me| with me)? (?:only |always |just )?(?:in )?(?:{LANGUAGE}|simple words|plain english|short sentences|layman['’]s terms|lower ?case)(?: only| please| to me| with me|, please)*\W*$"),
+    (None, rf"(?:(?:all )?(?:prices|temperatures|distances|units|dates|times|amounts|measurements|weights|recipes|answers|numbers|examples|quantities)) (?:always |should be |should always be |go )?in {_FORM}(?: units| format)?(?:,? (?:please|always|only))*\W*$"),
+    (None, rf"i (?:don['’]?t|do not|never) (?:want|need|like) (?:any |your |to (?:see|hear|get) (?:any )?)?(?:\w+ )?(?:emojis?|disclaimers?|lectures?|small talk|apologies|flattery|bullet points|spoilers|jargon|exclamation marks|advice on|pep talks|moralising|moralizing)\b"),
+    (None, rf"{_PLEASE}(?:always )?(?:remind me|check in with me|ask me) (?:(?:every|each) \w+|daily|weekly|once a \w+|on \w+days)\b"),
+    (None, rf"{_PLEASE}remind me (?:to|that|about) [^.;?!]{{3,60}}\b(?:on|at|in|every|each|next|tomorrow|before|by|when|tonight)\b"),
+    (None, rf"{_PLEASE}only (?:suggest|recommend|answer|reply|speak|write|give me|show me|use) (?!(?:the|this|that|it|one|a|an|two|three|\d+|if|for the)\b)\w+(?=[^.;?!]{{0,60}}(?:\b(?:recipes|restaurants|answers|sources|units|words|sentences|places|books|films|dishes|hotels|euros|metric|english|examples|options|ideas)\b))"),
+    (None, rf"{_PLEASE}(?:treat|consider|think of) me (?:as|like) \w+|{_PLEASE}explain (?:things|everything|it all)(?: to me)? (?:as if|like|as though|in|with)\b"),
+    (None, rf"{_PLEASE}(?:refer to me|address me) (?:as|by|with) \w+|{_PLEASE}use (?:he/him|she/her|they/them|my (?:first|last|full) name|(?:my )?pronouns)\b"),
+    (None, rf"{_PLEASE}(?:be|stay) (?:\w+ )?(?:brief|concise|blunt|direct|honest|formal|informal|patient|critical|polite|gentle|strict) (?:with me|from now on|when|in your|at all times)\b"),
+    (None, rf"i (?:want|need|expect) (?:you to|your {_TEXTS} to) (?:always|never|stop|be|keep|use|answer|reply|speak|call|remember)\b(?! (?:this|that|it|the)\b)(?=[^.;?!]{{0,60}}\b(?:always|never|from now on|every|whenever|with me|to me|me|short|brief|concise|honest|direct|formal|polite|in {LANGUAGE})\b)"),
     (None, rf"you (?:should|must) (?:always|never) {_DO}\b"),
     (None, r"use (?:metric|imperial|british|american|celsius|fahrenheit|(?:the )?24-hour)\b[^.?!:]{0,40}\b(?:with me|for me|always|please|everywhere|throughout|units|spelling)\W*$"),
     (None, r"(?:address|speak to|talk to|treat) me (?:as|like|with|by|in) (?!(?:if)\b)\w+"),
