@@ -61,6 +61,8 @@ from memoryos_mcp.terms import is_unspaced, stem, words
 
 # What may have been once.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
+# What is true of a person even if it is said of now, and names all that it is about.
+SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
@@ -303,9 +305,11 @@ def _is_spoiled(text: str, match: re.Match[str], pattern: Pattern) -> bool:
         return True
     if not pattern.is_of_assistant and SPEAKS_TO.search(text, min(trusted, match.end())):
         return True
-    if not pattern.is_event and PASSING.search(text):
+    if OF_THE_TALK.search(text):
         return True
-    return bool(OF_THE_TALK.search(text) or POINTS_ELSEWHERE.search(text))
+    if pattern.slot in SELF_CONTAINED:
+        return False
+    return bool(POINTS_ELSEWHERE.search(text) or (not pattern.is_event and PASSING.search(text)))
 
 
 def _answer(text: str, match: re.Match[str], pattern: Pattern) -> Answer:

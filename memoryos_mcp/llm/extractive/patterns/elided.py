@@ -12,7 +12,7 @@ _JUST = r"(?:(?:just|recently|finally|also|already|still|now|currently|mostly|ac
 _PAST = (
     r"(?:moved|adopted|got(?! (?:it|you|that|an? (?:error|question|problem|issue|warning)))|bought|started(?! (?:with|from|by)\b)|turned \d\d|became|finished my|passed my"
     r"|graduated|retired|joined|switched (?:from|to)|quit (?:my|smoking|drinking)|stopped (?:eating|smoking|drinking)|gave up"
-    r"|broke my|sold (?:my|our)|booked|grew up|worked (?:as|at|for)|lost my|signed up|had (?:surgery|a baby|my))"
+    r"|got (?:tickets|a)|broke my|sold (?:my|our)|booked|grew up|worked (?:as|at|for)|lost my|signed up|had (?:surgery|a baby|my))"
 )
 _STATE = (
     rf"(?:originally from {CAPITAL}|born and raised in|based in|living (?:in|with)|allergic to|intolerant (?:to|of)"
@@ -28,7 +28,7 @@ _OWN = (
     r"(?:live (?:in|with|alone|near|on a)|work (?:as|at|for|in|from|nights|part|full)|love|hate|prefer|enjoy|can['’]?t (?:stand|eat|drink|have)|cannot (?:stand|eat|drink)"
     r"|don['’]?t (?:like|drink|own|speak|smoke|eat)|grew|have (?:an?|two|three|four) )"
 )
-_OF_KIN = rf"(?:(?:hobbies|name|birthday|favou?rite \w+|pronouns|native language|time ?zone)(?:['’]s|:)? |{KIN}(?:['’]s)? (?:is|are|has|have|just|works?|lives?|loves?|hates?|can['’]t|doesn['’]t) )"
+_OF_KIN = rf"(?:(?:hobbies|name|birthday|favou?rite \w+|pronouns|native language|time ?zone)(?:['’]s|:)? |(?:doctor|gp|dentist|physio|therapist) (?:says|said|told me)(?: that)? i|(?:car|phone|laptop|flat|house) is (?:an? )|{KIN}(?:['’]s)? (?:is|are|has|have|just|works?|lives?|loves?|hates?|can['’]t|doesn['’]t) )"
 
 ELIDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (subject, re.compile(begins, re.IGNORECASE))

@@ -69,7 +69,7 @@ _THING = (
     r"(?:bikes?|bicycles?|cars?|motorbikes?|motorcycles?|scooters?|boats?|vans?|campers?|pianos?|guitars?|violins?|cellos?"
     r"|drum kit|laptop|macbook|ipad|iphone|telescope|camera|house|flat|apartment|cottage|cabin|allotment|greenhouse|farm"
     r"|caravan|kayak|canoe|e-bike|3d printer|sewing machine|espresso machine|synthesizer|tent|truck|garden|record player"
-    r"|sailboat|sailing boat|rowing boat|jet ski|snowboard|skis|surfboard|skateboard|treadmill|rowing machine|exercise bike|drone|projector|tablet|kindle|e-reader"
+    r"|bathrooms?|bedrooms?|spare room|guest room|parking space|cellar|attic|basement|conservatory|thermomix|sourdough starter|sailboat|sailing boat|rowing boat|jet ski|snowboard|skis|surfboard|skateboard|treadmill|rowing machine|exercise bike|drone|projector|tablet|kindle|e-reader"
     r"|smartwatch|apple watch|(?:new |old |work |second )?phone|smartphone|desktop|computer|gaming pc|pc|mac|monitor|printer|ps[45]|playstation|xbox|nintendo switch"
     r"|steam deck|oven|slow cooker|pressure cooker|instant pot|air fryer|rice cooker|bread maker|microwave|hob|wok|blender|food processor|stand mixer|coffee machine"
     r"|espresso maker|freezer|fridge|dishwasher|washing machine|dryer|fireplace|wood stove|wood burner|bathtub|balcony|terrace|roof terrace|patio|yard|backyard|garage|shed|pond|pool|hot tub|sauna|hammock"
@@ -114,7 +114,7 @@ _CONDITION = (
     r"|non-?binary|autistic|introverted|extroverted|short-sighted|near-?sighted|far-?sighted|epileptic|hypertensive"
     r"|not good with|good with my hands|passionate about|interested in (?!(?:a|the|an|how|learning|knowing|your|this|\w+ing (?:ways|how|more|the|a|my)|improving|understanding|using|implementing|exploring)\b)|really into|into|obsessed with"
     r"|afraid of|scared of|terrified of|fluent in|keen on|fond of|(?:addicted|sensitive) to|sober|halal|kosher"
-    r"|claustrophobic|afraid to fly|musical|religious|an atheist|trained in|certified in|qualified as|new to (?=(?-i:[A-Z])))"
+    r"|claustrophobic|afraid to fly|adopted|(?:gluten|dairy|lactose|sugar|nut|alcohol|meat|smoke|tobacco)[- ]free|(?:crazy|mad|nuts|serious) about|hooked on|partial to|big on|musical|religious|more of an? \w+ person|an atheist|trained in|certified in|qualified as|new to (?=(?-i:[A-Z])))"
 )
 _NATIONAL = (
     r"(?-i:[A-Z][a-z]{2,12}(?:ican|ish|ese|ian|ean|alian)|French|Dutch|Greek|German|Swiss|Thai|Arab|Czech|Iraqi|Pakistani"
@@ -124,9 +124,9 @@ _WORK_FACT = rf"(?:[\w/&-]+ ){{0,3}}{ROLE}"
 
 USER: tuple[Row, ...] = (
     # Who: name, age, birthday, origin
-    ("name", rf"my (?:full |first |real |given )?name(?:['’]s| is) (?!(?:not|on|in|too|spelt|spelled|misspel\w+|often|hard|pronounced|a|an|the|also|derived)\b){VALUE}"),
+    ("name", rf"my (?:full |first |real |given |last |middle |nick)?name(?:['’]s| is) (?!(?:not|on|in|too|spelt|spelled|misspel\w+|often|hard|pronounced|a|an|the|also|derived)\b){VALUE}"),
     ("name", rf"(?:it['’]s|this is) (?P<value>{NAME}) (?:here|again|speaking)\b"),
-    ("name", rf"{NO_PEOPLE}(?!(?:Same|Nothing|Newbie|Noob|Beginner|Everything|Nobody|Someone|Something|Guest|Dad|Mom|Mum|Almost|Rain|First)\b)(?!{ROLE}\b)(?P<value>{NAME}) (?:here|speaking)(?=[,.!:]|$)"),
+    ("name", rf"(?!(?:\w*(?:ican|ish|ese|ian|ist)|French|Dutch|Greek|German|Swiss|Thai|Student|User|Parent|Teacher|Long|Same|Nothing|Newbie|Noob|Beginner|Everything|Nobody|Someone|Something|Guest|Dad|Mom|Mum|Almost|Rain|First)\b)(?!{ROLE}\b)(?P<value>{NAME}) (?:here|speaking)(?=[,.!:]|$)"),
     ("name", rf"{IM} {NO_PEOPLE}(?P<value>{NAME})(?=,? (?:by the way|btw|but (?:everyone|people|friends|you can) )|, (?:nice|pleased|good|great|happy|lovely|short for) )"),
     ("name", rf"the name['’]s (?P<value>{NAME})(?=[,.!]|$)"),
     ("name", rf"(?:i['’]?m called|i am called|i go by|(?:you can |(?:everyone|everybody|people|they|(?:my )?(?:friends|family|colleagues|mates|kids|students)) (?:just |all |usually |mostly )?)calls? me) (?P<value>{NAME})"),
@@ -140,7 +140,7 @@ USER: tuple[Row, ...] = (
     ("age", r"as an? (?P<value>[1-9]\d)[ -]?(?:years?[ -]?old|yo)\b"),
     ("age", r"(?:my age is|at the age of|at age|at) (?P<value>[1-9]\d)(?=,? i(?:['’]m| am| still| can| have)\b|[.!,]? ?$)"),
     ("age", rf"{IM} an? (?P<value>[1-9]\d)[ -]?(?:years?[ -]?old|yo)\b"),
-    ("age", rf"{IM} (?P<value>(?:eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?)(?= years? old\b|[.!]|$| and\b)"),
+    ("age", rf"{IM} (?P<value>(?:(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?)(?= years? old\b|[.!]|$| and\b)"),
     ("age", rf"(?:i|{IVE}) {ADV}turned (?P<value>[1-9]\d)\b"),
     ("age", rf"{IM} {ADV}(?P<value>in my (?:early |mid[ -]?|late )?(?:teens|twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|[2-9]0s))\b"),
     ("birthday", rf"my birthday(?:['’]s| is) (?=[^,.;!?]*(?:\d|{MONTH})){VALUE}"),
@@ -183,6 +183,14 @@ USER: tuple[Row, ...] = (
     ("work", rf"{IM} {ADV}in (?P<value>(?:(?:my|the) (?:first|second|third|fourth|final|last|1st|2nd|3rd|4th) (?:year|semester) (?:of|at) [^,.;!?]+|(?:HR|IT|marketing|sales|finance|banking|insurance|real estate|construction|hospitality|healthcare|education|logistics|advertising|publishing|journalism|law|consulting|retail|academia|procurement|customer service|film|the (?:army|navy|military|air force|police)|medical school|law school|grad school|high school|year \d+|\d+th grade)))(?=[,.!]|$| and\b| so\b| but\b| at\b| for\b)"),
     ("employer", rf"{IM} {ADV}at (?=(?-i:[A-Z]))(?P<value>[\w&. -]{{2,40}}?)(?=, (?:doing|working|leading|as|in|on) | as (?:an?|the) | (?:doing|leading) )"),
     ("employer", rf"(?:i|{IVE}) {ADV}(?:started(?: working| a new job| work)?|been working|got (?:hired|a job|an internship)|joined|landed a job|work(?:ed)?) (?:at|for|with|by) {CAPITAL}{NO_TOOL}(?P<value>[^,.;:!?]+?)(?=[,.!]|$| (?:last|this|in|on|as|for|since|and|two|\w+ (?:weeks|months|years) ago))"),
+    (None, rf"{IM} {ADV}(?:working|employed|interning|volunteering|temping|freelancing) (?:part[- ]time |full[- ]time |nights |remotely )?(?:at|for|in|as) {NO_TOOL}(?!(?:it|this|that|the (?:same|background|code)|my (?:code|project))\b)\w+"),
+    (None, r"(?:my|our) (?:company|firm|shop|team|start-?up|employer|department|lab|office|business|school) (?:makes|sells|builds|does|has|employs|works|uses|offers|runs|designs|is an?|is (?:in|based))\b (?!(?:not|no|to|it|this|that|trouble|problems|issues)\b)\w+"),
+    (None, rf"{WEVE} {ADV}(?:switched|changed) (?:careers?|jobs?|schools?|majors?|fields?)\b"),
+    (None, rf"i {ADV}(?:do|work|have) (?:shift work|shifts|nights|odd hours|part[- ]time|a desk job|an office job|two jobs|a nine-to-five|a 9-to-5)\b"),
+    (None, rf"i {ADV}(?:sell|fix|repair|design|translate|tune|deliver|groom|train|import|export|review|proofread|tutor|coach|teach|raise|breed|grow|farm|brew|bake|make|build) (?!(?:it|that|this|these|those|them|up|out|sure|sense|the|an?|my|your|our|me|some|any|more|in|to|into|on|getting|use|for|fun|money|mistakes|progress|decisions|friends|time|models?|apps?|code|software|everything|something|things|all)\b)[\w-]+(?:(?: and| or)? [\w-]+)?(?=,|\.|!|$| mostly| part[- ]time| as a hobby| on the side| for)"),
+    (None, rf"greetings from {CAPITAL}"),
+    (None, rf"{WERE} (?:here )?in (?=(?-i:[A-Z])){NO_TOOL}(?P<value>{NAME})(?=,? so\b|, (?-i:[A-Z]))"),
+    (None, rf"we['’]?(?: a)?re an? (?:[\w-]+ ){{0,3}}(?:{CODE} )?(?:startup|start-up|company|nonprofit|non-profit|charity|team of|family of|agency|shop|studio|couple|band|household)\b"),
     (None, rf"{WE} {ADV}(?:lead|manage|supervise|head(?: up)?|run|coordinate|direct|oversee|chair) (?:an?|the|our|my|two|three) (?:[\w'’-]+ ){{0,3}}(?:teams?|department|group|staff|lab|laboratory|school|office|shop|store|clinic|practice|ward|kitchen|unit|division|charity|farm|hotel|club|b&b|studio|business|company|choir|orchestra|crew|branch|nursery|bakery|caf[eé]|pub|bar|restaurant)\b(?! (?:meeting|build)\b)"),
     (None, rf"i {ADV}(?:freelance|moonlight|lecture|bartend|wait tables|tend bar|consult|drive (?:an? )?(?:taxi|cab|bus|truck|lorry|tram|train|ambulance|uber|tractor|forklift)|(?:sell|repair|fix|build|restore|make|design|translate|write|deliver|clean|install|breed|grow|raise|keep) (?!(?:it|that|this|these|those|them|up|out|sure|sense|the|an?|my|your|me|some|any|more|in|to|into|on|getting|track|going|trying|use|for)\b)[\w-]+(?: and [\w-]+)?(?: for (?:a living|work|(?-i:[A-Z])\w+|an? \w+)| at (?:an?|the) \w+)|teach (?:at|in) (?:an?|the) \w+)\b"),
     (None, rf"i {ADV}(?:do|take on|have|work|take|pull) (?:the )?(?:night|early|late|day|weekend|rotating|split|twelve-hour|12-hour) shifts?\b"),
@@ -208,11 +216,13 @@ USER: tuple[Row, ...] = (
     ("family:{who}", rf"(?P<value>{ONE_NAME}) is my {RELATION_WORDS}{ONLY_ONE}\b"),
     ("family:{who}:{value}", rf"(?P<value>{ONE_NAME}) is my {RELATION_WORDS}{ONE_OF_SEVERAL}\b"),
     ("marital status", rf"{IM} {ADV}(?P<value>single|married|divorced|engaged|widowed|separated)(?: to {ONE_NAME})?\b(?! to (?:this|that|the|an?|my|our|it|your|its)\b)(?! (?:with|in|by|from|out) (?:the|this|that|a)\b)(?! (?:with(?! (?:\w+ ){{1,2}}(?:kids?|children|daughters?|sons?|boys|girls)\b)|parent|mom|mum|dad|mother|father|point)\b)"),
+    ("marital status", rf"{WERE} {ADV}getting (?P<value>divorced|separated)\b"),
+    (None, rf"{IM} {ADV}(?:going through|in the middle of) an? (?:divorce|break-?up|separation)\b"),
     ("marital status", rf"(?:{WEVE}|my (?:partner|boyfriend|girlfriend|husband|wife) and i) {ADV}(?:got|are getting|been|are) (?P<value>married|divorced|engaged|separated)\b(?! to (?:the|this))"),
     (None, rf"(?:(?:my|our) {RELATION_WORDS})(?:(?:kids?|children|sons|daughters|brothers|sisters|twins|siblings|parents|cats|dogs|hens|chickens)) are (?:called|named) {CAPITAL}"),
     (None, rf"(?!\w+ly,){NAME}, (?:my|our) {RELATION_WORDS}{RELATION}(?=,| who| from)"),
     (None, rf"(?:my|our) {RELATION_WORDS}{RELATION} (?:is|are) (?:an? (?:[\w-]+ ){{0,2}}{ROLE}|called|named|from|allergic|vegetarian|vegan|my|\d+|expecting|pregnant|getting (?:married|a new)|diabetic|from|retired|in hospital)\b"),
-    (None, rf"(?:my|our) {RELATION_WORDS}{RELATION} {ADV}(?:starts? (?:school|kindergarten|nursery|college|university)|started (?:school|kindergarten|nursery|college|university)|(?:is|are) due (?:on|in|next|this)|works? (?:as|in|at|for)|lives? (?:in|with|near|next)|loves?|likes?|hates?|plays?|studies|teaches|died|passed away|got married|goes to|was born|was diagnosed|are called|turns? \d|turned \d|has (?:an?|two|three|four|\d)|have (?:an?|two|three|four|\d)|speaks?|can['’]t eat|proposed|comes? from|moved to|collects?)\b{_NOT_ELSEWHERE}"),
+    (None, rf"(?:my|our) {RELATION_WORDS}{RELATION} {ADV}(?:starts? (?:school|kindergarten|nursery|college|university)|started (?:school|kindergarten|nursery|college|university)|(?:is|are) due (?:on|in|next|this)|works?\b(?! (?:fine|well|great|on (?:this|the|it))\b)|wants? to (?:be|become|study|move|learn|go)|taught me|raised me|left me|had (?:an?|twins|another|surgery)|lives? (?:in|with|near|next)|loves?|likes?|hates?|plays?|studies|teaches|died|passed away|got married|goes to|was born|was diagnosed|are called|turns? \d|turned \d|has (?:an?|two|three|four|\d)|have (?:an?|two|three|four|\d)|speaks?|can['’]t eat|proposed|comes? from|moved to|collects?)\b{_NOT_ELSEWHERE}"),
     (None, rf"(?:my|our) {RELATION_WORDS}{RELATION} and i (?:have|are|live|love|met|got|always|often|enjoy|run|go)\b{_NOT_ELSEWHERE}"),
     (None, rf"(?:my|our) {RELATION_WORDS}{KIN}(?:,? {ONE_NAME})? (?:is|are|was|were) {ADV}(?:not |no longer )?(?:{_CONDITION}|{_NATIONAL}|an? (?:[\w-]+ ){{0,2}}{ROLE}|deaf|blind|ill|disabled|dead|alive|adopted|married|divorced|widowed|single|{DIET}|visiting|coming|turning|moving|staying|starting|studying|working|living|learning|teaching|recovering|in (?:hospital|a wheelchair|a care home|year \d+|(?:first|second|third|\d+(?:st|nd|rd|th)) grade|the (?:army|navy)|high school|college|(?-i:[A-Z]))|at (?:university|college|uni|school)\b|[1-9]\d?\b(?! (?:percent|minutes))|from|on (?:maternity|paternity) leave|born)\b{_NOT_ELSEWHERE}"),
     (None, rf"(?:my|our) {RELATION_WORDS}{KIN}(?:,? {ONE_NAME})? {ADV}(?:has|have|had|['’]s got|suffers? from|lives? with|was diagnosed with|were diagnosed with)(?: got)? (?:{COUNTED})?(?:[\w'’-]+ ){{0,2}}{_ILLNESS}\b"),
@@ -246,12 +256,16 @@ USER: tuple[Row, ...] = (
     ("diet", r"i (?P<value>(?:don['’]?t|do not|no longer) eat (?:meat|fish)(?: or \w+)? any ?more|eat (?:meat|fish) again|no longer eat (?:meat|fish|animal products))"),
     (None, rf"(?:i|{IVE}) {ADV}started (?:eating|drinking|smoking) {OF_SOMETHING}\w+"),
     (None, rf"{IM} {ADV}(?:not |no longer ){{0,1}}{_CONDITION}\b{_NOT_ELSEWHERE}(?![^.!?]*\b(?:lol|lmao|rofl|jk|(?:ha){{2,}}h?)\b)"),
+    (None, rf"{WE}['’]?(?:ve| have) {ADV}got (?:{COUNTED}){{0,1}}(?:[\w'’-]+ ){{0,2}}(?:{_ILLNESS}|sweet tooth|green thumb|green fingers|twins|time off)\b"),
+    (None, rf"{IM} {ADV}(?:\w+ (?:months?|weeks?) (?:pregnant|along|postpartum))\b"),
+    (None, rf"(?:i (?:weigh|measure) (?:about |around )?\d|{IM} (?:about |around |only )?\d[\d.,'’]{{0,6}}\s?(?:cm|m|ft|feet|foot|kg|kilos|lbs?|pounds|stone)\b)"),
     (None, rf"{WE} {ADV}(?:have|suffer from|live with|was born with) (?:{COUNTED}){{0,1}}(?:[\w'’-]+ ){{0,2}}{_ILLNESS}\b"),
     (None, rf"i {ADV}(?:can['’]?t|cannot|can not|must not|mustn['’]t|am not allowed to|may not) (?:eat|drink|have|tolerate|digest|take) {OF_SOMETHING}(?!(?:off|on|away|up|a (?:look|break)|fun|access)\b)"),
     (None, r"i (?:can['’]?t|cannot) (?:hear|walk|smell|taste) (?:very )?(?:well|properly|anything|far|without|with|on|in)\b"),
     (None, rf"{IM} {ADV}recovering from (?:[\w'’-]+ ){{0,3}}(?:surgery|operation|injury|stroke|cancer|covid|illness|accident|concussion|burnout|heart attack)\b"),
     (None, rf"{IM} {ADV}trying to (?:(?:eat|drink|smoke) (?:less|more|fewer) |quit (?:smoking|drinking)|lose weight|gain weight)"),
     (None, rf"{IM} {ADV}on (?:an? )?(?:[\w-]+ ){{0,3}}(?:diet|fodmap|keto|crutches|dialysis|chemo(?:therapy)?|hrt|beta ?blockers|ssris|steroids|warfarin|metformin|medication|meds|antidepressants|insulin|blood thinners|statins|the pill|painkillers)\b"),
+    (None, rf"(?:{_FOOD}|spicy food|[a-z]+ food) (?:does(?:n['’]t| not)|do(?:n['’]t| not)) (?:agree|sit well) with (?:me|my)\b"),
     (None, rf"(?:i (?:have to|must|need to) (?:avoid|stay away from)|i {ADV}avoid) {_FOOD}\b"),
     (None, rf"{_FOOD} (?:makes?|gives?) me (?:sick|ill|itchy|bloated|sneeze|hives|cramps|an? (?:rash|headache|migraine|stomach ache))\b"),
     (None, rf"{WE} {ADV}(?:keep|eat|follow) (?:an? )?(?:strictly |mostly |strict )?(?:kosher|halal|vegan|vegetarian|plant-based|gluten-free|dairy-free|keto|low-carb|low-salt|low-sodium|paleo|mediterranean|fodmap|low-fodmap|organic)\b"),
@@ -273,16 +287,21 @@ USER: tuple[Row, ...] = (
     (None, rf"i {ADV}(?:don['’]?t|do not) (?:care for|get on with|get along with|watch|listen to|play|wear|own|celebrate|follow|believe in|do (?:spicy|mornings|social media|small talk)) {OF_SOMETHING}(?![^.!?]*\bany ?more)\w+"),
     (None, rf"{IM} {ADV}(?:not )?(?:an? )?(?:big |huge |much of an? |really an? |keen |avid |die-?hard |passionate |amateur |hobby |competitive |serious |casual |former |professional |recreational )(?:[\w-]+ )?(?:fan|lover|person|drinker|eater|reader|gamer|cook|baker|hiker|runner|cyclist|swimmer|climber|gardener|knitter|painter|photographer|traveller|birder|birdwatcher|collector|sailor|skier|surfer|chess player|tennis player|footballer|player|dancer|musician|singer|listener|camper|angler|beekeeper|enthusiast|nerd|buff|geek)\b(?! of (?:this|that|the idea|your)\b)"),
     (None, rf"{IM} {ADV}an? (?:[\w-]+ ){{0,2}}(?:gamer|runner|hiker|cyclist|swimmer|climber|knitter|birder|birdwatcher|bookworm|foodie|vegetarian|vegan|sailor|skier|surfer|chess player|tennis player|coffee snob|metalhead|homebody|night person|people person|lefty|left-hander|non-drinker|lark|dog lover|cat lover|(?:[A-Z]\w+ )?supporter)\b(?! of (?:this|that|the)\b)"),
+    (None, r"(?!(?:this|that|it|which|what|here|there)\b)[a-z][\w' -]{1,30}? (?:is|are)(?:n['’]t| not)? (?:really )?my (?:thing|cup of tea|jam|comfort food|passion|guilty pleasure|happy place|weakness|favou?rite (?:sport|food|season|drink|band|film|book|subject|animal|colou?r|hobby|flower|fruit|cheese))\b"),
+    ("favourite {kind}", rf"my (?:go-to|usual) (?P<kind>(?!(?:approach|solution|way|method|option|answer)\b)[\w-]+(?: \w+)?) is (?!(?:that|this|to|when)\b){VALUE}"),
     (None, rf"{_FOOD} (?:is|are) (?:not for me|disgusting|my (?:favou?rite|weakness|guilty pleasure|comfort food))\b"),
     (None, rf"i(?:['’]ve| have) (?:always|long) (?:loved|liked|hated|enjoyed|disliked|wanted to (?:be|become|visit|learn)|had (?:a|an)) {OF_SOMETHING}\w+"),
-    (None, rf"i(?:['’]ve| have) never (?:been to {CAPITAL}|eaten|smoked|flown|skied|driven|ridden|seen the (?:sea|ocean)|been (?:abroad|married|skiing)|owned|learned to|learnt to|liked|had (?:a|an) (?:pet|dog|cat|car))\b"),
+    (None, rf"i(?:['’]ve| have) never (?:been to {CAPITAL}|eaten|smoked|flown|skied|driven|ridden|seen the (?:sea|ocean)|(?:used|tried|played|cooked|worked with|touched|run|broken) (?!(?:it|this|that|these|the|an?|before)\b)\w+|been (?:abroad|married|skiing)|owned|learned to|learnt to|liked|had (?:a|an) (?:pet|dog|cat|car))\b"),
     # Habits
     (None, rf"i (?:always|usually|often|rarely|regularly|never|typically|normally|only) {_PLAY}\b(?! (?:it|that|this|these|those|them|into|the (?:same|code|file|docs?))\b)"),
     (None, r"i (?:always|usually|normally|typically|generally|never|rarely) (?:get up|wake up|go to (?:bed|sleep|church|mass|the (?:gym|pool|market))|start work|finish work|skip (?:breakfast|lunch|dinner)|have (?:breakfast|lunch|dinner|coffee|tea)|sleep (?:late|in|until|with|on))\b"),
     (None, rf"{WE} {ADV}(?:cycle|bike|walk|drive|commute|run|scooter|take the (?:train|bus|tram|metro|subway|tube|ferry|car)|travel)(?: \w+)? (?:to|into|from) (?:the office|work|school|uni(?:versity)?|college|campus|(?-i:[A-Z])\w+ (?:for work|every))\b"),
     (None, rf"{WE} {ADV}(?:always|usually|often|never|rarely|mostly|normally|typically|generally|try to) (?:eat|cook|drink|spend|go|visit|have (?:breakfast|lunch|dinner|coffee|tea|brunch)|take (?:the|a)|watch|listen to|read|walk|sleep|wake|work|shop|buy|travel|speak|celebrate|play|meet|bake) (?!(?:it|that|this|these|those|them|for the code|the (?:same|code|file|docs?))\b)[\w'’-]+(?: [\w'’-]+){{0,8}}?(?= (?:on|at|in|for|with|together|every|before|after|to)\b|[,.!]|$)"),
     (None, r"i (?:always|never|only) (?:wear|use|buy|drink|eat|take)\b (?!(?:it|that|this|them|the)\b)"),
-    (None, rf"i {ADV}{_DO_REGULARLY}\b{_RUN_OF}\b{_REGULARLY}"),
+    (None, rf"i {ADV}(?:always|never|often|rarely|usually|tend to|constantly) (?:forget|lose|misplace|oversleep|skip|burn|wake|fall asleep|cry|blush|sneeze|procrastinate|hum|nap|snack|eat|sleep|read|walk|cook|buy|carry|keep) (?!(?:it|that|this|these|those|them|the|to|about|getting)\b)[\w'’-]+"),
+    (None, rf"{WE} {ADV}(?:eat|have) (?:breakfast|lunch|dinner|supper|brunch) (?:at|around|late|early|together|before|after|in front)\b"),
+    (None, rf"i {ADV}(?:fast|nap|jog|stretch|journal|pray|snack|garden|swim|run|cycle|walk|read|work out|exercise) (?:until|from|for|before|after|during|between|around|in the|at) (?!(?:it|this|that|now|the (?:code|file|loop|tests?))\b)\w+"),
+    (None, rf"{WE} {ADV}{_DO_REGULARLY}\b{_RUN_OF}\b{_REGULARLY}"),
     (None, rf"(?:{_REGULARLY}|most (?:days|mornings|evenings|weekends|nights|{WEEKDAY}s)|(?:on|at) (?:{WEEKDAY}s?|weekends|the weekend|weekdays|most days)(?: and {WEEKDAY}s)?(?: \w+)?)(?: (?:morning|evening|night|afternoon)s?)?,? (?:{WE}|my {KIN} and i) {ADV}(?:usually |always |often |like to |tend to )?{_DO_REGULARLY}\b"),
     (None, r"i (?:can )?(?:play|teach|coach|volunteer|collect|practi[cs]e|foster|tutor|knit|crochet|meditate|sing|juggle|brew|keep bees|paint|compose|restore|breed|grow my own)(?: (?!(?:it|that|this|these|those|them|the|into|in (?:the|this)|to|by|with|a role|others|together|well|along|fair|safe|nice|hard|better|more|less|around|people|you|my|an? (?:role|part)|around|along|data|information|feedback|evidence|metrics|logs?)\b)[\w'’-]+|[.!]|$)"),
     (None, rf"i {ADV}(?:can )?play (?:the )?(?:piano|guitar|violin|viola|cello|oboe|flute|clarinet|saxophone|trumpet|trombone|horn|drums|bass|harp|organ|accordion|banjo|ukulele|mandolin|bassoon|harmonica|bagpipes)\b"),
@@ -307,6 +326,9 @@ USER: tuple[Row, ...] = (
     (None, rf"i (?:can )?{ADV}(?:write|code|program|develop) (?:\w+ )?(?:in )?{CODE}(?=[,.!]|$| and\b| for\b| at\b| or\b)"),
     (None, rf"{IM} {ADV}(?:on|using|running) (?-i:(?:\w+ )?Linux|Ubuntu|Debian|Fedora|Windows(?: \d+)?|macOS|Android|NixOS|FreeBSD|Arch|Mint|an? (?:(?:new|old|M\d) )?(?:iPhone|Mac|MacBook(?: (?:Air|Pro))?|PC|Chromebook|Pixel|Galaxy|ThinkPad|Linux (?:box|machine)|Windows (?:machine|laptop|PC)|iPad))(?: \w+)?(?=[,.!:]|$| and\b| \(| so\b| with\b| but\b| at\b)"),
     (None, rf"i {ADV}(?:(?:work|code|write|draw|game|type|use) on|use|have|own|bought|got) (?:an?|my|two) (?:[\w-]+ ){{0,2}}(?-i:MacBook|Mac|iMac|iPad|ThinkPad|PC|Chromebook|Surface|Pixel|iPhone|Galaxy|Kindle|GoPro|Garmin|Raspberry Pi|Steam Deck|Fairphone|Dell|Lenovo|Samsung|Sony|Canon|Nikon|Fuji\w*|Leica|Linux|Windows|Ubuntu|Fedora)\b"),
+    (None, r"(?:my|our) (?:(?:\w+ )?(?:editor|ide|shell|operating system|distro|tech stack|stack|backend|frontend|database|note app|phone|window manager|terminal|build system|infra(?:structure)?)) (?:is|runs on|is built (?:on|with)|uses) (?!(?:not|slow|broken|crashing|down|showing|set|too|very|so|giving|freezing|stuck|the|failing|currently|connected|configured|working|dead|old|new|full|now|going|what|that|this|it)\b)\w+"),
+    (None, rf"{WE} {ADV}(?:deploy|host|ship|run everything|run) (?:everything |our \w+ )?(?:on|to|with) {CAPITAL}"),
+    (None, rf"i {ADV}(?:do|keep|write|track|plan|make|edit|manage|store|take|draw|record|read) (?:all |most of )?(?:my \w+|everything)(?: \w+)? (?:in|with|on|using) (?:an? )?{CAPITAL}"),
     (None, rf"(?:my|our) (?:(?:main|preferred|primary|go-to|default|daily|work|home|text|code|programming|window|current) ){{1,2}}(?:editor|ide|browser|shell|os|operating system|distro|distribution|keyboard|phone|laptop|computer|camera|language|stack|terminal|database|car|bike|machine) is (?:an? )?(?:\w+ )?(?:{CAPITAL}|{CODE})"),
     (None, rf"(?:all )?my (?:[\w-]+ ){{0,2}}(?:notes|files|photos|laptop|computer|phone|desktop|server|machine|editor|car|bike|tv|camera|tablet)(?: computer)? (?:all )?(?:live|lives|runs?|is an?|are in|are on) (?:\w+ )?{CAPITAL}"),
     # Possessions
@@ -317,8 +339,10 @@ USER: tuple[Row, ...] = (
     (None, rf"{WE} {ADV}have twin (?:boys|girls|sons|daughters|brothers|sisters)\b"),
     (None, rf"{WE}(?:['’]ve| have) got {COUNTED}(?:[\w'’-]+ ){{0,3}}{_OWNED}\b"),
     (None, rf"{WE} {ADV}(?:drive|ride|own) (?:an?|two|three|our|my) (?:[\w.-]+ ){{0,3}}(?:{CAPITAL}|{_THING}\b)"),
+    (None, r"(?:my|our) (?:[\w-]+ ){0,2}(?:car|oven|house|flat|apartment|kitchen|garden|garage|balcony|bike|phone|laptop|tv|fridge|piano|guitar|boat|van|bathroom|stove|camera|watch) (?:is an? (?!(?:mess|bit|problem|little|disaster)\b)|has (?:an?|no|two|only|\d)|does(?:n['’]t| not) have|only has|faces|came with|overlooks|(?:got|was) (?:stolen|totalled|towed))\b ?\w*"),
+    (None, rf"{WEVE} {ADV}inherited (?:my|an?|some|the|our) \w+"),
     (None, rf"{WE} own (?:an?|two|three|four|several) (?!(?:lot|bit|copy|few)\b)\w+"),
-    (None, rf"{WEVE} {ADV}(?:bought|got|built|restored|ordered|upgraded to|picked up|got myself|treated myself to|leased|inherited) (?:myself )?(?:an?|our|my|the) (?:[\w.-]+ ){{0,4}}{_THING}\b"),
+    (None, rf"{WEVE} {ADV}(?:bought|got|inherited|built|restored|ordered|upgraded to|picked up|got myself|treated myself to|leased|inherited) (?:myself )?(?:an?|our|my|the) (?:[\w.-]+ ){{0,4}}{_THING}\b"),
     (None, rf"{WEVE} {ADV}(?:bought|got|ordered|upgraded to|switched to) (?:myself )?(?:an?|my|our) (?:(?:new|used|second-hand|first|old) )?(?:[\w.-]+ ){{0,2}}(?:(?-i:[A-Z])[\w.-]+|car|phone|bike|laptop|camera|watch|tv|sofa|house|flat)\b(?! (?:error|message|question|from (?:the|my) (?:code|server|compiler)))"),
     (None, rf"i {ADV}(?:wear|take) (?:an? )?(?:size|shoe size|\w+ size) \w+"),
     (None, rf"{WEVE} no longer (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?)(?=[,.!]|$| since| because)"),
@@ -346,6 +370,10 @@ EVENTS: tuple[Row, ...] = (
     (None, rf"{WERE} {ADV}(?:saving (?:up )?for (?:an?|my|our) (?!(?:bit|while|few)\b)|training for (?:an?|my|the)|planning (?:a|my|our) (?:[\w-]+ ){{0,2}}(?:trip|wedding|vacation|move|holiday|road trip|honeymoon|party|retirement)|planning (?:on|to) {_LIFE}|writing (?:a|my) (?:[\w-]+ ){{0,2}}(?:novel|memoir|book|thesis|dissertation|phd|screenplay)\b|(?:opening|launching|starting|setting up) (?:an?|my|our)(?: own)? (?:[\w-]+ ){{0,2}}{_VENTURE}\b)"),
     (None, rf"i (?:plan (?:on|to)|intend to|aspire to|hope to|want to) {_LIFE}"),
     (None, r"(?:my|our) (?:[\w'’-]+ ){0,2}(?:plan|resolution|goal for [\w ]{3,20}) is\b (?!(?:that|this|not|so|due|too|still|good|bad|below)\b)(?=(?:a|an|to (?:run|learn|read|visit|stop|eat|move|swim|save|stay|lose|quit))\b)"),
+    (None, rf"{WEVE} {ADV}(?:got|have|bought|booked) (?:\w+ ){{0,2}}tickets (?:to|for) \w+"),
+    (None, rf"{WERE} {ADV}due (?:on|in|next|this|any) \w+|my (?:visa|passport|lease|contract|licen[cs]e|insurance|residence permit|green card|probation|notice period|maternity leave|internship|semester|term) (?:expires|ends|runs out|is up|starts|begins) (?:on|in|at|next|this|after|\w+ (?:weeks|months|days))\b"),
+    (None, rf"{WEVE} {ADV}decided to {_LIFE}"),
+    (None, rf"{WERE} {ADV}(?:throwing|hosting|having|organi[sz]ing|planning) (?:an?|my|our) (?:[\w-]+ ){{0,2}}(?:party|wedding|bbq|barbecue|baby shower|reunion|dinner party|hen do|stag do|housewarming)\b"),
     (None, rf"{WE} found (?:the|our|a) (?:wedding )?(?:venue|house|flat|apartment|school|nanny)\b"),
     (None, rf"{WEVE} {ADV}(?:finished|completed|ran|run|won) (?:the|my|a|an) (?:[\w'-]+ ){{0,3}}(?:marathon|race|triathlon|thesis|dissertation|degree|ph\.?d|10k|tournament|competition|championship|award|prize|scholarship|novel)\b"),
     (None, rf"{WEVE} {ADV}(?:passed|failed|defended) (?:the|my) (?:[\w'-]+ ){{0,3}}(?:exams?|driving test|driving exam|thesis|bar|finals|test for my)\b"),
