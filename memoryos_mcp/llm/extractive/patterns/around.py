@@ -2,6 +2,8 @@
 
 import re
 
+from memoryos_mcp.llm.extractive.patterns import french, german, italian, portuguese, spanish
+
 LEAD_IN = re.compile(
     r"(?:(?:well|yeah|yep|yup|yes|(?:no|nope|nah|nein|nee|non|não)(?=[,.!;:–—])|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
     r"|so|and|also|but|actually|honestly|anyway|anyways|btw|by the way|one more thing|another thing|correction"
@@ -49,25 +51,27 @@ _FIRST_PERSON_ES = r"(?:yo|vivo|trabajo|tengo|mi|mis|me (?:llamo|gusta\w*|encant
 _FIRST_PERSON_IT = r"(?:io|vivo|abito|lavoro|ho|mi|sono|il mio|la mia|mio|mia|studio|parlo|abbiamo|non mi)"
 _FIRST_PERSON_PT = r"(?:eu|moro|vivo|trabalho|tenho|sou|estou|meu|minha|gosto|falo|estudo|a minha|o meu|temos)"
 _SAID_SO = r"(?! (?:said|says|told me|asked|replied|claims|claimed|wrote|shouted|thinks|thought)\W*(?:$|[,.;]))"
+_AFTER_COMMA = (
+    r"(?:and|but|because|since|considering|although|though|which|maybe|can|could|would|should|will|shall|am|do|does|did|is|are"
+    r"|how|what|where|when|why|so|any|please|you know|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
+    rf"|let['’]s|just|if|hobbies|there|(?:he|she|they)\b{_SAID_SO}|(?!{_TAG}\W*$)[^,?]{{1,120}}\?\W*$|{_ASKS}"
+    rf"|{_FIRST_PERSON_DE}|aber|weil|also|daher|deshalb|idee|bitte|{_FIRST_PERSON_FR}|mais|donc|alors|peux"
+    rf"|{_FIRST_PERSON_ES}|pero|así que|{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}|ma|quindi|perché|mas|então|porque|por isso)(?!\w)"
+)
+_AFTER_SPACE = (
+    r"(?:(?:and|but|so|because|cuz|since|considering|although|though|even though|given that|which|while|especially since|as)"
+    r" (?:now |since |because )?(?:i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|they|can|could|how|what)"
+    rf"|(?:and|but|so) (?:(?:\w+ )?{_DOUBTS}|{_ORDERS})"
+    rf"|(?:was|wo|welche[rsn]?|kannst|könntest|hast du|gibt es) [^,]{{1,120}}\?\W*$"
+    rf"|(?:und|aber|weil|denn) (?:{_FIRST_PERSON_DE}|wie|kannst|was)|(?:et|mais|car|donc) {_FIRST_PERSON_FR}|parce que|depuis que"
+    rf"|(?:y|pero|porque|así que) (?:no )?{_FIRST_PERSON_ES}"
+    rf"|(?:e|ma|perché|quindi|mas|porque|então) (?:non |não )?(?:{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}))(?!\w)"
+)
+_DOUBTS_OWN = r"(?:i['’]?m|we['’]?re|i am|we are) (?:thinking|wondering|considering|looking|hoping|worried|not sure)\b"
 CLAUSE_END = re.compile(
-    r"\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}"
-    r"|,?\s+(?=(?:and|but|so|because|cuz|since|considering|although|though|even though|given that"
-    r"|which|while|especially since|as) (?:now |since |because )?(?:i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|they|can|could|how|what)\b)"
-    r"|,\s+(?=(?:and|but|because|since|considering|although|though|which|maybe|can|could"
-    r"|would|should|will|shall|am|do|does|did|is|are|how|what|where|when|why"
-    r"|so|any|please|you know|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this|let['’]s|just|if|hobbies|there)\b)"
-    rf"|,\s+(?=(?:he|she|they)\b{_SAID_SO})"
-    rf"|,?\s+(?=(?:and|but|so) (?:\w+ )?{_DOUBTS}\b)"
-    rf"|,?\s+(?=(?:so|and|but) {_ORDERS}\b)"
-    r"|\s+(?=(?:i['’]?m|we['’]?re|i am|we are) (?:thinking|wondering|considering|looking|hoping|worried|not sure)\b)"
-    rf"|,\s+(?=(?!{_TAG}\W*$)[^,?]{{1,120}}\?\W*$)"
-    rf"|,?\s+(?=(?:was|wo|welche[rsn]?|kannst|könntest|hast du|gibt es) [^,]{{1,120}}\?\W*$)|,\s+(?={_ASKS}(?:\b|(?<=¿)))|\s+(?=¿)"
-    rf"|,?\s+(?=(?:und|aber|weil|denn) (?:{_FIRST_PERSON_DE}|wie|kannst|was)\b)|,\s+(?=(?:{_FIRST_PERSON_DE}|aber|weil|also|daher|deshalb|idee|bitte)\b)"
-    rf"|,?\s+(?=(?:et|mais|car|donc) {_FIRST_PERSON_FR}\b)|,\s+(?=(?:{_FIRST_PERSON_FR}|mais|donc|alors|peux)\b)|,?\s+(?=(?:parce que|depuis que)\b)"
-    rf"|,?\s+(?=(?:y|pero|porque|así que) (?:no )?{_FIRST_PERSON_ES}\b)|,\s+(?=(?:{_FIRST_PERSON_ES}|pero|así que|porque)\b)"
-    rf"|,?\s+(?=(?:e|ma|perché|quindi|mas|porque|então) (?:non |não )?(?:{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT})\b)"
-    rf"|,\s+(?=(?:{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}|ma|quindi|perché|mas|então|porque|por isso)\b)"
-    r"|，(?=我|但|所以|你|请|能|可以|想)",
+    r"(?=[\s,;—….，-])(?:"
+    rf",?\s+(?={_AFTER_SPACE})|,\s+(?={_AFTER_COMMA})|\s+(?=¿|{_DOUBTS_OWN})"
+    r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
 # Two statements that share their subject.
@@ -175,7 +179,8 @@ WHEN = re.compile(
     r"|spring|fall|autumn|\w+day|january|february|march|april|june|july|august"
     r"|september|october|november|december)|(?:a few|two|three|\d+|a couple(?: of)?) (?:days"
     r"|weeks|months|years) ago|a (?:week|month|year) ago|(?:on|in) (?:19|20)\d\d|(?:on|in) (?-i:[A-Z][a-z]+)(?: (?:19|20)\d\d| \d{1,2})?"
-    r"|yesterday|today|tomorrow|growing up|at the moment),?\s+",
+    r"|yesterday|today|tomorrow|growing up|at the moment),?\s+"
+    rf"|(?:(?:{german.FRONT}|{french.FRONT}|{spanish.FRONT}|{italian.FRONT}|{portuguese.FRONT}),?\s+){{1,2}}",
     re.IGNORECASE,
 )
 # Speaks of the sentence before it as a line: "Call me Ishmael." is quoted if "is the opening line of" follows.

@@ -126,7 +126,7 @@ USER: tuple[Row, ...] = (
     # Who: name, age, birthday, origin
     ("name", rf"my (?:full |first |real |given |last |middle |nick)?name(?:['’]s| is) (?!(?:not|on|in|too|spelt|spelled|misspel\w+|often|hard|pronounced|a|an|the|also|derived)\b){VALUE}"),
     ("name", rf"(?:it['’]s|this is) (?P<value>{NAME}) (?:here|again|speaking)\b"),
-    ("name", rf"(?!(?:\w*(?:ican|ish|ese|ian|ist)|French|Dutch|Greek|German|Swiss|Thai|Student|User|Parent|Teacher|Long|Same|Nothing|Newbie|Noob|Beginner|Everything|Nobody|Someone|Something|Guest|Dad|Mom|Mum|Almost|Rain|First)\b)(?!{ROLE}\b)(?P<value>{NAME}) (?:here|speaking)(?=[,.!:]|$)"),
+    ("name", rf"(?=[\w-]+(?: [\w-]+){{0,2}} (?:here|speaking)\b)(?!(?:\w*(?:ican|ish|ese|ian|ist)|French|Dutch|Greek|German|Swiss|Thai|Student|User|Parent|Teacher|Long|Same|Nothing|Newbie|Noob|Beginner|Everything|Nobody|Someone|Something|Guest|Dad|Mom|Mum|Almost|Rain|First)\b)(?!{ROLE}\b)(?P<value>{NAME}) (?:here|speaking)(?=[,.!:]|$)"),
     ("name", rf"{IM} {NO_PEOPLE}(?P<value>{NAME})(?=,? (?:by the way|btw|but (?:everyone|people|friends|you can) )|, (?:nice|pleased|good|great|happy|lovely|short for) )"),
     ("name", rf"the name['’]s (?P<value>{NAME})(?=[,.!]|$)"),
     ("name", rf"(?:i['’]?m called|i am called|i go by|(?:you can |(?:everyone|everybody|people|they|(?:my )?(?:friends|family|colleagues|mates|kids|students)) (?:just |all |usually |mostly )?)calls? me) (?P<value>{NAME})"),
@@ -333,7 +333,7 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:all )?my (?:[\w-]+ ){{0,2}}(?:notes|files|photos|laptop|computer|phone|desktop|server|machine|editor|car|bike|tv|camera|tablet)(?: computer)? (?:all )?(?:live|lives|runs?|is an?|are in|are on) (?:\w+ )?{CAPITAL}"),
     # Possessions
     (None, rf"{WE} {ADV}have (?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{_OWNED}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|objects?|tables?|class(?:es)?|column|field))"),
-    (None, rf"{WE} {ADV}(?:only |just |now )?have (?!no [^,.!?]* and\b)(?:only |just )?{COUNTED}(?:[\w'’-]+ ){{0,3}}{_THING}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|issue|problem|question|error))"),
+    (None, rf"{WE} {ADV}(?:only |just |now )?have (?!no [^,.!?]* and\b)(?:only |just )?(?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{_THING}\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|issue|problem|question|error))"),
     (None, rf"{WE} {ADV}(?:don['’]t|do not) (?:have|own) (?:an?|any) (?:[\w'’-]+ ){{0,2}}(?:{_THING}|{ANIMAL}|kids|children|siblings)\b"),
     (None, rf"{WE} {ADV}have no (?:kids|children|siblings|pets|tv|oven|car|driving licen[cs]e|sense of smell)\b"),
     (None, rf"{WE} {ADV}have twin (?:boys|girls|sons|daughters|brothers|sisters)\b"),
@@ -343,7 +343,7 @@ USER: tuple[Row, ...] = (
     (None, rf"{WEVE} {ADV}inherited (?:my|an?|some|the|our) \w+"),
     (None, rf"{WE} own (?:an?|two|three|four|several) (?!(?:lot|bit|copy|few)\b)\w+"),
     (None, rf"{WEVE} {ADV}(?:bought|got|inherited|built|restored|ordered|upgraded to|picked up|got myself|treated myself to|leased|inherited) (?:myself )?(?:an?|our|my|the) (?:[\w.-]+ ){{0,4}}{_THING}\b"),
-    (None, rf"{WEVE} {ADV}(?:bought|got|ordered|upgraded to|switched to) (?:myself )?(?:an?|my|our) (?:(?:new|used|second-hand|first|old) )?(?:[\w.-]+ ){{0,2}}(?:(?-i:[A-Z])[\w.-]+|car|phone|bike|laptop|camera|watch|tv|sofa|house|flat)\b(?! (?:error|message|question|from (?:the|my) (?:code|server|compiler)))"),
+    (None, rf"{WEVE} {ADV}(?:bought|ordered|upgraded to|got (?:myself )?a new|got (?:myself )?a used) (?:myself )?(?:(?:an?|my|our) )?(?:(?:new|used|second-hand|first|old) )?(?:[\w.-]+ ){{0,2}}(?:(?-i:[A-Z])[\w.-]+|car|phone|bike|laptop|camera|watch|tv|sofa|house|flat)\b(?! (?:error|message|question|from (?:the|my) (?:code|server|compiler)))"),
     (None, rf"i {ADV}(?:wear|take) (?:an? )?(?:size|shoe size|\w+ size) \w+"),
     (None, rf"{WEVE} no longer (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?)(?=[,.!]|$| since| because)"),
     (None, rf"{WE} (?:don['’]t|do not) (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?) any ?more"),

@@ -4,6 +4,14 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 
 Row = tuple[str | None, str]
 
+# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+NEEDS = frozenset((
+    "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
+    "deinen hier bitte immer nie niemals keine kein keinen ab von in künftig zukünftig antworte schreib "
+    "schreibe sprich benutz benutze verwend verwende nutz nutze duz duze sieze nenn nenne wenn merk merke denk "
+    "vergiss erinner notier notiere"
+).split())
+
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
 _MONTH = r"(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)"
@@ -14,7 +22,7 @@ _TIME = (
     r"|in (?:\d+|einer|einem|zwei|drei|vier|fünf|sechs) (?:tagen?|wochen?|monat(?:en)?|jahr(?:en)?)|(?:letzte[nrsm]?|vorige[nrsm]?) \w+|vor (?:\d+|einem|einer|zwei|drei) \w+|gestern"
     r"|(?:zu|an|über) (?:weihnachten|ostern|pfingsten|silvester)|20\d\d)\b"
 )
-_FRONT = (
+FRONT = (
     rf"(?:jetzt|nun|aktuell|derzeit|zurzeit|momentan|im moment|mittlerweile|inzwischen|{_SINCE}|ursprünglich|beruflich|von beruf|hauptberuflich|nebenbei|nebenberuflich|privat"
     r"|leider|außerdem|übrigens|am liebsten|normalerweise|meistens|manchmal|oft|gerade|demnächst|bald|in meiner freizeit|in der freizeit|nach der arbeit|jeden \w+(?: \w+)?"
     rf"|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|morgens|abends|am wochenende|am (?:\d{{1,2}}\. ?\w+|\w+tag)|im {_MONTH}|nächste[nrsm]? \w+|in (?:zwei|drei|\d+) \w+|in (?=(?-i:[A-ZÄÖÜ]))[\w-]+)"
@@ -27,7 +35,7 @@ _ADV = (
 
 def _i(verbs: str) -> str:
     """Return what begins "ich wohne", "seit 2010 wohne ich" and the same of "wir"."""
-    return rf"(?:(?:ich|wir) (?:{verbs})|{_FRONT} (?:{verbs}) (?:ich|wir)) {_ADV}"
+    return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 
 _ONE = r"(?P<who>mutter|mama|mutti|vater|papa|mann|frau|ehemann|ehefrau|partnerin|partner|freundin|freund|verlobte[r]?|lebensgefährt(?:e|in)|chefin|chef|schwiegermutter|schwiegervater|bester freund|beste freundin)"

@@ -69,7 +69,7 @@ ROLE = (
     r"|personal trainer|surgeon|social worker|midwife|caregiver|carer|butcher|tailor|welder|builder|gardener|florist"
     r"|hairdresser|barber|beautician|receptionist|pastor|priest|rabbi|imam|judge|sailor|fisherman|optician|radiographer"
     r"|postdoc|intern|trainee|apprentice|ceo|cto|cfo|data scientist|product owner|project lead|team lead|composer"
-    r"|illustrator|animator|filmmaker|potter|blacksmith|goldsmith|stay-at-home (?:mom|mum|dad|parent)|homemaker"
+    r"|illustrator|animator|filmmaker|potter|blacksmith|goldsmith|stay[- ]at[- ]home (?:mom|mum|dad|parent)|homemaker"
     r"|housewife|civil servant|copywriter|recruiter|surveyor|statistician|physician|dietitian|nutritionist|yoga instructor"
     r"|instructor|flight attendant|conductor|courier|janitor|cleaner|security guard|bookkeeper|auditor|paralegal|roofer|plasterer|bricklayer|mason|joiner|cabinet ?maker|painter|decorator|glazier|locksmith|upholsterer|cobbler|jeweller?|watchmaker"
     r"|beekeeper|winemaker|brewer|distiller|cheesemaker|pastry chef|sous[- ]chef|sommelier|caterer|chocolatier|confectioner|fishmonger|greengrocer"
