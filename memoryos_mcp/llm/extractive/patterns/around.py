@@ -14,9 +14,9 @@ LEAD_IN = re.compile(
     r"|as|considering(?: that)?|given(?: that)?|although|though|even though|while|especially(?: since)?|you know|i mean"
     r"|as for me|me too|same here|hmm+|well then|anyhow|for what it['’]s worth|in fact|basically|tbf|imo|note(?=:)|note to self(?=:)|side note|ps|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
     r"|bear in mind|don['’]t forget)(?: that|,|:)|you should know that|i should (?:say|mention|add)(?: that)?|it turns out(?: that)?"
-    r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|na ja|naja|außerdem|leider|zur info|bonjour"
-    r"|salut|bonsoir|coucou|au fait|d['’]ailleurs|en fait|malheureusement|mais|et|oui|moi,|hola|buenas(?: tardes| noches)?|buenos días|por cierto|además|bueno|pues|la verdad|y|sí|ciao|salve|buongiorno"
-    r"|buonasera|comunque|allora|inoltre|purtroppo|sì|olá|oi|bom dia|boa (?:tarde|noite)|aliás|além disso|então|infelizmente|e|sim)"
+    r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|na ja|naja|aber|weil|außerdem|leider|zur info|bonjour"
+    r"|salut|bonsoir|coucou|au fait|d['’]ailleurs|en fait|malheureusement|mais|et|oui|moi,|hola|buenas(?: tardes| noches)?|buenos días|por cierto|pero|porque|así que|además|bueno|pues|la verdad|y|sí|ciao|salve|buongiorno"
+    r"|buonasera|comunque|ma|perché|quindi|allora|inoltre|purtroppo|sì|olá|oi|bom dia|boa (?:tarde|noite)|aliás|mas|porque|além disso|então|infelizmente|e|sim)"
     r"(?:,? (?:everyone|all|there|guys|folks|zusammen|à tous|a todos|(?-i:[A-Z][a-z]+)(?=[,!])))?[,!.:;–—-]*\s+){1,5}",
     re.IGNORECASE,
 )
@@ -131,7 +131,7 @@ SEVERAL = re.compile(
     re.IGNORECASE,
 )
 # "Nadia, my neighbour, is a vet" has one subject.
-APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) ", re.IGNORECASE)
+APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) |(?:my|our) (?:\w+ ){1,2}and i ", re.IGNORECASE)
 # "tomorrow" makes a like or a habit an appointment.
 PASSING = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|time|one|weekend|week"
@@ -223,7 +223,11 @@ ENDS_END = re.compile(
     re.IGNORECASE,
 )
 ASKS_NICELY = re.compile(r"(?:please|kindly|from now on|call me|don['’]t ever)\b", re.IGNORECASE)
-NO_WISH = re.compile(r"\?\s*$|\bnever (?:say never|mind)\b|\balways be there\b", re.IGNORECASE)
+NO_WISH = re.compile(
+    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:always|never|from now on)\b).*\?\s*$"
+    r"|\bnever (?:say never|mind)\b|\balways be there\b",
+    re.IGNORECASE,
+)
 VALUE_END = re.compile(
     r"\s+(?:and|but|with|because|since|where|so|now|these days|nowadays|right now|currently"
     r"|for|which|who|when|while|as|after|before|though|at the"

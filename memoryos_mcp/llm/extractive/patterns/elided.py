@@ -22,7 +22,7 @@ _STATE = (
     r"|retired(?= (?:now|since|from|and|\w+ here)\b|[,.!]|$)|self-employed|unemployed|in my (?:early|mid|late|twenties|thirties|forties|fifties|sixties|[2-9]0s)"
     r"|[1-9]\d(?:, | years? old\b| ?[fm]\b| ?yo\b)"
     rf"|(?:an? )?(?:[\w-]+ ){{0,2}}{ROLE} (?:at|for|in|from|here|based)\b|at (?=(?-i:[A-Z])[\w. ]{{1,30}}, (?:doing|working|leading|as)\b)"
-    r"|afraid of|obsessed with|really into|flying to|moving to|getting married|training)"
+    r"|afraid of|obsessed with|really into|flying to|moving to|getting (?:married|divorced)|training|planning (?:an?|my|our|to)|saving (?:up )?for|expecting (?:an?|our|my|twins)|teaching myself|running my own)"
 )
 _OWN = (
     r"(?:live (?:in|with|alone|near|on a)|work (?:as|at|for|in|from|nights|part|full)|love|hate|prefer|enjoy|can['’]?t (?:stand|eat|drink|have)|cannot (?:stand|eat|drink)"

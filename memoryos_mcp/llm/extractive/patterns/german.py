@@ -17,7 +17,7 @@ _PLACE = rf"{CAPITAL}{VALUE}"
 _MONTH = r"(?:januar|jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember)"
 _SINCE = r"seit (?:(?:fast|über|etwa|rund|einem|einer|dem|der|letzte[mnr]|kurzem|\w+) ){0,2}\w+"
 _TIME = (
-    rf"\b(?:am \d{{1,2}}\.|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|(?:im|ab|seit|bis|anfang|mitte|ende) (?:{_MONTH}|frühling|frühjahr|sommer|herbst|winter)"
+    rf"\b(?:am \d{{1,2}}|am (?:mon|diens|donners|frei|sams|sonn)tag|am mittwoch|(?:im|ab|seit|bis|anfang|mitte|ende) (?:{_MONTH}|frühling|frühjahr|sommer|herbst|winter)"
     rf"|nächste[nrsm]? \w+|kommende[nrsm]? \w+|diese[nrsm]? (?:sommer|winter|herbst|frühling|jahr|monat|wochenende)|übermorgen|morgen\b|{_MONTH} \d{{4}}"
     r"|in (?:\d+|einer|einem|zwei|drei|vier|fünf|sechs) (?:tagen?|wochen?|monat(?:en)?|jahr(?:en)?)|(?:letzte[nrsm]?|vorige[nrsm]?) \w+|vor (?:\d+|einem|einer|zwei|drei) \w+|gestern"
     r"|(?:zu|an|über) (?:weihnachten|ostern|pfingsten|silvester)|20\d\d)\b"
