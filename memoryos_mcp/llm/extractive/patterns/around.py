@@ -12,7 +12,11 @@ LEAD_IN = re.compile(
     r"|big news|news|update|guess what|fyi|for the record|just so you know|just fyi|for context|some context|as you know"
     r"|now|a bit about me|about me|quick update|first of all|to start|in my (?:free|spare) time|since|because|['’]cause|cuz"
     r"|as|considering(?: that)?|given(?: that)?|although|though|even though|while|especially(?: since)?|you know|i mean"
-    r"|as for me|me too|same here|hmm+|well then|anyhow|for what it['’]s worth|in fact|basically|tbf|imo|note(?=:)|note to self(?=:)|side note|ps|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
+    r"|as for me|me too|same here|(?:[\w'’]+ ){0,3}(?:context|background|intro|introduction|update|situation|relevant|knowing|know|fact|confession|info|details?"
+    r"|setup|disclaimer|reference|reminder|profile|question|short|goal|bio|facts|me|tl;dr|ps|important|news)(?=:)"
+    r"|the thing is|(?:as|like) i (?:said|mentioned)|as mentioned|i think i (?:told you|mentioned)(?: this| it)?(?: already| before)?|fun fact|heads up"
+    r"|for reference|long story short|in short|not sure if (?:this|it|that) (?:matters|helps|is relevant)|i don['’]t know if (?:this|it|that) (?:matters|helps)"
+    r"|hmm+|well then|anyhow|for what it['’]s worth|in fact|basically|tbf|imo|note(?=:)|note to self(?=:)|side note|ps|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
     r"|bear in mind|don['’]t forget)(?: that|,|:)|you should know that|i should (?:say|mention|add)(?: that)?|it turns out(?: that)?"
     r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|na ja|naja|aber|weil|außerdem|leider|zur info|bonjour"
     r"|salut|bonsoir|coucou|au fait|d['’]ailleurs|en fait|malheureusement|mais|et|oui|moi,|hola|buenas(?: tardes| noches)?|buenos días|por cierto|pero|porque|así que|además|bueno|pues|la verdad|y|sí|ciao|salve|buongiorno"
@@ -69,9 +73,9 @@ _AFTER_SPACE = (
 )
 _DOUBTS_OWN = r"(?:i['’]?m|we['’]?re|i am|we are) (?:thinking|wondering|considering|looking|hoping|worried|not sure)\b"
 CLAUSE_END = re.compile(
-    r"(?=[\s,;—….，-])(?:"
+    r"(?=[\s,;—….，\U0001f300-\U0001faff\u2600-\u27bf-])(?:"
     rf",?\s+(?={_AFTER_SPACE})|,\s+(?={_AFTER_COMMA})|\s+(?=¿|{_DOUBTS_OWN})"
-    r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|，(?=我|但|所以|你|请|能|可以|想))",
+    r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|\s{0,3}[\U0001f300-\U0001f643\U0001f645-\U0001faff\u2600-\u27bf]{1,5}\ufe0f?\s{1,3}(?=\w)|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
 # Two statements that share their subject.
@@ -102,14 +106,14 @@ NEXT_WISH = re.compile(
 )
 HYPOTHETICAL = re.compile(
     r"^\W*(?:and |but |so |or )?(?:(?:if|imagine|suppose|supposing|pretend|assum(?:e|ing)|let['’]s say|hypothetically"
-    r"|theoretically|in theory|for the sake of argument|say|what if|unless|whenever|when|once|until|in case|(?:oh |yeah,? )?sure,? (?:and|i['’]m the)|yeah,? right|as if"
+    r"|theoretically|in theory|for the sake of argument|say|what if|unless|whenever|when|once|until|in case(?! (?:it|that|this) (?:matters|helps))|(?:oh |yeah,? )?sure,? (?:and|i['’]m the)|yeah,? right|as if"
     r"|wenn|falls|angenommen|mal angenommen|(?:ja|na),? klar,? und|(?:mais|oui|bien) (?:oui|sûr|bien sûr),? et|sì,? certo,? e|sí,? claro,? y|(?:sim,? )?claro,? e|sagen wir|si|se|supongamos|supponiamo|suponha|supposons|mettons|quand|cuando|quando|если)\b"
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
 # Spoils what stands after a statement's beginning: it asks, wishes, doubts, or says what somebody else says.
 TAINT = re.compile(
-    r"[?？؟]|\b(?:if|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
+    r"[?？؟]|\b(?:if(?! (?:(?:that|it|this) (?:matters|helps|is relevant|counts)|relevant|you (?:must|wondered?))\b)|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
     r"|trouble|let me|let['’]s|i think|i thought|i believe|i hope|hopefully|hoping|says|said|told"
     r"|asked|asking|claims|suggested|suggests|recommended|recommends|advised|e\.g|for example|hypothetically|in theory|as if|kidding|joking|not really|yeah right|just like that|pretend|worried|curious"
