@@ -5,10 +5,12 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 Row = tuple[str | None, str]
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
-NEEDS = frozenset((
-    "je chui mon ma mes nous notre nos on moi ici toujours jamais plus désormais dorénavant merci pas que vous "
-    "tu j m n c à s souviens rappelle retiens note garde quand lorsque réponds parle écris"
-).split())
+NEEDS = frozenset(
+    (
+        "je chui mon ma mes nous notre nos on moi ici toujours jamais plus désormais dorénavant merci pas que vous "
+        "tu j m n c à s souviens rappelle retiens note garde quand lorsque réponds parle écris"
+    ).split()
+)
 
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
@@ -58,25 +60,25 @@ USER: tuple[Row, ...] = (
     ("employer", rf"(?:moi,? )?je (?:travaille|bosse) {_ADV}(?:chez|pour|à la|à l['’]|au) ?(?!(?:moi|eux|elle|lui|une?|ça)\b){_PLACE}"),
     (None, rf"(?:moi,? )?je (?:travaille|bosse) {_ADV}(?:dans (?:une?|le|la|les|l['’])|chez|à|en|au|de nuit|à mi-temps|à temps partiel|la nuit|pour) ?\w*"),
     ("studies", rf"(?:moi,? )?(?:je fais des études d[e'’]|j['’]étudie|je fais (?:un master|une licence|un doctorat|une thèse|un bts|un cap|une école)) ?(?:le |la |les |l['’]|en |de |d['’])?{VALUE}"),
-    (None, rf"(?:moi,? )?je (?:dirige|gère|tiens|possède|encadre|manage) (?:une?|le|la|mon|ma) (?:\w+ )?(?:équipe|service|boutique|magasin|restaurant|café|entreprise|société|ferme|école|librairie|boulangerie|bar|hôtel|cabinet|association|chorale|gîte)\b"),
+    (None, r"(?:moi,? )?je (?:dirige|gère|tiens|possède|encadre|manage) (?:une?|le|la|mon|ma) (?:\w+ )?(?:équipe|service|boutique|magasin|restaurant|café|entreprise|société|ferme|école|librairie|boulangerie|bar|hôtel|cabinet|association|chorale|gîte)\b"),
     ("family:{who}", rf"(?:ma|mon) {_ONE}(?: s['’]appelle|,)? {_NAME}"),
     ("family:{who}:{value}", rf"(?:ma|mon|notre) (?:petite? |grande? )?{_SOME}(?: aînée?| cadette?)?(?: s['’]appelle|,)? {_NAME}"),
     ("pet:{value}", rf"(?:ma|mon|notre) {_PET}(?: s['’]appelle|,)? {_NAME}"),
     ("pet:{value}", rf"(?:j['’]ai|nous avons|on a) {_ADV}(?:une? )(?:\w+ )?{_PET}(?: qui s['’]appelle|,| nommée?)? {_NAME}"),
     (None, rf"(?:moi,? )?(?:j['’]ai|nous avons|on a) {_ADV}(?:une?|deux|trois|quatre|cinq|\d) (?:(?:petite?s?|grande?s?|vieux|vieille|jeune) )?(?:chiens?|chats?|chatons?|chevaux|poules|lapins|{_PET}|enfants?|gosses|fils|filles?|garçons?|frères?|sœurs?|soeurs?|jumeaux|jumelles|petits-enfants|allergie|jardin|potager|voiture|moto|vélo|piano|guitare|maison|appartement|bateau|balcon)\b"),
     (None, rf"(?:moi,? )?(?:j['’]ai|je souffre d[e'’u]|nous avons) ?{_ADV}{_ILL}\b"),
-    (None, rf"(?:je n['’]ai pas d['’]?(?:e )?|on n['’]a pas d['’]?(?:e )?)(?:enfants?|frères|animaux|voiture|permis|four|télé)\b"),
+    (None, r"(?:je n['’]ai pas d['’]?(?:e )?|on n['’]a pas d['’]?(?:e )?)(?:enfants?|frères|animaux|voiture|permis|four|télé)\b"),
     (None, rf"(?:moi,? )?(?:j['’]aime|j['’]adore|je déteste|je préfère|je kiffe|je hais|nous aimons|on adore|j['’]apprécie) {_ADV}{_NOT}\w+"),
     (None, rf"(?:moi,? )?(?:je n['’]aime|j['’]aime|je n['’]apprécie|je ne supporte|je supporte|je n['’]aime vraiment) (?:vraiment )?(?:pas|plus|guère) {_ADV}(?!(?:ça|cela|ta|ton|tes|votre|que|quand|trop (?:ça|ta)|cette|ce)\b)\w+"),
     (None, r"(?:je suis|chui) (?:une? )?(?:grande? |gros |grosse |vraie? )?(?:fan|passionnée?|amateur|amatrice|accro|mordue?) (?:de |d['’]|par |à |au |du )(?!(?:ça|ta|ton|cette)\b)\w+"),
     ("favourite {kind}", r"(?:mon|ma|mes) (?P<kind>(?!(?:option|version|réponse|variante|proposition|idée|solution|choix)\b)\w+) (?:préférée?s?|favorite?s?|favoris?) ?,? (?:est|sont|c['’]est|reste) (?!(?:ça|cela|celui|celle|que|quand)\b)(?P<value>[^,.;!?]+)"),
-    (None, rf"(?:moi,? )?(?:je|on|nous) (?:ne |n['’])?(?:mange|bois|fume|mangeons|supporte|digère|consomme|peux pas manger|peux pas boire)s? (?:pas|plus|jamais|que|rien)\b(?! (?:ça|cela|comment|pourquoi)\b)"),
-    (None, rf"(?:moi,? )?je ne peux (?:pas|plus) (?:manger|boire|consommer|prendre|courir|conduire|porter) (?!(?:ça|cela)\b)[\w'’]+"),
+    (None, r"(?:moi,? )?(?:je|on|nous) (?:ne |n['’])?(?:mange|bois|fume|mangeons|supporte|digère|consomme|peux pas manger|peux pas boire)s? (?:pas|plus|jamais|que|rien)\b(?! (?:ça|cela|comment|pourquoi)\b)"),
+    (None, r"(?:moi,? )?je ne peux (?:pas|plus) (?:manger|boire|consommer|prendre|courir|conduire|porter) (?!(?:ça|cela)\b)[\w'’]+"),
     (None, rf"(?:moi,? )?(?:je parle|j['’]apprends|je comprends|je ne parle pas|j['’]enseigne) {_ADV}(?:(?:couramment|un peu|bien|le|l['’]|à peine|mal) ?){{0,2}}{_LANG}\b|ma langue maternelle(?: est|, c['’]est) \w+"),
-    (None, rf"(?:moi,? )?(?:je joue|je fais|je pratique|je cours|je nage|je vais) (?:\w+ )?(?:du|de la|de l['’]|au|à la|des|le|la) ?(?:piano|guitare|violon|flûte|batterie|foot\w*|tennis|basket|rugby|handball|volley|échecs|yoga|judo|karaté|escalade|natation|vélo|course|randonnée|théâtre|danse|chorale|poterie|jardinage|couture|tricot|photo|musique|sport|surf|ski|escrime|boxe|piscine|salle|bénévolat|trompette|saxophone|harpe|orgue|accordéon)\b"),
-    (None, rf"(?:moi,? )?(?:je|j['’]|on|nous) ?(?:cours|nage|vais|fais|joue|mange|prends|médite|marche|cuisine|vois|visite|lis|écris|travaille|dîne|appelle)\w* [^.?!;]{{0,60}}?(?:tous les (?:jours|matins|soirs|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches)|chaque (?:jour|matin|soir|semaine|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|été|année)|(?:une|deux|trois|quatre|\d) fois par (?:semaine|jour|mois|an)|le (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)(?: (?:matin|soir))?(?=[,.!]|$)|le week-end)\b"),
-    (None, rf"(?:tous les (?:jours|matins|soirs|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches)|chaque (?:jour|matin|soir|semaine|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|le (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)(?: (?:matin|soir))?|le week-end),? (?:je|j['’]|on|nous) ?\w+ \w+"),
-    (None, rf"(?:moi,? )?(?:je vais|j['’]y vais) (?:au (?:travail|boulot|bureau)|à l['’]école) (?:à|en) \w+"),
+    (None, r"(?:moi,? )?(?:je joue|je fais|je pratique|je cours|je nage|je vais) (?:\w+ )?(?:du|de la|de l['’]|au|à la|des|le|la) ?(?:piano|guitare|violon|flûte|batterie|foot\w*|tennis|basket|rugby|handball|volley|échecs|yoga|judo|karaté|escalade|natation|vélo|course|randonnée|théâtre|danse|chorale|poterie|jardinage|couture|tricot|photo|musique|sport|surf|ski|escrime|boxe|piscine|salle|bénévolat|trompette|saxophone|harpe|orgue|accordéon)\b"),
+    (None, r"(?:moi,? )?(?:je|j['’]|on|nous) ?(?:cours|nage|vais|fais|joue|mange|prends|médite|marche|cuisine|vois|visite|lis|écris|travaille|dîne|appelle)\w* [^.?!;]{0,60}?(?:tous les (?:jours|matins|soirs|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches)|chaque (?:jour|matin|soir|semaine|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|été|année)|(?:une|deux|trois|quatre|\d) fois par (?:semaine|jour|mois|an)|le (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)(?: (?:matin|soir))?(?=[,.!]|$)|le week-end)\b"),
+    (None, r"(?:tous les (?:jours|matins|soirs|lundis|mardis|mercredis|jeudis|vendredis|samedis|dimanches)|chaque (?:jour|matin|soir|semaine|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)|le (?:lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche)(?: (?:matin|soir))?|le week-end),? (?:je|j['’]|on|nous) ?\w+ \w+"),
+    (None, r"(?:moi,? )?(?:je vais|j['’]y vais) (?:au (?:travail|boulot|bureau)|à l['’]école) (?:à|en) \w+"),
     (None, rf"(?:moi,? )?(?:j['’]utilise|je programme en|je code en|je conduis une?|je roule en|je développe en|je bosse sur|j['’]ai une?) (?:une? |le |la |mon |ma )?{CAPITAL}[\w.+#-]+"),
     ("diet", rf"(?:moi,? )?je suis {_ADV}(?P<value>végétarienn?e?|végétalienn?e?|végane?|vegan|flexitarienn?e?|pescétarienn?e?)\b"),
     (None, rf"(?:moi,? )?(?:je suis|j['’]suis|nous sommes|on est) {_ADV}(?:\w+ )?(?:allergique (?:à|aux?)|mariée?s?|célibataire|divorcée?|pacsée?s?|fiancée?s?|veuve|veuf|enceinte|diabétique|asthmatique|cœliaque|coeliaque|intolérante? (?:au|à)|gauch[eè]re?|daltonienn?e?|myope|dyslexique|sourde?|aveugle|malvoyante?|épileptique|autiste|végé|hypersensible|insomniaque|musulmane?|catholique|juive?|bouddhiste|athée|gay|lesbienne|trans|belge|suisse|québécoise?|française?|fils unique|fille unique|maman de|papa de|mère de|père de|lève-tôt|couche-tard|non-fumeuse?)\b(?! que\b)"),

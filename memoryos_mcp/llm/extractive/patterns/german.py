@@ -5,12 +5,14 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 Row = tuple[str | None, str]
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
-NEEDS = frozenset((
-    "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
-    "deinen hier bitte immer nie niemals keine kein keinen ab von in künftig zukünftig antworte schreib "
-    "schreibe sprich benutz benutze verwend verwende nutz nutze duz duze sieze nenn nenne wenn merk merke denk "
-    "vergiss erinner notier notiere"
-).split())
+NEEDS = frozenset(
+    (
+        "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
+        "deinen hier bitte immer nie niemals keine kein keinen ab von in künftig zukünftig antworte schreib "
+        "schreibe sprich benutz benutze verwend verwende nutz nutze duz duze sieze nenn nenne wenn merk merke denk "
+        "vergiss erinner notier notiere"
+    ).split()
+)
 
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
@@ -23,7 +25,7 @@ _TIME = (
     r"|(?:zu|an|über) (?:weihnachten|ostern|pfingsten|silvester)|20\d\d)\b"
 )
 FRONT = (
-    rf"(?:jetzt|nun|aktuell|derzeit|zurzeit|momentan|im moment|mittlerweile|inzwischen|{_SINCE}|ursprünglich|beruflich|von beruf|hauptberuflich|nebenbei|nebenberuflich|privat"
+    rf"(?:jetzt|nun|aktuell|derzeit|zurzeit|momentan|im moment|mittlerweile|inzwischen|seit (?:\d{{4}}|kurzem|langem|jahren|(?:\w+ ){{1,2}}(?:jahr(?:en)?|monat(?:en)?|wochen?|tagen)|{_MONTH})|ursprünglich|beruflich|von beruf|hauptberuflich|nebenbei|nebenberuflich|privat"
     r"|leider|außerdem|übrigens|am liebsten|normalerweise|meistens|manchmal|oft|gerade|demnächst|bald|in meiner freizeit|in der freizeit|nach der arbeit|jeden \w+(?: \w+)?"
     rf"|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|morgens|abends|am wochenende|am (?:\d{{1,2}}\. ?\w+|\w+tag)|im {_MONTH}|nächste[nrsm]? \w+|in (?:zwei|drei|\d+) \w+|in (?=(?-i:[A-ZÄÖÜ]))[\w-]+)"
 )
@@ -69,9 +71,10 @@ USER: tuple[Row, ...] = (
     ("lives", rf"{_i('wohnen?|leben?')}(?:hier )?in (?!(?:eine[mr]|der|dem|meine[mr]|unsere[mr]|diese[mr]|der nähe)\b){VALUE}"),
     ("lives", rf"{_i('wohnen?|leben?')}in (?:der |dem |den )(?:nähe von |umgebung von )?{_PLACE}"),
     ("lives", rf"in (?P<value>{ONE_NAME}) (?:wohne|lebe) ich\b"),
-    ("lives", rf"(?:ich bin|wir sind) (?:[\w]+ ){{0,4}}nach (?P<value>{ONE_NAME}(?: {ONE_NAME})?) (?:um)?gezogen"),
+    ("lives", r"(?:ich bin|wir sind) (?:[\w]+ ){0,4}nach (?!(?:draußen|oben|unten|hause)\b)(?P<value>[\w-]+(?: [\w-]+)?) (?:um)?gezogen"),
     (None, rf"{_i('wohnen?|leben?')}(?:in|auf|bei|mit|allein|alleine|zu zweit|zu dritt|am|im|an)\b"),
     ("from", rf"{_i('komme|stamme')}(?:aus )(?:der |dem |den )?{_PLACE}"),
+    ("from", rf"{_i('komme|stamme')}aus (?!(?:der|dem|den|einem|einer|versehen|diesem|dieser|spaß|meinem|meiner|zeit)\b)(?P<value>[a-zäöüß-]+)(?=[,.!]|$| und\b| aber\b)"),
     ("from", rf"(?:ich bin|ich wurde) in (?P<value>{ONE_NAME}) (?:geboren|aufgewachsen)"),
     ("work", rf"{_i('arbeite')}als {VALUE}"),
     ("work", rf"{_i('bin')}(?:von beruf |gelernter? |selbstständige[r]? |angehende[r]? |freiberufliche[r]? |studierte[r]? )?(?:eine? )?(?P<value>{_JOB})\b(?! (?:von|der|des) (?:china|welt|lage)\b)"),
@@ -92,7 +95,7 @@ USER: tuple[Row, ...] = (
     (None, rf"{_i('habe?|haben')}(?:(?:eine?n?|starke|schwere|chronische|leichte|so) ){{0,2}}{_ILL}\b"),
     (None, rf"{_i('habe?|haben')}keine (?:kinder|geschwister|haustiere)\b"),
     (None, rf"{_i('mag|liebe|hasse|bevorzuge|mögen|lieben|hassen|verabscheue|vergöttere|genieße')}{_NOT}\w+"),
-    (None, rf"ich kann (?!(?:das|es|dich)\b)\w+ (?:\w+ )?nicht (?:ausstehen|leiden|ab)\b|ich bin (?:ein |eine )?(?:großer? |riesen)?\w*(?:fan|liebhaber(?:in)?) (?:von|der|des) \w+|ich stehe (?:total )?auf (?!(?:dem|der|dich)\b)\w+"),
+    (None, r"ich kann (?!(?:das|es|dich)\b)\w+ (?:\w+ )?nicht (?:ausstehen|leiden|ab)\b|ich bin (?:ein |eine )?(?:großer? |riesen)?\w*(?:fan|liebhaber(?:in)?) (?:von|der|des) \w+|ich stehe (?:total )?auf (?!(?:dem|der|dich)\b)\w+"),
     ("favourite {kind}", rf"mein(?:e|en)? lieblings(?P<kind>\w+) (?:ist|sind|hei(?:ß|ss)t) (?!(?:das|es|diese\w*)\b){VALUE}"),
     (None, rf"(?P<value>{ONE_NAME}) ist meine? lieblings\w+"),
     ("diet", rf"{_i('bin')}(?P<value>vegetarier(?:in)?|veganer(?:in)?|vegetarisch|vegan|pescetarier(?:in)?)\b"),
@@ -100,21 +103,21 @@ USER: tuple[Row, ...] = (
     (None, rf"{_i('esse|trinke|vertrage|rauche|darf|kann|essen|trinken')}(?:\w+ )?kein(?:en|e|s)? {_NOT}\w+"),
     (None, rf"{_i('rauche|trinke|esse|fahre|lebe')}(?:nicht(?: mehr)?|nie|vegan|alkoholfrei)(?=[,.!]|$| und\b| mehr\b)"),
     (None, r"ich (?:esse|trinke|spiele|spreche|fahre|koche|lese|gehe|höre|schaue|tanze|male|reise|backe|wandere|schwimme|singe) (?:(?:sehr|wahnsinnig|total) )?(?:gerne?|ungern|am liebsten|lieber) " + _NOT + r"\w+"),
-    (None, rf"ich (?:koche|lese|wandere|schwimme|tanze|singe|male|reise|backe|stricke|nähe|jogge|klettere|gärtnere|zocke|fotografiere) (?:sehr )?(?:gerne?|oft|regelmäßig|viel)\b"),
+    (None, r"ich (?:koche|lese|wandere|schwimme|tanze|singe|male|reise|backe|stricke|nähe|jogge|klettere|gärtnere|zocke|fotografiere) (?:sehr )?(?:gerne?|oft|regelmäßig|viel)\b"),
     (None, rf"{_i('spreche|lerne|kann|verstehe')}(?:(?:fließend|etwas|ein bisschen|ein wenig|kaum|gut|nur|kein|auch|noch) ){{0,2}}{_LANG}\b|meine muttersprache ist \w+"),
     (None, rf"{_i('spiele|lerne|unterrichte|sammle|züchte|trainiere')}(?!(?:mit dem gedanken|das|es|gerne?|die rolle|eine rolle|ein spiel|dir|mir)\b)(?=(?-i:[A-ZÄÖÜ])|im |in )\w+"),
     (None, rf"{_i('gehe|laufe|jogge|schwimme|trainiere|meditiere|mache|spiele|koche|treffe|besuche|fahre|singe|backe')}[^.?!;]{{0,60}}?\b(?:jeden (?:tag|morgen|abend|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|(?:ein|zwei|drei|vier|\d) ?mal (?:pro|die|in der) woche|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|täglich|regelmäßig|am wochenende)\b"),
-    (None, rf"(?:jeden (?:tag|morgen|abend|\w+tag|mittwoch)|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|morgens|abends|am wochenende) (?:gehe|laufe|jogge|schwimme|trainiere|meditiere|mache|spiele|koche|treffe|besuche|fahre|singe|backe|esse|trinke|arbeite|habe) ich\b"),
+    (None, r"(?:jeden (?:tag|morgen|abend|\w+tag|mittwoch)|(?:mon|diens|donners|frei|sams|sonn)tags|mittwochs|morgens|abends|am wochenende) (?:gehe|laufe|jogge|schwimme|trainiere|meditiere|mache|spiele|koche|treffe|besuche|fahre|singe|backe|esse|trinke|arbeite|habe) ich\b"),
     (None, rf"{_i('fahre|pendle|radle')}(?:mit dem|mit der|jeden tag|immer)? ?(?:\w+ )?(?:zur arbeit|ins büro|zur schule|zur uni)\b"),
     (None, rf"{_i('benutze|verwende|nutze|programmiere|entwickle|schreibe|fahre|besitze|arbeite')}(?:(?:in|mit|auf|unter|privat|beruflich|eine?n?|am|meistens) ){{0,2}}(?!(?:Sie|Ich|Du|Dich|Ihnen|Hilfe|Code|Funktion|Datei|Tabelle|Formel)\b){CAPITAL}[\w.+#-]+(?! (?:zur|ins|nach)\b)"),
-    (None, rf"ich bin (?:gegen|auf) (?P<what>[\w -]{{3,40}}?) allergisch\b"),
+    (None, r"ich bin (?:gegen|auf) (?P<what>[\w -]{3,40}?) allergisch\b"),
     (None, rf"{_i('reagiere')}allergisch auf \w+"),
     (None, rf"{_i('bin|sind')}(?:\w+ )?(?:allergisch (?:gegen|auf)|verheiratet|geschieden|ledig|verlobt|verwitwet|schwanger|laktoseintolerant|glutenintolerant|diabetiker(?:in)?|linkshänder(?:in)?|farbenblind|kurzsichtig|schwerhörig|taub|blind|autistisch|schwul|lesbisch|trans|single|alleinerziehend|frühaufsteher(?:in)?|nachteule|nichtraucher(?:in)?|raucher(?:in)?|muslim(?:a|in)?|christ(?:in)?|katholisch|evangelisch|jüdisch|atheist(?:in)?|legastheniker(?:in)?|österreicher(?:in)?|schweizer(?:in)?|deutsche?r?|türk(?:e|in)|pole|polin|einzelkind|introvertiert|mutter von|vater von)\b"),
     (None, rf"(?:meine?|unsere?) (?:(?:kleine|große|älteste|ältere|jüngere|jüngste|beste|beiden?|zwei|drei)[nrs]? ){{0,2}}(?:{_KIN}|{_PETS})(?: \w+)? (?:ist|sind|wohnt|wohnen|lebt|leben|arbeitet|arbeiten|liebt|lieben|mag|mögen|hasst|hat|haben|spielt|wird|werden|kommt|heiratet|studiert|lernt|geht|fährt|isst|trinkt|verträgt|spricht|heißt|heißen|zieht|besucht|bekommt|macht|kann|darf|schläft|starb|wurde) (?!(?:das|so|dir|dich|es|gerade|sehr müde)\b)\w+"),
-    (None, rf"(?:ich habe|ich hab|wir haben|ich bin) (?:\w+ ){{0,3}}(?:mit dem (?:rauchen|trinken) aufgehört|aufgehört zu \w+|aufgehört,? mit \w+)"),
+    (None, r"(?:ich habe|ich hab|wir haben|ich bin) (?:\w+ ){0,3}(?:mit dem (?:rauchen|trinken) aufgehört|aufgehört zu \w+|aufgehört,? mit \w+)"),
     (None, rf"{_i('rauche|trinke|esse|arbeite|spiele|wohne|lebe|nutze|benutze|fahre|mache|gehe')}(?:[\w-]+ ){{0,4}}?(?:nicht|kein(?:e|en)?)(?: [\w-]+)?(?: [\w-]+)? mehr\b"),
     (None, r"(?:meine hobbys|mein hobby|meine hobbies) (?:sind|ist) \w+"),
-    (None, rf"meine? (?:zeitzone|adresse|telefonnummer|schuhgröße|blutgruppe|heimatstadt|sternzeichen|religion|hausarzt|zahnarzt|auto|handy|laptop|rechner) (?:ist|heißt) (?!(?:nicht|zu|so|das|kaputt|falsch)\b)\w+"),
+    (None, r"meine? (?:zeitzone|adresse|telefonnummer|schuhgröße|blutgruppe|heimatstadt|sternzeichen|religion|hausarzt|zahnarzt|auto|handy|laptop|rechner) (?:ist|heißt) (?!(?:nicht|zu|so|das|kaputt|falsch)\b)\w+"),
 )  # fmt: skip
 EVENTS: tuple[Row, ...] = (
     (None, rf"{_i('fliege|fahre|reise|ziehe|fliegen|fahren|reisen|ziehen|wandere aus')}(?=[^.?!;]{{0,60}}(?:{_TIME}|\bnach (?-i:[A-ZÄÖÜ])))(?:[\w.]+ ){{0,6}}(?:nach|in|auf|an|zu|um|zusammen)\b"),

@@ -5,11 +5,13 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 Row = tuple[str | None, str]
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
-NEEDS = frozenset((
-    "-o -mi mi mia miei mie ci ho non abbiamo siamo nostra nostre nostri gli tutti tutte ogni il la i sono "
-    "preferisco qui per da sempre mai senza niente basta che puoi quando usa utilizza scrivi rispondi parla "
-    "spiega cita inizia evita includi sappi abitiamo viviamo aspettiamo andiamo partiamo d l"
-).split())
+NEEDS = frozenset(
+    (
+        "-o -mi mi mia miei mie ci ho non abbiamo siamo nostra nostre nostri gli tutti tutte ogni il la i sono "
+        "preferisco qui per da sempre mai senza niente basta che puoi quando usa utilizza scrivi rispondi parla "
+        "spiega cita inizia evita includi sappi abitiamo viviamo aspettiamo andiamo partiamo d l"
+    ).split()
+)
 
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
@@ -22,7 +24,9 @@ _ADV = r"(?:(?:ora|adesso|attualmente|anche|ancora|sempre|già|solo|davvero|molt
 FRONT = r"(?:(?:io|noi|a me|ora|adesso|attualmente|oggi|in questo periodo|da (?:\w+ )?\w+ (?:anni|mesi)|dal \d{4}|inoltre|ultimamente|di solito|ogni \w+|tutti i \w+|tutte le \w+|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)|la domenica|nel weekend|nel fine settimana|la (?:mattina|sera)|nel tempo libero|con mi[oa] \w+|di mestiere|di professione|per lavoro))"
 _MY = r"(?:mi[oa]|il mio|la mia|nostr[oa]|il nostro|la nostra)"
 _ONE = r"(?P<who>madre|mamma|padre|papà|marito|moglie|fidanzat[oa]|ragazz[oa]|compagn[oa]|cap[oa]|suocer[oa]|miglior[e]? amic[oa])"
-_SOME = r"(?P<who>fratello|sorella|figli[oa]|nonn[oa]|zi[oa]|cugin[oa]|nipote|cognat[oa]|fratellino|sorellina|bambin[oa])"
+_SOME = (
+    r"(?P<who>fratello|sorella|figli[oa]|nonn[oa]|zi[oa]|cugin[oa]|nipote|cognat[oa]|fratellino|sorellina|bambin[oa])"
+)
 _KIN = r"(?:madre|mamma|padre|papà|marito|moglie|fidanzat[oa]|ragazz[oa]|compagn[oa]|suocer[oai]|miglior[e]? amic[oa]|fratell[oi]|sorell[ae]|figli[oae]?|nonn[oaie]|zi[oaie]|cugin[oaie]|nipot[ei]|cognat[oa]|genitori|bambin[oaie]|gemell[ie]|neonat[oa]|coinquilin[oa]|famiglia|ex|fratellino|sorellina)"
 _PET = r"(?:cane|cagnolin[oa]|cagna|cucciolo|gatt[oa]|gattin[oa]|cavallo|coniglio|criceto|pappagallo|tartaruga|canarino|pesce|gallina|asino|capra|furetto|labrador|bassotto|barboncino)"
 _NOT = r"(?!(?:quando|come|che|quest[oaie]|quell[oaie]|il tuo|la tua|i tuoi|le tue|l['’]idea|se|ciò|tutto|niente|il fatto|il modo|di più (?:la|il) (?:prim|second|terz|ultim)\w+)\b)"
@@ -55,7 +59,7 @@ USER: tuple[Row, ...] = (
     ("employer", rf"lavoro {_ADV}(?:presso|per|alla|da|in|al|all['’]) ?{_PLACE}"),
     (None, rf"lavoro {_ADV}(?:in|per|da casa|di notte|part[- ]time|a turni|nel|nella|al|alla|presso|su turni|come)\b"),
     ("studies", rf"(?:studio|sto studiando|mi sto laureando in|faccio (?:un|il) (?:master|dottorato|corso)(?: (?:di|in|a))?) {_ADV}(?!(?:questo|per|a|molto|il problema)\b){VALUE}"),
-    (None, rf"(?:gestisco|dirigo|ho|guido|coordino|possiedo) (?:un|una|un['’]|il|la|lo) ?(?:\w+ )?(?:team|squadra|reparto|negozio|ristorante|bar|azienda|impresa|fattoria|agriturismo|scuola|officina|hotel|studio|panificio|libreria|agenzia|startup|pizzeria|bottega|b&b)\b"),
+    (None, r"(?:gestisco|dirigo|ho|guido|coordino|possiedo) (?:un|una|un['’]|il|la|lo) ?(?:\w+ )?(?:team|squadra|reparto|negozio|ristorante|bar|azienda|impresa|fattoria|agriturismo|scuola|officina|hotel|studio|panificio|libreria|agenzia|startup|pizzeria|bottega|b&b)\b"),
     ("family:{who}", rf"{_MY} {_ONE}(?: si chiama|,)? {_NAME}"),
     ("family:{who}:{value}", rf"{_MY} {_SOME}(?: maggiore| minore| più (?:grande|piccol[oa]))?(?: si chiama|,)? {_NAME}"),
     ("pet:{value}", rf"{_MY} {_PET}(?: si chiama|,)? {_NAME}"),
@@ -69,8 +73,8 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:sono|siamo) {_ADV}(?:allergic[oa] (?:a|ai|al|alle|alla|agli|all['’]|allo)|celiac[oa]|diabetic[oa]|asmatic[oa]|ipertes[oa]|intollerante|sposat[oaie]|divorziat[oa]|separat[oa]|vedov[oa]|single|incinta|fidanzat[oaie]|mancin[oa]|daltonic[oa]|miope|sord[oa]|cec[oa]|autistic[oa]|dislessic[oa]|epilettic[oa]|mamma di|papà di|madre di|padre di|figli[oa] unic[oa]|mattinier[oa]|astemi[oa]|musulman[oa]|cattolic[oa]|ebre[oa]|ate[oa]|gay|lesbica|trans|italian[oa]|svizzer[oa]|romen[oa]|albanes[ei]|a dieta)\b"),
     (None, rf"(?:ho|abbiamo) {_ADV}(?:un['’]?|una|due|tre|quattro|cinque|\d) ?(?:(?:piccol[oa]|vecchi[oa]|grande) )?(?:can[ei]|gatt[oiae]|figli[oae]?|fratell[oi]|sorell[ae]|cavall[oi]|allergi[ae]|bambin[oaie]|gemell[ie]|nipot[ei]|gallin[ae]|conigl[io]+|tartarugh?[ae]|macchina|auto|moto|bici|pianoforte|chitarra|casa|appartamento|giardino|orto|barca|camper|{_PET})\b"),
     (None, rf"(?:ho|soffro di|soffro d['’]) ?{_ADV}{_ILL}\b|mi hanno (?:diagnosticato|operat[oa]) \w+|mi sono (?:rott[oa]|slogat[oa]|fratturat[oa]) (?:il|la|un|una|l['’])"),
-    (None, rf"(?:suono|gioco a|pratico|colleziono|corro|nuoto|canto|ballo|dipingo|arrampico|medito|cucino|leggo|cammino|mi alleno|faccio) ?(?:il |la |lo |l['’]|i |le |in un |in )?(?!(?:questo|ciò|fatica)\b)(?:\w+ ){{0,5}}(?:piano|pianoforte|chitarra|violino|flauto|batteria|basso|violoncello|tromba|sassofono|arpa|calcio|calcetto|tennis|padel|basket|scacchi|rugby|pallavolo|golf|yoga|pilates|boxe|nuoto|coro|volontariato|francobolli|monete|vinili|maratone|tutti i giorni|ogni \w+|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)|la (?:domenica|mattina|sera)|volte (?:a|alla) settimana)\b"),
-    (None, rf"(?:vado|esco|faccio|ceno|pranzo|mangio|mi alzo|mi sveglio|bevo|prendo|visito|vedo|chiamo|cucino|lavoro|ho lezione) (?:\w+ ){{0,8}}?(?:tutti i giorni|tutte le \w+|ogni (?:giorno|mattina|sera|settimana|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|estate|anno)|(?:una|due|tre|\d) volt[ae] (?:a|alla) settimana|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)|la domenica|nel (?:weekend|fine settimana))\b"),
+    (None, r"(?:suono|gioco a|pratico|colleziono|corro|nuoto|canto|ballo|dipingo|arrampico|medito|cucino|leggo|cammino|mi alleno|faccio) ?(?:il |la |lo |l['’]|i |le |in un |in )?(?!(?:questo|ciò|fatica)\b)(?:\w+ ){0,5}(?:piano|pianoforte|chitarra|violino|flauto|batteria|basso|violoncello|tromba|sassofono|arpa|calcio|calcetto|tennis|padel|basket|scacchi|rugby|pallavolo|golf|yoga|pilates|boxe|nuoto|coro|volontariato|francobolli|monete|vinili|maratone|tutti i giorni|ogni \w+|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)|la (?:domenica|mattina|sera)|volte (?:a|alla) settimana)\b"),
+    (None, r"(?:vado|esco|faccio|ceno|pranzo|mangio|mi alzo|mi sveglio|bevo|prendo|visito|vedo|chiamo|cucino|lavoro|ho lezione) (?:\w+ ){0,8}?(?:tutti i giorni|tutte le \w+|ogni (?:giorno|mattina|sera|settimana|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica|estate|anno)|(?:una|due|tre|\d) volt[ae] (?:a|alla) settimana|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)|la domenica|nel (?:weekend|fine settimana))\b"),
     (None, r"(?:tutti i \w+|ogni (?:mattina|sera|giorno|settimana|lunedì|martedì|mercoledì|giovedì|venerdì|sabato|domenica)|il (?:lunedì|martedì|mercoledì|giovedì|venerdì|sabato)(?: (?:mattina|sera))?|la domenica(?: (?:mattina|sera))?|nel (?:weekend|fine settimana)),? (?:di solito )?(?:vado|esco|faccio|ceno|mangio|gioco|suono|corro|nuoto|ho|lavoro|cucino|andiamo|cuciniamo|mangiamo) \w+"),
     (None, rf"(?:mi[oa]|il mio|la mia|i miei|le mie|nostr[oa]|il nostro|la nostra|i nostri|le nostre) (?:due |tre )?(?:{_KIN}|{_PET}|cani|gatti)(?: maggiore| minore| più (?:grande|piccol[oa]))?(?:,? {ONE_NAME})? (?:non )?(?:è|sono|vive|vivono|abita|lavora|ama|ha|hanno|si chiamano?|mangia|beve|parla|gioca|studia|va|viene|vengono|compie|inizia|odia|adora|può|è mort[oa]|si sposa|si è \w+|suona|dorme|soffre|arriva|fa) (?!(?:che|questo)\b)\w+"),
     (None, r"a mi[oa] \w+ (?:non )?piac(?:e|ciono) \w+"),

@@ -5,12 +5,14 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 Row = tuple[str | None, str]
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
-NEEDS = frozenset((
-    "-o -ei me meu meus minha minhas eu nos nós sou estou vou não nossa nossas nossos somos estamos temos "
-    "nasci cresci fui fiz parei moramos vivemos todo toda todos todas aos às pode podes chama chame por sempre "
-    "nunca jamais sem responda responde escreva escreve use usa fale fala trate trata lembre lembra anote "
-    "anota guarde note tenha a de daqui quando aqui torci parti pedi vendi é"
-).split())
+NEEDS = frozenset(
+    (
+        "-o -ei me meu meus minha minhas eu nos nós sou estou vou não nossa nossas nossos somos estamos temos "
+        "nasci cresci fui fiz parei moramos vivemos todo toda todos todas aos às pode podes chama chame por sempre "
+        "nunca jamais sem responda responde escreva escreve use usa fale fala trate trata lembre lembra anote "
+        "anota guarde note tenha a de daqui quando aqui torci parti pedi vendi é"
+    ).split()
+)
 
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
@@ -53,12 +55,12 @@ USER: tuple[Row, ...] = (
     ("work", rf"trabalho {_ADV}como {VALUE}"),
     ("work", rf"(?:sou|virei|me tornei|tornei-me|vou ser) {_ADV}(?:um |uma )?(?:(?:jovem|futur[oa]|ex-?) ?)?(?P<value>{_JOB})\b"),
     ("work", rf"(?:estou|fiquei) {_ADV}(?P<value>desempregad[oa]|aposentad[oa]|reformad[oa]|de licença(?: \w+)?|sem emprego|sem trabalho)\b"),
-    ("work", rf"(?P<value>(?:me aposentei|aposentei-me|reformei-me|perdi o emprego|pedi demissão|fui demitid[oa]))\b"),
+    ("work", r"(?P<value>(?:me aposentei|aposentei-me|reformei-me|perdi o emprego|pedi demissão|fui demitid[oa]))\b"),
     ("work", r"(?:(?:o )?meu trabalho é|minha profissão é|trabalho com) (?!(?:isso|muito|chato|o código|esse)\b)(?P<value>[^,.;!?]+)"),
     ("employer", rf"trabalho {_ADV}(?:na|no|para a|para o|para|pra|em) {_PLACE}"),
     (None, rf"trabalho {_ADV}(?:em|no|na|num|numa|para|de casa|à noite|de noite|por conta própria|por turnos|meio período|a tempo parcial|remoto)\b"),
     ("studies", rf"(?:estudo|estou estudando|estou a estudar|curso|faço (?:faculdade|mestrado|doutorado|doutoramento|um curso|licenciatura|pós)(?: (?:de|em|na))?) {_ADV}(?!(?:isso|isto|para|em|muito|o tema|que)\b){VALUE}"),
-    (None, rf"(?:dirijo|tenho|gerencio|giro|lidero|comando|administro|coordeno) (?:uma?|o|a|minha|meu) (?:\w+ )?(?:equipe|equipa|time|departamento|loja|restaurante|café|empresa|negócio|fazenda|sítio|escola|oficina|bar|hotel|clínica|consultório|padaria|livraria|salão|agência|startup|pousada|lanchonete)\b"),
+    (None, r"(?:dirijo|tenho|gerencio|giro|lidero|comando|administro|coordeno) (?:uma?|o|a|minha|meu) (?:\w+ )?(?:equipe|equipa|time|departamento|loja|restaurante|café|empresa|negócio|fazenda|sítio|escola|oficina|bar|hotel|clínica|consultório|padaria|livraria|salão|agência|startup|pousada|lanchonete)\b"),
     ("family:{who}", rf"{_MY} {_ONE}(?: se chama| chama-se|,)? {_NAME}"),
     ("family:{who}:{value}", rf"{_MY} {_SOME}(?: mais velh[oa]| mais nov[oa]| caçula)?(?: se chama| chama-se|,)? {_NAME}"),
     ("pet:{value}", rf"{_MY} {_PET}(?: se chama| chama-se|,)? {_NAME}"),
@@ -73,8 +75,8 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:estou|estamos) {_ADV}(?:grávida|noiv[oa]s?|casad[oa]s?|separad[oa]s?|divorciad[oa]|aprendendo a|a aprender a|de dieta|em dieta|esperando (?:um bebê|gêmeos)|à espera de (?:um bebé|gémeos)|me recuperando de)\b"),
     (None, rf"(?:tenho|temos) {_ADV}(?:uma?|dois|duas|três|quatro|cinco|\d) (?:(?:pequen[oa]|velh[oa]|lind[oa]s?) )?(?:cães|cão|cachorr|gat|filh|irm|cavalo|alergia|net|criança|galinha|coelh|tartaruga|papagaio|carro|moto|bicicleta|bike|piano|violão|guitarra|casa|apartamento|jardim|horta|barco|sítio|menin|{_PET})\w*"),
     (None, rf"(?:tenho|sofro de|sofro com) {_ADV}{_ILL}\b|(?:fui diagnosticad[oa] com|me diagnosticaram com|fui operad[oa] d[eoa]) \w+|(?:quebrei|torci|parti|fraturei) (?:o|a|um) (?:\w+)"),
-    (None, rf"(?:toco|jogo|pratico|coleciono|corro|nado|canto|danço|pinto|escalo|medito|cozinho|leio|caminho|treino|pedalo|faço) ?(?:o |a |em |num |numa )?(?!(?:isso|isto|esse|questão)\b)(?:\w+ ){{0,5}}(?:piano|violão|guitarra|violino|flauta|bateria|baixo|cavaquinho|violoncelo|trompete|saxofone|futebol|tênis|ténis|vôlei|basquete|xadrez|capoeira|surf|yoga|ioga|pilates|boxe|natação|coral|coro|voluntariado|selos|moedas|vinis|maratonas|todos os dias|todo dia|toda \w+|aos \w+|vezes por semana)\b"),
-    (None, rf"(?:vou|saio|faço|janto|almoço|como|acordo|levanto|durmo|tomo|bebo|visito|vejo|ligo|cozinho|trabalho) (?:\w+ ){{0,8}}?(?:todos os dias|todas as \w+|todo dia|toda (?:manhã|noite|semana|segunda|terça|quarta|quinta|sexta)|todo (?:sábado|domingo|ano|verão)|às (?:segundas|terças|quartas|quintas|sextas)|aos (?:sábados|domingos)|(?:uma|duas|três|\d) vez(?:es)? por semana|nos fins de semana)\b"),
+    (None, r"(?:toco|jogo|pratico|coleciono|corro|nado|canto|danço|pinto|escalo|medito|cozinho|leio|caminho|treino|pedalo|faço) ?(?:o |a |em |num |numa )?(?!(?:isso|isto|esse|questão)\b)(?:\w+ ){0,5}(?:piano|violão|guitarra|violino|flauta|bateria|baixo|cavaquinho|violoncelo|trompete|saxofone|futebol|tênis|ténis|vôlei|basquete|xadrez|capoeira|surf|yoga|ioga|pilates|boxe|natação|coral|coro|voluntariado|selos|moedas|vinis|maratonas|todos os dias|todo dia|toda \w+|aos \w+|vezes por semana)\b"),
+    (None, r"(?:vou|saio|faço|janto|almoço|como|acordo|levanto|durmo|tomo|bebo|visito|vejo|ligo|cozinho|trabalho) (?:\w+ ){0,8}?(?:todos os dias|todas as \w+|todo dia|toda (?:manhã|noite|semana|segunda|terça|quarta|quinta|sexta)|todo (?:sábado|domingo|ano|verão)|às (?:segundas|terças|quartas|quintas|sextas)|aos (?:sábados|domingos)|(?:uma|duas|três|\d) vez(?:es)? por semana|nos fins de semana)\b"),
     (None, r"(?:todos os \w+|todo (?:dia|sábado|domingo)|toda (?:manhã|noite|segunda|terça|quarta|quinta|sexta)|aos (?:sábados|domingos)|às (?:segundas|terças|quartas|quintas|sextas)(?:-feiras)?|nos fins de semana),? (?:eu )?(?:sempre )?(?:vou|saio|faço|janto|almoço|como|jogo|toco|corro|nado|tenho|trabalho|cozinho|visito|cozinhamos|comemos|vamos) \w+"),
     (None, rf"(?:o |a |os |as )?(?:meu|minha|meus|minhas|nosso|nossa|nossos|nossas) (?:dois |duas |três )?(?:{_KIN}|{_PET}|gat[oa]s|cachorros)(?: mais velh[oa]| mais nov[oa]| caçula)?(?:,? {ONE_NAME})? (?:não )?(?:é|são|está|estão|mora|moram|vive|vivem|trabalha|ama|tem|têm|se chamam?|chama-se|come|bebe|fala|joga|estuda|vai|vem|vêm|faz|começa|odeia|adora|gosta de|pode|morreu|faleceu|nasceu|casa|se casa|se mudou|toca|dorme|sofre|chega|entra) (?!(?:que|isso|isto)\b)\w+"),
     (None, r"(?:eu )?(?:parei|deixei|paramos|deixamos) (?:de|com) (?!(?:lado|entender)\b)\w+|(?:larguei|abandonei) (?:o|a|meu|minha) (?:cigarro|emprego|faculdade|bebida|curso|álcool|açúcar|carne)"),

@@ -5,13 +5,15 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, V
 Row = tuple[str | None, str]
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
-NEEDS = frozenset((
-    "-o -me me mi mis nos soy estoy no nuestra nuestras nuestros somos estamos acabo vivimos trabajamos "
-    "tenemos nací crecí dejé hemos compré compramos adopté adoptamos vendí renuncié perdí aprobé todos todas "
-    "cada los las siempre nunca jamás dime por a de en recuerda apunta anota ten sin responde contesta escribe "
-    "usa utiliza explica da habla empieza termina cita incluye evita recomienda sugiere que puedes cuando el "
-    "la"
-).split())
+NEEDS = frozenset(
+    (
+        "-o -me me mi mis nos soy estoy no nuestra nuestras nuestros somos estamos acabo vivimos trabajamos "
+        "tenemos nací crecí dejé hemos compré compramos adopté adoptamos vendí renuncié perdí aprobé todos todas "
+        "cada los las siempre nunca jamás dime por a de en recuerda apunta anota ten sin responde contesta escribe "
+        "usa utiliza explica da habla empieza termina cita incluye evita recomienda sugiere que puedes cuando el "
+        "la"
+    ).split()
+)
 
 _NAME = rf"(?P<value>{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 _PLACE = rf"{CAPITAL}{VALUE}"
@@ -57,7 +59,7 @@ USER: tuple[Row, ...] = (
     ("employer", rf"(?:trabajo|curro|laburo) {_ADV}(?:en|para) (?!(?:el|la|una?|casa|mí)\b){_PLACE}"),
     (None, rf"(?:trabajo|curro|laburo) {_ADV}(?:en|para|desde casa|de noche|por (?:la noche|las noches|mi cuenta)|por turnos|a (?:media jornada|tiempo parcial))\b"),
     ("studies", rf"(?:estudio|estoy estudiando|estoy haciendo (?:un|una|el|la) (?:máster|doctorado|grado|carrera|curso|tesis)(?: (?:de|en|sobre))?) {_ADV}(?!(?:esto|eso|para|en|mucho|el tema)\b){VALUE}"),
-    (None, rf"(?:dirijo|tengo|gestiono|llevo|lidero|manejo) (?:una?|el|la|mi) (?:\w+ )?(?:equipo|departamento|tienda|restaurante|cafetería|empresa|negocio|granja|finca|escuela|taller|bar|hotel|clínica|consulta|panadería|librería|peluquería|agencia|startup)\b"),
+    (None, r"(?:dirijo|tengo|gestiono|llevo|lidero|manejo) (?:una?|el|la|mi) (?:\w+ )?(?:equipo|departamento|tienda|restaurante|cafetería|empresa|negocio|granja|finca|escuela|taller|bar|hotel|clínica|consulta|panadería|librería|peluquería|agencia|startup)\b"),
     ("family:{who}", rf"mi {_ONE}(?: se llama|,)? {_NAME}"),
     ("family:{who}:{value}", rf"(?:mi|nuestr[oa]) {_SOME}(?: mayor| menor| pequeñ[oa])?(?: se llama|,)? {_NAME}"),
     ("pet:{value}", rf"(?:mi|nuestr[oa]) {_PET}(?: se llama|,)? {_NAME}"),
@@ -65,15 +67,15 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:a mí )?(?:no )?(?:me (?:gustan?|encantan?|fascinan?|apasionan?|chiflan?|flipan?|molan?|interesan? much\w+|dan? (?:asco|miedo)|molestan?)|odio|detesto|prefiero|amo|adoro|aborrezco|disfruto|no (?:soporto|aguanto|tolero)) {_ADV}(?:de |a )?{_NOT}\w+"),
     (None, r"(?:soy|no soy) (?:(?:muy|un|una|gran|super) ){0,2}(?:fan|aficionad[oa]|fanátic[oa]|apasionad[oa]|amante|hincha|seguidora?) (?:de|del|a|al) (?!(?:eso|esto|tu)\b)\w+"),
     ("favourite {kind}", r"(?:mi|mis) (?P<kind>(?!(?:opción|versión|respuesta|parte|momento)\b)\w+) (?:favorit[oa]s?|preferid[oa]s?) (?:es|son|siempre ha sido) (?!(?:eso|esto|que|cuando|cuál)\b)(?P<value>[^,.;!?]+)"),
-    (None, rf"(?:ya )?no (?:como|bebo|tomo|fumo|puedo (?:comer|beber|tomar|conducir|correr)|tolero|comemos|uso|veo|tengo (?:hijos|coche|carnet|hermanos|mascotas)) ?(?!(?:eso|esto|entender|ver|que|cómo)\b)\w*"),
+    (None, r"(?:ya )?no (?:como|bebo|tomo|fumo|puedo (?:comer|beber|tomar|conducir|correr)|tolero|comemos|uso|veo|tengo (?:hijos|coche|carnet|hermanos|mascotas)) ?(?!(?:eso|esto|entender|ver|que|cómo)\b)\w*"),
     (None, rf"(?:hablo|estoy aprendiendo|aprendo|no hablo|entiendo|doy clases de|enseño) {_ADV}(?:(?:un poco de|algo de|con fluidez|bien) )?{_LANG}\b|mi (?:lengua materna|idioma materno) es \w+"),
     ("diet", rf"(?:soy|me hice|me he hecho|somos) {_ADV}(?P<value>vegetarian[oa]s?|vegan[oa]s?|pescetarian[oa]s?|flexitarian[oa]s?)\b"),
     (None, rf"(?:soy|somos) {_ADV}(?:alérgic[oa]s? (?:a|al)|celíac[oa]s?|celiac[oa]s?|diabétic[oa]|asmátic[oa]|hipertens[oa]|intolerante|zurd[oa]|daltónic[oa]|miope|sord[oa]|cieg[oa]|autista|disléxic[oa]|epiléptic[oa]|madre|padre|mamá de|papá de|hij[oa] únic[oa]|madrugadora?|abstemi[oa]|musulm[aá]n[a]?|católic[oa]|judí[oa]|ate[oa]|gay|lesbiana|trans|español[a]?|mexican[oa]|argentin[oa]|colombian[oa]|chilen[oa]|peruan[oa]|cuban[oa]|venezolan[oa]|casad[oa]|divorciad[oa]|solter[oa]|viud[oa])\b(?! (?:de|en) (?:esto|eso)\b)"),
     (None, rf"(?:estoy|estamos) {_ADV}(?:casad[oa]s?|divorciad[oa]s?|embarazada|comprometid[oa]s?|solter[oa]|separad[oa]s?|jubilad[oa]|aprendiendo a|a dieta|esperando (?:un bebé|gemelos)|recuperándome de)\b"),
     (None, rf"(?:tengo|tenemos) {_ADV}(?:una?|dos|tres|cuatro|cinco|\d) (?:(?:pequeñ[oa]|gran|viej[oa]) )?(?:perr|gat|hij|herman|alergia|caballo|niet|niñ|gallin|conej|tortug|loro|coche|carro|moto|bici|piano|guitarra|casa|piso|jardín|huerto|barco|furgoneta|{_PET})\w*"),
     (None, rf"(?:tengo|padezco|sufro) {_ADV}(?:de )?{_ILL}\b|me diagnosticaron \w+|me operaron de \w+|(?:me rompí|me torcí|me fracturé|me he roto) (?:el|la|un) \w+"),
-    (None, rf"(?:toco|juego al?|practico|colecciono|corro|nado|canto|bailo|pinto|escalo|medito|cocino|leo|camino|entreno) ?(?:el |la |en |a )?(?!(?:eso|esto|ese|esa|el tema)\b)(?:\w+ ){{0,5}}(?:piano|guitarra|violín|flauta|batería|bajo|chelo|trompeta|saxofón|fútbol|tenis|pádel|baloncesto|ajedrez|rugby|voleibol|golf|yoga|boxeo|natación|coro|sellos|monedas|vinilos|maratones|todos los días|cada \w+|los \w+|por las (?:mañanas|tardes|noches)|veces (?:a la|por) semana)\b"),
-    (None, rf"(?:siempre |normalmente |suelo )?(?:voy|salgo|hago|desayuno|ceno|almuerzo|como|me levanto|me acuesto|tomo|ir|salir|hacer|desayunar|levantarme|visito|veo|llamo) (?:\w+ ){{0,8}}?(?:todos los días|todas las \w+|cada (?:día|mañana|noche|semana|lunes|martes|miércoles|jueves|viernes|sábado|domingo|verano)|los (?:lunes|martes|miércoles|jueves|viernes|sábados|domingos)|(?:una|dos|tres|\d) ve(?:z|ces) (?:a la|por) semana|por las (?:mañanas|tardes|noches)|entre semana|los fines de semana)\b"),
+    (None, r"(?:toco|juego al?|practico|colecciono|corro|nado|canto|bailo|pinto|escalo|medito|cocino|leo|camino|entreno) ?(?:el |la |en |a )?(?!(?:eso|esto|ese|esa|el tema)\b)(?:\w+ ){0,5}(?:piano|guitarra|violín|flauta|batería|bajo|chelo|trompeta|saxofón|fútbol|tenis|pádel|baloncesto|ajedrez|rugby|voleibol|golf|yoga|boxeo|natación|coro|sellos|monedas|vinilos|maratones|todos los días|cada \w+|los \w+|por las (?:mañanas|tardes|noches)|veces (?:a la|por) semana)\b"),
+    (None, r"(?:siempre |normalmente |suelo )?(?:voy|salgo|hago|desayuno|ceno|almuerzo|como|me levanto|me acuesto|tomo|ir|salir|hacer|desayunar|levantarme|visito|veo|llamo) (?:\w+ ){0,8}?(?:todos los días|todas las \w+|cada (?:día|mañana|noche|semana|lunes|martes|miércoles|jueves|viernes|sábado|domingo|verano)|los (?:lunes|martes|miércoles|jueves|viernes|sábados|domingos)|(?:una|dos|tres|\d) ve(?:z|ces) (?:a la|por) semana|por las (?:mañanas|tardes|noches)|entre semana|los fines de semana)\b"),
     (None, r"(?:todos los \w+|cada (?:mañana|noche|semana|lunes|martes|miércoles|jueves|viernes|sábado|domingo)|los (?:lunes|martes|miércoles|jueves|viernes|sábados|domingos)(?: por la \w+)?|los fines de semana),? (?:siempre )?(?:voy|salgo|hago|desayuno|ceno|como|juego|toco|corro|nado|tengo|trabajo|cocino|visito|vamos|cocinamos|comemos) \w+"),
     (None, rf"(?:mi|mis|nuestr[oa]s?) (?:{_KIN}|{_PET}s?)(?: mayor| menor| pequeñ[oa])?(?:,? {ONE_NAME})? (?:no )?(?:es|son|está|están|vive|viven|trabaja|ama|tiene|tienen|se llaman?|come|bebe|habla|juega|estudia|va|viene|vienen|cumple|empieza|odia|adora|puede|murió|falleció|nació|se casa|se mudó|toca|duerme|sufre|llega|nos visita|le gustan?) (?!(?:que|eso|esto)\b)\w+"),
     (None, r"a mi (?:\w+) (?:no )?le (?:gustan?|encantan?|dan? (?:miedo|asco)) \w+"),
@@ -81,7 +83,7 @@ USER: tuple[Row, ...] = (
     (None, rf"(?:uso|utilizo|programo en|conduzco|manejo) {_ADV}(?:una? |el |la |mi )?{CAPITAL}[\w.+#-]+"),
     (None, r"(?:mis aficiones|mi afición|mis pasatiempos|mi pasatiempo|mis hobbies|mi hobby)(?: favorit[oa]s?)? (?:son|es) \w+"),
     (None, r"mi (?:zona horaria|dirección|número de \w+|talla|grupo sanguíneo|ciudad natal|signo|religión|médico|dentista|coche|móvil|portátil|ordenador|idioma) (?:es|se llama) (?!(?:no|muy|un problema)\b)\w+"),
-    (None, rf"(?:llevo|llevamos) (?!(?:esto|eso|un rato|horas|todo el día)\b)(?:\w+ ){{1,5}}?(?:años|meses)\b"),
+    (None, r"(?:llevo|llevamos) (?!(?:esto|eso|un rato|horas|todo el día)\b)(?:\w+ ){1,5}?(?:años|meses)\b"),
 )  # fmt: skip
 EVENTS: tuple[Row, ...] = (
     (None, rf"(?:me |nos )?(?:viajo|vuelo|voy|vamos|viajamos|salgo|salimos|empiezo|empezamos|comienzo|caso|casamos|mudo|mudamos|operan|gradúo|tengo|tenemos|hago|celebro|celebramos|corro|cumplo|vuelvo|termino|visito|visitamos|iré|iremos|viajaré|empezaré|presento) (?!(?:eso|esto|que|saber|entender|a ver)\b)(?=[^.?!;]{{0,80}}{_TIME})[^.?!;]{{3,}}"),

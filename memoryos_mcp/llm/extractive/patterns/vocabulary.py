@@ -1,16 +1,14 @@
 """Words that the tables of patterns share."""
 
 VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
-ONE_NAME = (
-    r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
-)
+ONE_NAME = r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
 NAME = rf"(?:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
 CAPITAL = r"(?=(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž]))"
 IM = r"(?:i['’]?m|i am)"
 IVE = r"(?:i['’]?ve|i have)"
 WE = r"(?:i|we)"
-WEVE = r"(?:i['’]?ve|i have|we['’]ve|we have|i|we)"
-WERE = r"(?:i['’]?m|i am|we['’]re|we are)"
+WEVE = r"(?:i['’]?ve|i have|we['’]?ve|we have|i|we)"
+WERE = r"(?:i['’]?m|i am|we['’]?re|we are)"
 ADV = (
     r"(?:(?:also|basically|happily|currently|nearly always|almost always|as well|myself|strictly|mostly|proudly|newly|sadly|rather|a bit|somewhat|highly|fairly|still|just|really|actually|currently|now|recently|always|absolutely|truly|honestly|both|already|finally"
     r"|usually|mostly|mainly|even|definitely|totally|genuinely|typically|generally|kinda|kind of|sort of|so|very|super"
@@ -92,7 +90,10 @@ ROLE = (
     r"|full-time (?:mom|mum|dad|parent)|house husband|stay-at-home (?:mother|father)|pensioner|retiree|business owner|shop owner|small business owner|landlord|landlady|partner at|director|vp|cfo|coo|ciso|board member|trustee)(?![\w-])"
 )
 WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-MONTH = r"(?-i:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTH = (
+    r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
+    r"|november|december)"
+)
 # A time that is named, so that an event with it can be kept.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
@@ -103,13 +104,15 @@ TIME = (
     rf" (?:days?|weeks?|months?|years?) ago|at \d{{1,2}}(?::\d\d| ?[ap]m)|\d{{4}}-\d\d-\d\d)\b)"
 )
 LANGUAGE = (
-    r"(?-i:English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Czech|Danish|Swedish|Norwegian"
+    r"(?:English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Czech|Danish|Swedish|Norwegian"
     r"|Finnish|Greek|Turkish|Arabic|Hebrew|Hindi|Urdu|Bengali|Punjabi|Tamil|Mandarin|Cantonese|Chinese|Japanese|Korean"
     r"|Vietnamese|Thai|Indonesian|Malay|Swahili|Hungarian|Romanian|Bulgarian|Croatian|Serbian|Catalan|Basque|Welsh|Irish"
     r"|Latin|Persian|Farsi|Esperanto|Icelandic|Flemish|Afrikaans|Tagalog)"
 )
 CODE = (
     r"(?-i:Python|JavaScript|TypeScript|Java|Rust|Go|Golang|C|C\+\+|C#|Ruby|PHP|Kotlin|Swift|Scala|Haskell|Elixir|Erlang"
+    r"|python|javascript|typescript|java|kotlin|scala|haskell|php|sql|html|css|react|vue|angular|django|flask|golang|rust|ruby|matlab|latex"
+    r"|docker|kubernetes|linux|excel|c\+\+|c#|wordpress|photoshop|blender|figma"
     r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada|HTML5?|CSS|React|Vue|Svelte|Angular|Django|Flask|FastAPI|Rails|Laravel|Node(?:\.js)?|Next\.js|LaTeX|Excel|VBA|Pandas|NumPy|PyTorch|Docker|Kubernetes|Terraform|Ansible"
     r"|Linux|Git|Photoshop|Blender|Unity|Godot|WordPress|Figma|AutoCAD|Power BI|Tableau|Postgres\w*|MySQL|SQLite|MongoDB|Redis|AWS|Azure|GCP|Spark|Kafka|GraphQL|Solidity|Assembly|Delphi|Pascal|VB\.NET|\.NET|Spring|Objective-C)(?![\w+#])"
 )
