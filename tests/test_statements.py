@@ -196,6 +196,42 @@ EUROPEAN_WISHES = """
     Responda sempre em português.|Nunca use emojis.|A partir de agora, seja breve.|Me chame de Jo."""
 
 
+# People leave out the subject, the apostrophes and the capitals, and ask something in the same breath.
+MORE_WISHES = """
+    Please don't start every answer with praise.|When you write code for me use type hints.|You can drop the pleasantries.|Use Celsius, not Fahrenheit.
+    Answer like a pirate from now on.|Don't use the word "delve".|Please format dates as YYYY-MM-DD.|Could you always answer in French?|Speak Dutch to me.
+    Ricordati che il lunedì ho judo.|Merk dir, dass ich montags Chor habe.|Recuerda que los lunes tengo clase."""
+AS_TYPED = {
+    "lives": "Moved to Ghent in May.|moved to lisbon for work|Living in Tromsø for now.|context: I live in Bruges, any tips?|I live in Cusco 😅 what now?",
+    "work": "currently working as a plasterer|As a vet I see many cats.|hey, im a roofer and need help with a quote|I'm unemployed right now.|Retired now.",
+    "employer": "Now at Siemens, doing turbines.|just started at Ikea last week",
+    "age": "34f here|im 19 and trying to save|i'm seventeen|turned 50 yesterday|Turned 18!",
+    "diet": "Vegetarian here.|Been vegan since 2012.|I'm vegan if that matters",
+    "from": "originally from Peru",
+    "name": "name's Duncan|hi im sam and im new here|Priya here! a question about taxes",
+    "": """Allergic to nuts.|not a fan of horror films|Just adopted a whippet.|Got a new phone yesterday, a Pixel 9.|hobbies are chess and judo
+        ive got three sisters|my wife is pregnant so please suggest light meals|I don't know any French, only Dutch|We keep kosher.""",
+}
+OF_RELATIVES = """
+    My mother has Parkinson's.|My husband doesn't eat pork.|My daughter is autistic.|my brother in law Sven is a plumber|I'm the eldest of six.
+    My nephew wants to be a vet.|My sister just had twins.|My in-laws live next door.|We've just had our second child.|My grandson can't drink milk."""
+QUOTED_NAMES = 'My dog is called "Rex".|Our boat is named “Aurora”.|Mein Hund heißt „Bello“.'
+EUROPEAN_FORMS = """
+    Ich fliege am 4. Mai nach Kreta.|Mein Sohn wird am 12. April acht.|Seit 2015 wohne ich in Ulm.|Ich habe aufgehört zu rauchen.|Ich hab Zöliakie.
+    Von Beruf bin ich Schreiner.|Bin Lehrerin.|wohne in Köln|Ich bin gegen Pollen allergisch.|Ich esse seit Mai kein Fleisch mehr.|Ich bin Vegetarier, was koche ich?
+    Moi c'est Karim.|Je bosse chez Renault.|On vient d'emménager à Lille.|J'ai arrêté de fumer.|Mon plat préféré est la ratatouille.|Je pars à Rome le 3 mai.
+    Mi color favorito es el azul.|He dejado de fumar.|El mes que viene empiezo un máster.|Vivo en Quito, ¿qué hago hoy?|No puedo comer gluten.
+    Sono Elia, piacere!|Mi sono appena trasferito a Bari.|Ho smesso di fumare.|Il mio piatto preferito è la pizza.|A maggio vado in Grecia.|Ho l'asma.
+    Minha cor favorita é azul.|Parei de fumar.|Vou para o Chile em agosto.|Moro em Recife, o que fazer?|Sou do Porto mas vivo em Faro.|Tenho asma."""
+OF_THE_TALK = r"""
+    No vivo en Madrid.|Ich mag die zweite Variante lieber.|Je préfère la deuxième option.|Prefiero la primera.|Mi piace di più la seconda versione.|Gosto mais da segunda opção.
+    Never use recursion in this function.|Always use the second formula here.|I use Windows for this example.|Keep in mind that we use tabs in this file.|Remember my last message.
+    I live in Excel at this point.|We moved to Microservices last year.|I moved to Slide 4.|I'm married to this idea.|I quit my job in the game.
+    Call me Ishmael. is the opening line of which book?|My favourite option is B.|I live in Oslo, right?|Hypothetically, I'm vegan, what now?|I have two cats, she said.
+    Use Linux.|Speak French.|Born in 1950, who is this actor?|Got an error.|Got it.|Been there, done that.|Moved the file.|Claro, e eu sou o Papa.|I'm a huge fan.
+    Escribe un correo: vivo en Lima.|Écris un mail : je suis infirmière.|Remember that the key is in the dict.|I have a PC problem."""
+
+
 def each(texts: str) -> list[str]:
     return [text.strip().replace("\\n", "\n") for line in texts.strip().splitlines() for text in line.split("|")]
 
@@ -214,7 +250,30 @@ def test_a_statement_without_a_slot_is_learned(text: str) -> None:
     assert change.text.split(" [")[0] in text
 
 
-@pytest.mark.parametrize("text", each(WISHES) + each(EUROPEAN_WISHES))
+@pytest.mark.parametrize(("slot", "text"), [(slot, text) for slot, texts in AS_TYPED.items() for text in each(texts)])
+def test_a_statement_is_learned_as_people_type_it(slot: str, text: str) -> None:
+    change = learned(text)[0]
+    assert (change.slot or "").startswith(slot)
+    assert change.text.split(" [")[0] in text
+
+
+@pytest.mark.parametrize("text", each(OF_RELATIVES) + each(EUROPEAN_FORMS))
+def test_what_relatives_do_and_other_languages_tell_is_learned(text: str) -> None:
+    assert learned(text)
+    assert all(change.kind is Kind.STATEMENT for change in learned(text))
+
+
+@pytest.mark.parametrize("text", each(QUOTED_NAMES))
+def test_a_name_in_quotation_marks_is_kept(text: str) -> None:
+    assert [change.text for change in learned(text)] == [text]
+
+
+@pytest.mark.parametrize("text", each(OF_THE_TALK))
+def test_what_is_said_of_the_talk_teaches_nothing(text: str) -> None:
+    assert learned(text) == []
+
+
+@pytest.mark.parametrize("text", each(WISHES) + each(EUROPEAN_WISHES) + each(MORE_WISHES))
 def test_a_wish_is_a_kind_of_its_own(text: str) -> None:
     changes = learned(text)
     assert changes
@@ -238,7 +297,7 @@ def test_the_core_is_learned_in_five_more_languages(slot: str, text: str) -> Non
         ("Hi! I'm Tom, I work as a data scientist in San Francisco.", ["name", "work", "lives"]),
         ("I'm an electrician in Rio de Janeiro.", ["work", "lives"]),
         ("I work as an analyst in Finance.", ["work"]),
-        ("I'm Oscar, 41, and I build boats.", ["name", "age"]),
+        ("I'm Oscar, 41, and I build boats.", ["name", "age", None]),
         ("I used to teach, but now I'm a librarian.", ["work"]),
         ("I work as a nurse and live in Leeds.", ["work", "lives"]),
         ("Hi, I'm Priya and I live in Leeds with my husband Arjun.", ["name", "lives"]),
@@ -390,6 +449,14 @@ def test_a_relative_day_is_told_with_the_precision_that_was_said(text: str, expe
         "on Friday I ",
         "no longer ",
         "- ",
+        ", ",
+        "my my ",
+        "ich ",
+        "je suis ",
+        "Vivo en ",
+        "remember the ",
+        "don't ",
+        "I read ",
     ],
 )
 def test_reading_grows_no_faster_than_the_text(unit: str) -> None:

@@ -24,6 +24,12 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SPACE = re.compile(r"\s+")
 # Words that end sentences in chats, and that sentencex takes for abbreviations (Maine, Idaho, ...).
 _NO_ABBREVIATION = re.compile(r"(?:(?<=\bme\.)|(?<=\bok\.)|(?<=\bOK\.)|(?<=\bart\.)|(?<=\bHR\.)) (?=[A-Z])")
+# "am 12. April", "im 3. Stock": the full stop makes a number an ordinal and ends no sentence.
+_NUMBER_AT_END = re.compile(r"(?:^|\s)\d{1,2}\.$")
+_COUNTED_BEHIND = re.compile(
+    r"(?:(?i:jan|jän|feb|mär|apr|mai|juni?|juli|aug|sep|okt|nov|dez)\w*\b|[a-zäöüß]|(?:Geburtstag|Stock|Klasse|Semester|Monat"
+    r"|Woche|Lebensjahr|Jahr|Mal|Platz|Kind|Etage|Hochzeitstag|Jahrestag)\b)"
+)
 ELLIPSIS = "…"
 
 
@@ -97,7 +103,12 @@ def plain(text: str) -> str:
 def _split(line: str) -> list[str]:
     from sentencex import segment
 
-    parts = (plain(part) for part in segment(_language(line), line))
+    parts: list[str] = []
+    for part in (plain(piece) for piece in segment(_language(line), line)):
+        if parts and _NUMBER_AT_END.search(parts[-1]) and _COUNTED_BEHIND.match(part):
+            parts[-1] = f"{parts[-1]} {part}"
+        else:
+            parts.append(part)
     return [piece for part in parts for piece in _NO_ABBREVIATION.split(part) if any(char.isalnum() for char in piece)]
 
 

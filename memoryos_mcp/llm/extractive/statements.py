@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 
 from memoryos_mcp.knowledge import About, Kind
 from memoryos_mcp.llm.extractive.days import with_days
@@ -21,11 +22,13 @@ from memoryos_mcp.llm.extractive.patterns import (
     wish_table,
 )
 from memoryos_mcp.llm.extractive.patterns.around import (
+    ABOUT_A_LINE,
     AGE_BESIDE_NAME,
     APPOSITION,
     ASKS_NICELY,
     CLAUSE_END,
     ENDS_END,
+    FOR_ONCE,
     GREETING,
     HYPOTHETICAL,
     LEAD_IN,
@@ -33,12 +36,14 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     NEXT_WISH,
     NO_WISH,
     OF_THE_TALK,
+    OPEN_END,
     OVER,
     PASSING,
     PASTED_FROM,
     PLACE_OF_WORK,
     POINTS_ELSEWHERE,
     QUOTE_MARKS,
+    QUOTED_NAME,
     SAME_RELATION,
     SEVERAL,
     SHARED_SUBJECT,
@@ -48,6 +53,7 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     VALUE_END,
     WHEN,
 )
+from memoryos_mcp.llm.extractive.patterns.elided import ELIDED
 from memoryos_mcp.llm.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.pages import Page
 from memoryos_mcp.terms import content_words as telling_words
@@ -55,6 +61,8 @@ from memoryos_mcp.terms import is_unspaced, stem, words
 
 # What may have been once.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
+# What is true of a person even if it is said of now, and names all that it is about.
+SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
@@ -180,7 +188,7 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
     for text in (piece, _without_lead_in(piece)):
         if WORDS_MIN <= len(words(text)) <= WORDS_MAX:
             found = answer_of(text, wish_table())
-            if found is not None:
+            if found is not None and not FOR_ONCE.search(text):
                 return text, Kind.WISH, found
     return None
 
@@ -193,8 +201,9 @@ def _is_shown(text: str) -> bool:
 
 def _own_sentences(text: str) -> Iterator[str]:
     """Yield the sentences that somebody says for themselves, up to where they begin to show something."""
-    for sentence in sentences(text, with_lists=False):
-        if len(sentence) <= SENTENCE_MAX_CHARS:
+    found = sentences(text, with_lists=False)
+    for sentence, following in zip_longest(found, found[1:], fillvalue=""):
+        if len(sentence) <= SENTENCE_MAX_CHARS and not ABOUT_A_LINE.match(following):
             yield sentence
         if PASTED_FROM.search(sentence):
             return
@@ -208,21 +217,44 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
     named = APPOSITION.match(whole)
     is_one = not SEVERAL.search(whole, named.end() if named else 0)
     if is_one and len(sentence.split()) <= WHOLE_SENTENCE_WORDS_MAX:
-        found = _found(whole, table)
-        if found is not None:
-            yield from _both(whole, found, table)
-            return
-    quote = QUOTE_MARKS.search(sentence)
-    for clause in CLAUSE_END.split(sentence[: quote.start()] if quote else sentence):
+        for text in dict.fromkeys((whole, sentence)):
+            found = _found(text, table) or _elided(text, table)
+            if found is not None:
+                yield from _both(text, found, table)
+                return
+    may_lack_subject = True
+    for clause in _clauses(sentence):
         if HYPOTHETICAL.match(clause):
             return
         piece = clause.strip().rstrip(",")
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
             # What follows a clause tells what it is: "I'm Tom, I work in Leeds" names a person.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
+            if found is None and may_lack_subject:
+                found = _elided(text, table)
             if found is not None:
                 yield from _both(text, found, table)
                 break
+        # A sentence that begins without its subject may go on without it.
+        may_lack_subject = found is not None
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence up to where it quotes, without one that its quotation completes."""
+    bare = QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
+    quote = QUOTE_MARKS.search(bare)
+    if quote is None:
+        return CLAUSE_END.split(sentence)
+    clauses = CLAUSE_END.split(sentence[: quote.start()])
+    return clauses if OPEN_END.search(clauses[-1]) else clauses[:-1]
+
+
+def _elided(text: str, table: Table) -> Answer | None:
+    """Return what a text states if a subject is put before it: "Moved to Rome", "Allergic to nuts"."""
+    for subject, begins in ELIDED:
+        if begins.match(text):
+            return _found(f"{subject}{text}", table)
+    return None
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
@@ -245,6 +277,7 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
 
 
 def _found(text: str, table: Table, after: str = "") -> Answer | None:
+    text = QUOTED_NAME.sub(r"\1", text)
     if QUOTE_MARKS.search(text):
         return None
     size = words(text)
@@ -272,9 +305,11 @@ def _is_spoiled(text: str, match: re.Match[str], pattern: Pattern) -> bool:
         return True
     if not pattern.is_of_assistant and SPEAKS_TO.search(text, min(trusted, match.end())):
         return True
-    if not pattern.is_event and PASSING.search(text):
+    if OF_THE_TALK.search(text):
         return True
-    return bool(OF_THE_TALK.search(text) or POINTS_ELSEWHERE.search(text))
+    if pattern.slot in SELF_CONTAINED:
+        return False
+    return bool(POINTS_ELSEWHERE.search(text) or (not pattern.is_event and PASSING.search(text)))
 
 
 def _answer(text: str, match: re.Match[str], pattern: Pattern) -> Answer:

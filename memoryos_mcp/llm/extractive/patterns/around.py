@@ -2,19 +2,25 @@
 
 import re
 
+from memoryos_mcp.llm.extractive.patterns import french, german, italian, portuguese, spanish
+
 LEAD_IN = re.compile(
-    r"(?:(?:well|yeah|yep|yup|yes|no|nope|nah|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
+    r"(?:(?:well|yeah|yep|yup|yes|(?:no|nope|nah|nein|nee|non|não)(?=[,.!;:–—])|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
     r"|so|and|also|but|actually|honestly|anyway|anyways|btw|by the way|one more thing|another thing|correction"
     r"|plus|personally|thanks(?: a lot| so much)?|thank you|sure|ok|okay|totally|absolutely|definitely|exactly|cool|nice"
     r"|great|sorry|haha|lol|for me|to be honest|tbh|recently|lately|these days|nowadays|currently|right now|good news"
     r"|big news|news|update|guess what|fyi|for the record|just so you know|just fyi|for context|some context|as you know"
     r"|now|a bit about me|about me|quick update|first of all|to start|in my (?:free|spare) time|since|because|['’]cause|cuz"
     r"|as|considering(?: that)?|given(?: that)?|although|though|even though|while|especially(?: since)?|you know|i mean"
-    r"|as for me|me too|same here|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
+    r"|as for me|me too|same here|(?:[\w'’]+ ){0,3}(?:context|background|intro|introduction|update|situation|relevant|knowing|know|fact|confession|info|details?"
+    r"|setup|disclaimer|reference|reminder|profile|question|short|goal|bio|facts|me|tl;dr|ps|important|news)(?=:)"
+    r"|the thing is|(?:as|like) i (?:said|mentioned)|as mentioned|i think i (?:told you|mentioned)(?: this| it)?(?: already| before)?|fun fact|heads up"
+    r"|for reference|long story short|in short|not sure if (?:this|it|that) (?:matters|helps|is relevant)|i don['’]t know if (?:this|it|that) (?:matters|helps)"
+    r"|hmm+|well then|anyhow|for what it['’]s worth|in fact|basically|tbf|imo|note(?=:)|note to self(?=:)|side note|ps|unfortunately|sadly|luckily|fortunately|finally|like|(?:please )?(?:remember|keep in mind|note"
     r"|bear in mind|don['’]t forget)(?: that|,|:)|you should know that|i should (?:say|mention|add)(?: that)?|it turns out(?: that)?"
-    r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|nein|bonjour"
-    r"|salut|bonsoir|coucou|au fait|et|oui|hola|buenas(?: tardes| noches)?|buenos días|por cierto|y|sí|ciao|salve|buongiorno"
-    r"|buonasera|comunque|sì|olá|oi|bom dia|boa (?:tarde|noite)|aliás|e|sim)"
+    r"|turns out|as of (?:today|now)|in case it matters|hallo|guten (?:tag|morgen|abend)|moin|servus|übrigens|also|und|ja|na ja|naja|aber|weil|außerdem|leider|zur info|bonjour"
+    r"|salut|bonsoir|coucou|au fait|d['’]ailleurs|en fait|malheureusement|mais|et|oui|moi,|hola|buenas(?: tardes| noches)?|buenos días|por cierto|pero|porque|así que|además|bueno|pues|la verdad|y|sí|ciao|salve|buongiorno"
+    r"|buonasera|comunque|ma|perché|quindi|allora|inoltre|purtroppo|sì|olá|oi|bom dia|boa (?:tarde|noite)|aliás|mas|porque|além disso|então|infelizmente|e|sim)"
     r"(?:,? (?:everyone|all|there|guys|folks|zusammen|à tous|a todos|(?-i:[A-Z][a-z]+)(?=[,!])))?[,!.:;–—-]*\s+){1,5}",
     re.IGNORECASE,
 )
@@ -23,20 +29,53 @@ GREETING = re.compile(
     r"|moin|servus|bonjour|salut|bonsoir|hola|buenas|buenos días|ciao|salve|buongiorno|buonasera|olá|oi|bom dia|boa tarde)\b",
     re.IGNORECASE,
 )
+# "I live in Rome, right?" asks about all of it; "I live in Rome, what can I see?" states and then asks.
+_TAG = (
+    r"(?:right|correct|yes|no|ok|okay|huh|eh|true|or not|or what|you know|oder(?: nicht)?|nicht wahr|ne|gell|non|n['’]est-ce pas"
+    r"|hein|verdad|cierto|vero|giusto|né|não é|certo"
+    r"|(?:am|are|is|do|does|did|have|has|was|were|would|can|should)(?:n['’]?t)? (?:i|we|you|they|he|she|it)(?: not)?)"
+)
+_DOUBTS = (
+    r"(?:trying|thinking|looking|wondering|considering|hoping|hope|wish|would|could|should|need|curious|worried|unsure"
+    r"|not sure|struggling|confused|terrified|nervous|want (?:to (?:know|learn|understand|build)|some|your|a)|was wondering)"
+)
+_ORDERS = (
+    r"(?:please|pls|plz|suggest|recommend|give|any|help|tell|show|find|explain|write|make|keep|go easy|don['’]t (?:suggest|recommend|give)"
+    r"|leave|use|skip|avoid|schedule|can|could|what|how|where|which|who|when|why|is there|are there)"
+)
+_ASKS = (
+    r"(?:¿|qué|cómo|cuál(?:es)?|dónde|cuándo|puedes|podrías|dame|me (?:das|dá|puedes|recomiendas)|o que|que (?:puis|faire)|qual|quais|como"
+    r"|onde|quando|pode|você|cosa|che cosa|come|quale|quali|dove|puoi|hai|potresti|quoi|quel(?:le)?s?|comment|où|tu (?:peux|as|connais)"
+    r"|peux-tu|pouvez|des (?:conseils|idées)|une idée|was|wie|wo|welche[rsn]?|wann|kannst|könntest|hast du|gibt|weißt|idee|tipps"
+    r"|irgendwelche|ideas|sugerencias|sugestões|idee|consigli)"
+)
+_FIRST_PERSON_DE = r"(?:ich|meine?|wir|unsere?|bin|habe?|wohne|arbeite|lebe|spreche|mag)"
+_FIRST_PERSON_FR = r"(?:je|j['’]\w+|mon|ma|mes|nous|on (?:a|habite|est|vit|va|vient|mange|adore|aime)|notre)"
+_FIRST_PERSON_ES = r"(?:yo|vivo|trabajo|tengo|mi|mis|me (?:llamo|gusta\w*|encanta\w*|mud\w+|dedico|dice\w*|opera\w*|jubil\w*)|soy|estoy|estudio|hablo|nos|nuestr[oa])"
+_FIRST_PERSON_IT = r"(?:io|vivo|abito|lavoro|ho|mi|sono|il mio|la mia|mio|mia|studio|parlo|abbiamo|non mi)"
+_FIRST_PERSON_PT = r"(?:eu|moro|vivo|trabalho|tenho|sou|estou|meu|minha|gosto|falo|estudo|a minha|o meu|temos)"
+_SAID_SO = r"(?! (?:said|says|told me|asked|replied|claims|claimed|wrote|shouted|thinks|thought)\W*(?:$|[,.;]))"
+_AFTER_COMMA = (
+    r"(?:and|but|because|since|considering|although|though|which|maybe|can|could|would|should|will|shall|am|do|does|did|is|are"
+    r"|how|what|where|when|why|so|any|please|you know|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
+    rf"|let['’]s|just|if|hobbies|there|(?:he|she|they)\b{_SAID_SO}|(?!{_TAG}\W*$)[^,?]{{1,120}}\?\W*$|{_ASKS}"
+    rf"|{_FIRST_PERSON_DE}|aber|weil|also|daher|deshalb|idee|bitte|{_FIRST_PERSON_FR}|mais|donc|alors|peux"
+    rf"|{_FIRST_PERSON_ES}|pero|así que|{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}|ma|quindi|perché|mas|então|porque|por isso)(?!\w)"
+)
+_AFTER_SPACE = (
+    r"(?:(?:and|but|so|because|cuz|since|considering|although|though|even though|given that|which|while|especially since|as)"
+    r" (?:now |since |because )?(?:i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|they|can|could|how|what)"
+    rf"|(?:and|but|so) (?:(?:\w+ )?{_DOUBTS}|{_ORDERS})"
+    rf"|(?:was|wo|welche[rsn]?|kannst|könntest|hast du|gibt es) [^,]{{1,120}}\?\W*$"
+    rf"|(?:und|aber|weil|denn) (?:{_FIRST_PERSON_DE}|wie|kannst|was)|(?:et|mais|car|donc) {_FIRST_PERSON_FR}|parce que|depuis que"
+    rf"|(?:y|pero|porque|así que) (?:no )?{_FIRST_PERSON_ES}"
+    rf"|(?:e|ma|perché|quindi|mas|porque|então) (?:non |não )?(?:{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}))(?!\w)"
+)
+_DOUBTS_OWN = r"(?:i['’]?m|we['’]?re|i am|we are) (?:thinking|wondering|considering|looking|hoping|worried|not sure)\b"
 CLAUSE_END = re.compile(
-    r"\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}"
-    r"|,?\s+(?=(?:and|but|so|because|cuz|since|considering|although|though|even though|given that"
-    r"|which|while|especially since|as) (?:now )?(?:i|i['’]\w+|my|we|it|they|can|could|how|what)\b)"
-    r"|,\s+(?=(?:and|but|because|since|considering|although|though|which|maybe|can|could"
-    r"|would|should|will|shall|am|do|does|did|is|are|how|what|where|when|why"
-    r"|so|any|please|you know|i|i['’]\w+|my|it|it['’]s|that|that['’]s|this|let['’]s|just|if)\b)"
-    r"|,?\s+(?=(?:so|and|but) (?:how|what|can|could|should|would|do|will|where|when|why)\b)"
-    r"|,?\s+(?=und (?:ich|mein|meine|wir|wie|kannst|was)\b)|,\s+(?=(?:ich|mein|meine|wir|kannst|aber|wie|was|weil)\b)"
-    r"|,?\s+(?=et (?:je|j['’]|mon|ma|nous)\b)|,\s+(?=(?:je|j['’]\w+|mon|ma|nous|mais|peux|comment)\b)"
-    r"|,?\s+(?=y (?:vivo|trabajo|tengo|mi|me|soy)\b)|,\s+(?=(?:vivo|trabajo|tengo|mi|me|soy|pero|puedes)\b)"
-    r"|,?\s+(?=e (?:vivo|abito|lavoro|ho|mi|sono|moro|trabalho|tenho|sou|meu|minha|gosto)\b)"
-    r"|,\s+(?=(?:abito|lavoro|ho|il mio|la mia|sono|ma|puoi|moro|trabalho|tenho|sou|meu|minha|mas)\b)"
-    r"|，(?=我|但|所以|你|请|能|可以|想)",
+    r"(?=[\s,;—….，\U0001f300-\U0001faff\u2600-\u27bf-])(?:"
+    rf",?\s+(?={_AFTER_SPACE})|,\s+(?={_AFTER_COMMA})|\s+(?=¿|{_DOUBTS_OWN})"
+    r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|\s{0,3}[\U0001f300-\U0001f643\U0001f645-\U0001faff\u2600-\u27bf]{1,5}\ufe0f?\s{1,3}(?=\w)|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
 # Two statements that share their subject.
@@ -66,36 +105,37 @@ NEXT_WISH = re.compile(
     re.IGNORECASE,
 )
 HYPOTHETICAL = re.compile(
-    r"^\W*(?:and |but |so |or )?(?:if|imagine|suppose|supposing|pretend|assume|let['’]s say"
-    r"|say|what if|unless|whenever|when|once|until|wenn|falls|si|se|quand|cuando|quando|если"
+    r"^\W*(?:and |but |so |or )?(?:(?:if|imagine|suppose|supposing|pretend|assum(?:e|ing)|let['’]s say|hypothetically"
+    r"|theoretically|in theory|for the sake of argument|say|what if|unless|whenever|when|once|until|in case(?! (?:it|that|this) (?:matters|helps))|(?:oh |yeah,? )?sure,? (?:and|i['’]m the)|yeah,? right|as if"
+    r"|wenn|falls|angenommen|mal angenommen|(?:ja|na),? klar,? und|(?:mais|oui|bien) (?:oui|sûr|bien sûr),? et|sì,? certo,? e|sí,? claro,? y|(?:sim,? )?claro,? e|sagen wir|si|se|supongamos|supponiamo|suponha|supposons|mettons|quand|cuando|quando|если)\b"
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
 # Spoils what stands after a statement's beginning: it asks, wishes, doubts, or says what somebody else says.
 TAINT = re.compile(
-    r"[?？؟]|\b(?:if|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
+    r"[?？؟]|\b(?:if(?! (?:(?:that|it|this) (?:matters|helps|is relevant|counts)|relevant|you (?:must|wondered?))\b)|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
     r"|trouble|let me|let['’]s|i think|i thought|i believe|i hope|hopefully|hoping|says|said|told"
     r"|asked|asking|claims|suggested|suggests|recommended|recommends|advised|e\.g|for example|hypothetically|in theory|as if|kidding|joking|not really|yeah right|just like that|pretend|worried|curious"
-    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in my (?:dream|game|novel|story|head)|dreamt|dreamed|lyrics|(?-i:may))\b"
+    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in (?:my|the|a) (?:dream|game|novel|story|head|film|movie)|dreamt|dreamed|lyrics|(?-i:may))\b"
     r"|\b(?:how|what|where|why|which) (?:\w+ )?(?:do|does|can|should|is|are) (?:i|we|my|the|it)\b"
     r"|\bi (?:just )?want to (?:make sure|start|begin|focus|understand|improve|know|ensure|learn (?:about|how|more))\b"
     r"|/s\b|🙄|如果|假如|要是|也许|可能|吗|もし|かも|만약"
-    r"|\b(?:wenn|würde|würdest|hätte|wäre|vielleicht|peut-être|si (?:je|tu|on)|aimerais|voudrais|quizás?|tal vez|ojalá|me gustaría|quisiera|gustaría"
-    r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|disse)\b",
+    r"|\b(?:wenn|falls|würde|würdest|hätte|wäre|könnte|möchte|vielleicht|wahrscheinlich|glaube|peut-être|je pense|je crois|creo que|penso che|credo che|acho que|si (?:je|tu|on)|aimerais|voudrais|quizás?|tal vez|ojalá|me gustaría|quisiera|gustaría"
+    r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|dissi|disse|sagen|behauptet|meint|meinte|prétend|afferma|penso di|overo)\b",
     re.IGNORECASE,
 )
 # The user who speaks of the assistant does not speak of themselves.
 SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
 # Two statements with a subject each.
 SEVERAL = re.compile(
-    r"(?:,|,? and|,? but) (?:i|i['’]m|i['’]ve|my|we|we['’]re) (?:\w+ )?\w"
-    r"|(?:,| und) (?:ich|mein\w?) \w|(?:,| et) (?:je|j['’]|mon|ma) ?\w|(?:,| y) (?:vivo|trabajo|tengo|mi|me|soy) \w"
-    r"|(?:,| e) (?:vivo|abito|lavoro|ho|mi|sono|moro|trabalho|tenho|sou|meu|minha|il mio|la mia) \w",
+    r"(?:,|,? and|,? but) (?:i|i['’]m|i['’]ve|my|we|we['’]re|our) (?:\w+ )?\w"
+    rf"|(?:,| und| aber) {_FIRST_PERSON_DE} \w|(?:,| et| mais) {_FIRST_PERSON_FR} ?\w|(?:,| y| pero) {_FIRST_PERSON_ES} \w"
+    rf"|(?:,| e| ma| mas) (?:{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}) \w",
     re.IGNORECASE,
 )
 # "Nadia, my neighbour, is a vet" has one subject.
-APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) ", re.IGNORECASE)
+APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) |(?:my|our) (?:\w+ ){1,2}and i ", re.IGNORECASE)
 # "tomorrow" makes a like or a habit an appointment.
 PASSING = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|time|one|weekend|week"
@@ -103,16 +143,38 @@ PASSING = re.compile(
     r"|right now|at the moment|so far)\b",
     re.IGNORECASE,
 )
+_TALK = (
+    r"(?:file|function|class|method|module|repo|repository|project|codebase|code|script|example|exercise|task|idea|thread|chat"
+    r"|conversation|document|doc|table|spreadsheet|formula|sheet|game|story|scene|novel|chapter|essay|question|problem|case"
+    r"|context|scenario|version|approach|test|query|dataset|model|plan|design|draft|paragraph|sentence|section|page|slide"
+    r"|step|point|part|variable|loop|line|column|row|api|app|feature|bug|error|recipe|quiz|puzzle|poem|email|message|answer|option)"
+)
+_DET = r"(?:die|der|den|das|dem|deine?[nrsm]?|la|le|les|el|los|las|il|lo|gli|i|o|a|os|as|d[aeo]s?|n[ao]s?|del|della|dello|dell['’]|du|des|al|alla|zu[mr]|d?ess[ae]|d?est[ae]|cette|ce|ta|ton|tes|tu|tus|tua|tuo|sua|seu|esta|este|questa|questo|essa|esse)"
 OF_THE_TALK = re.compile(
     r"\bthe (?:code|function|error|script|query|file|above|following|example|suggestion|idea|advice|tips|format|look|api|app"
-    r"|bug|feature|dataset|repo|repository|deployment|endpoint|problem|solution|steps|concept|formula|proof|theorem) ?\b",
+    r"|bug|feature|dataset|repo|repository|deployment|endpoint|problem|solution|steps|concept|formula|proof|theorem) ?\b"
+    rf"|\b(?:in|for|to|on|with|of|at|about) (?:this|these) (?:\w+ )?{_TALK}s?\b"
+    r"|\b(?:just for (?:this|today)|this (?:one|way)|in (?:the|this|a|my) (?:game|film|movie|simulation|sims|play|scenario|role))\b"
+    r"|\b(?:option|version|variant|choice|answer|design|draft|title) (?:[a-d]|\d|one|two|three)\b"
+    rf"|\b{_DET} (?:\w+ )?(?:variante|variant|version|versión|versione|versão|option|opción|opzione|opção|antwort|lösung|vorschlag|idee|code"
+    r"|text|ansatz|formulierung|entwurf|réponse|proposition|idée|texte|respuesta|propuesta|idea|texto|código|solución|risposta|proposta"
+    r"|testo|soluzione|codice|resposta|ideia|solução|sugestão|sugerencia|función|fonction|funzione|função|datei|fichier|archivo|arquivo)n?\b"
+    rf"|\b{_DET} (?:erste|zweite|dritte|letzte|première|deuxième|seconde|troisième|dernière|premier|dernier|primer[oa]?|segund[oa]|tercer[oa]"
+    r"|últim[oa]|prim[oa]|second[oa]|terz[oa]|primeir[oa]|terceir[oa])n?(?: (?:lieber|mieux|más|mejor|di più|mais|melhor))?\W*$",
+    re.IGNORECASE,
+)
+# A wish for one answer or one text.
+FOR_ONCE = re.compile(
+    rf"\b(?:in|for|on|with|to|of|about) (?:this|that|the (?:following|above|next|previous)) (?:\w+ )?{_TALK}s?\b"
+    r"|\b(?:here|just this once|this time|for now|for today)\b(?! (?:in|at)\b)"
+    r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
 # Ends on something that only the dialogue around it names.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
-    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|it)\b"
+    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|it(?!['’]s (?:dry|wet|hot|cold|raining|sunny|warm|dark|nice|not raining)))\b"
     r"|\b(?:of|visiting|seeing|to) (?:these|those)\b|\bthat (?:world|place|way|feeling|one)\b",
     re.IGNORECASE,
 )
@@ -121,9 +183,12 @@ WHEN = re.compile(
     r"|spring|fall|autumn|\w+day|january|february|march|april|june|july|august"
     r"|september|october|november|december)|(?:a few|two|three|\d+|a couple(?: of)?) (?:days"
     r"|weeks|months|years) ago|a (?:week|month|year) ago|(?:on|in) (?:19|20)\d\d|(?:on|in) (?-i:[A-Z][a-z]+)(?: (?:19|20)\d\d| \d{1,2})?"
-    r"|yesterday|today|tomorrow|growing up|at the moment),?\s+",
+    r"|yesterday|today|tomorrow|growing up|at the moment),?\s+"
+    rf"|(?:(?:{german.FRONT}|{french.FRONT}|{spanish.FRONT}|{italian.FRONT}|{portuguese.FRONT}),?\s+){{1,2}}",
     re.IGNORECASE,
 )
+# Speaks of the sentence before it as a line: "Call me Ishmael." is quoted if "is the opening line of" follows.
+ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
 # The user wants a text made or played, or shows one: whatever stands in it is not said of themselves.
 SHOWS_TEXT = re.compile(
     r"(?:^|[.!?:]\s{1,3}|\bplease,? |\b(?:can|could|would|will) (?:you|u)(?: please)? |\bhelp me (?:to )?|\b(?:to|and|then) )"
@@ -135,9 +200,20 @@ SHOWS_TEXT = re.compile(
     r"|\bmy character\b|\bsong (?:goes|lyrics)|\blyrics\b"
     r"|\b(?:we are|we['’]re) (?:hiring|looking for an?|seeking an?)\b|\b(?:job description|responsibilities|requirements|qualifications):"
     r"|\b(?:übersetze|stell dir vor|tu so|traduis|imagine que|fais comme si|traduce|imagina que|finge|traduci|immagina|fai finta|traduza|imagine que|finja)\b"
+    r"|(?:^|[.!?:]\s{1,3}|\b(?:bitte|per favore|por favor|s['’]il te plaît),? )(?:schreibe?|verfasse?|formuliere?|entwirf|erstelle?|écris|écrivez|rédige[rz]?|escribe|escríbeme|redacta|scrivi|scrivimi|redigi|escreva|escreve|redija|crie|crea|génère|genera) [^.!?]{0,60}"
+    r"(?:mail|courriel|correo|brief|lettre|carta|lettera|gedicht|poème|poema|poesia|geschichte|histoire|historia|história|storia|bewerbung|candidature|anzeige|annonce|anuncio|annuncio|anúncio|rede|discours|discurso|discorso|dialog\w*|lied|chanson|canción|canzone|canção|post|biographie|biografía|biografia|nachricht|mensaje|messaggio|mensagem|texte?|texto|testo)\b"
+    r"|\b(?:korrigiere|verbessere|fasse (?:das |den |diesen )?\w* ?zusammen|umformulieren|formuliere um|corrige[rz]?|reformule[rz]?|résume[rz]?|resume|reformula|corrija|correggi|riformula|riassumi|reescribe|reescreva|resuma)\b(?=[^.!?]{0,40}:)"
     r"|перевед|翻译|改写|翻訳|번역",
     re.IGNORECASE,
 )
+# Words in quotation marks that are a name or a title, and nobody's words: 'a dog called "Rex"'.
+QUOTED_NAME = re.compile(
+    r"(?<=[\w,] )[\"“„«](?!(?:[^\"”“»]*\W)?(?:i|i['’]\w+|we|my|you|ich|du|mein|je|tu|yo|mi|io|eu)\b)[\s\xa0]?"
+    r"([^\"”“»?!,;:]{1,40}?)[.,]?[\s\xa0]?[\"”“»]",
+    re.IGNORECASE,
+)
+# A verb that only its quotation completes.
+OPEN_END = re.compile(r"[,;:.!]\s*$")
 QUOTE_MARKS = re.compile("[\"“„«「『]|(?<!\\w)['‘](?=\\w[^'’]{3,}['’](?:\\W|$))")
 PASTED_FROM = re.compile(r"[:：]\s*$")
 LETTER = re.compile(
@@ -151,7 +227,11 @@ ENDS_END = re.compile(
     re.IGNORECASE,
 )
 ASKS_NICELY = re.compile(r"(?:please|kindly|from now on|call me|don['’]t ever)\b", re.IGNORECASE)
-NO_WISH = re.compile(r"\?\s*$|\bnever (?:say never|mind)\b|\balways be there\b", re.IGNORECASE)
+NO_WISH = re.compile(
+    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:always|never|from now on)\b).*\?\s*$"
+    r"|\bnever (?:say never|mind)\b|\balways be there\b",
+    re.IGNORECASE,
+)
 VALUE_END = re.compile(
     r"\s+(?:and|but|with|because|since|where|so|now|these days|nowadays|right now|currently"
     r"|for|which|who|when|while|as|after|before|though|at the"

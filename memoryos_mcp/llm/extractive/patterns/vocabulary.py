@@ -1,18 +1,18 @@
 """Words that the tables of patterns share."""
 
 VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
-ONE_NAME = r"(?-i:[A-ZÀ-Ý](?:['’][A-ZÀ-Ý])?[a-zà-öø-ÿ]+(?:-[A-ZÀ-Ý]?[a-zà-öø-ÿ]+)?)(?![\w’'])"
-NAME = rf"(?:{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
-CAPITAL = r"(?=(?-i:[A-ZÀ-Ý]))"
+ONE_NAME = r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
+NAME = rf"(?:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
+CAPITAL = r"(?=(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž]))"
 IM = r"(?:i['’]?m|i am)"
 IVE = r"(?:i['’]?ve|i have)"
 WE = r"(?:i|we)"
-WEVE = r"(?:i['’]?ve|i have|we['’]ve|we have|i|we)"
-WERE = r"(?:i['’]?m|i am|we['’]re|we are)"
+WEVE = r"(?:i['’]?ve|i have|we['’]?ve|we have|i|we)"
+WERE = r"(?:i['’]?m|i am|we['’]?re|we are)"
 ADV = (
-    r"(?:(?:also|still|just|really|actually|currently|now|recently|always|absolutely|truly|honestly|both|already|finally"
+    r"(?:(?:also|basically|happily|currently|nearly always|almost always|as well|myself|strictly|mostly|proudly|newly|sadly|rather|a bit|somewhat|highly|fairly|still|just|really|actually|currently|now|recently|always|absolutely|truly|honestly|both|already|finally"
     r"|usually|mostly|mainly|even|definitely|totally|genuinely|typically|generally|kinda|kind of|sort of|so|very|super"
-    r"|pretty|quite|officially|originally|especially|particularly|deeply|only|severely|badly|slightly|mildly|again) ){0,3}"
+    r"|pretty|quite|officially|originally|normally|primarily|temporarily|permanently|fully|completely|soon|especially|particularly|deeply|only|severely|badly|slightly|mildly|again) ){0,3}"
 )
 # What follows a like or a habit must name something: "I love it" says nothing on its own.
 OF_SOMETHING = (
@@ -21,25 +21,28 @@ OF_SOMETHING = (
     r"|get|be|think|use|help)|seeing|hearing|knowing|being|getting|waiting|having|paying|losing|feeling|when|one|all|both|its"
     r"|their|his|everything|every|some|any|much|many|working with you|if|a good|the previous|option|not)\b)"
 )
-RELATION = (
-    r"(?:mom|mum|mother|dad|father|parents?|step(?:mother|father|mom|dad|son|daughter|brother|sister)|wife|husband|spouse"
-    r"|partner|girlfriend|boyfriend|fianc[eé]e?|(?:mother|father|brother|sister|son|daughter)s?-in-law|sons?|daughters?"
-    r"|kids?|child(?:ren)?|bab(?:y|ies)|twins?|brothers?|sisters?|siblings?"
-    r"|grand(?:ma|pa|mother|father|son|daughter|kids|parents|children)|aunt|uncle|cousins?|niece|nephew|family|roommates?"
-    r"|flatmates?|best friend|friend|mentor|boss|coach|colleague|co-?worker|neighbou?r|godson|goddaughter|ex)"
+# Those whose life is a part of one's own.
+KIN = (
+    r"(?:mom|mum|mother|mama|dad|daddy|father|papa|parents|step-?(?:mother|father|mom|dad|son|daughter|brother|sister)|wife|husband|hubby"
+    r"|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|(?:mother|father|brother|sister|son|daughter)s?[- ]in[- ]law|in-laws|sons?|daughters?"
+    r"|kids?|child(?:ren)?|toddler|bab(?:y|ies)|newborn|teenager|twins?|brothers?|sisters?|siblings?|family"
+    r"|grand-?(?:ma|pa|mother|father|son|daughter|kids|parents|children|child)|nan|nana|granny|auntie|aunt|uncle|cousins?|niece|nephew"
+    r"|roommates?|housemates?|flatmates?|best friend|godson|goddaughter|ex(?:-(?:husband|wife))?)"
 )
+DIET = r"(?:vegetarian|vegan|pescatarian|flexitarian|veggie)"
+RELATION = rf"(?:{KIN}|parent|friend|mentor|boss|coach|colleague|co-?worker|neighbou?r)"
 # One has one of these at a time; of the others there may be several, so that the name belongs to the slot.
 ONLY_ONE = (
     r"(?P<who>mom|mum|mother|dad|father|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|boss"
-    r"|mother-in-law|father-in-law|stepmother|stepfather|best friend)"
+    r"|mother[- ]in[- ]law|father[- ]in[- ]law|stepmother|stepfather|best friend)"
 )
 ONE_OF_SEVERAL = (
-    r"(?P<who>brother|sister|son|daughter|kid|child|baby|stepson|stepdaughter|brother-in-law|sister-in-law|son-in-law"
-    r"|daughter-in-law|grandma|grandpa|grandmother|grandfather|grandson|granddaughter|aunt|uncle|cousin|niece|nephew"
+    r"(?P<who>brother|sister|son|daughter|kid|child|baby|stepson|stepdaughter|brother[- ]in[- ]law|sister[- ]in[- ]law|son[- ]in[- ]law"
+    r"|daughter[- ]in[- ]law|grandma|grandpa|grandmother|grandfather|grandson|granddaughter|aunt|uncle|cousin|niece|nephew"
     r"|godson|goddaughter)"
 )
 RELATION_WORDS = (
-    r"(?:(?:own|older|younger|elder|little|big|late|two|three|four|five|\d|close|good|old|long-?time|romantic|new|first"
+    r"(?:(?:own|youngest|second|third|elderly|deaf|little|older|younger|elder|little|big|late|two|three|four|five|\d|close|good|old|long-?time|romantic|new|first"
     r"|eldest|oldest|youngest|former|twin|childhood|middle|baby|half|teenage|adult|grown|dear|beloved) ){0,3}"
 )
 ANIMAL = (
@@ -64,12 +67,33 @@ ROLE = (
     r"|personal trainer|surgeon|social worker|midwife|caregiver|carer|butcher|tailor|welder|builder|gardener|florist"
     r"|hairdresser|barber|beautician|receptionist|pastor|priest|rabbi|imam|judge|sailor|fisherman|optician|radiographer"
     r"|postdoc|intern|trainee|apprentice|ceo|cto|cfo|data scientist|product owner|project lead|team lead|composer"
-    r"|illustrator|animator|filmmaker|potter|blacksmith|goldsmith|stay-at-home (?:mom|mum|dad|parent)|homemaker"
+    r"|illustrator|animator|filmmaker|potter|blacksmith|goldsmith|stay[- ]at[- ]home (?:mom|mum|dad|parent)|homemaker"
     r"|housewife|civil servant|copywriter|recruiter|surveyor|statistician|physician|dietitian|nutritionist|yoga instructor"
-    r"|instructor|flight attendant|conductor|courier|janitor|cleaner|security guard|bookkeeper|auditor|paralegal)"
+    r"|instructor|flight attendant|conductor|courier|janitor|cleaner|security guard|bookkeeper|auditor|paralegal|roofer|plasterer|bricklayer|mason|joiner|cabinet ?maker|painter|decorator|glazier|locksmith|upholsterer|cobbler|jeweller?|watchmaker"
+    r"|beekeeper|winemaker|brewer|distiller|cheesemaker|pastry chef|sous[- ]chef|sommelier|caterer|chocolatier|confectioner|fishmonger|greengrocer"
+    r"|shepherd|rancher|forester|arborist|landscaper|zookeeper|groom|farrier|jockey|dog walker|dog groomer|vet nurse|veterinary nurse"
+    r"|postman|postwoman|mail carrier|bus driver|taxi driver|truck driver|lorry driver|train driver|conductor|dispatcher|stevedore|docker|skipper|captain"
+    r"|cabin crew|steward|stewardess|air traffic controller|astronaut|astronomer|geographer|historian|linguist|philosopher|theologian|curator|archivist"
+    r"|conservator|restorer|auctioneer|sculptor|ceramicist|weaver|seamstress|dressmaker|stylist|makeup artist|tattooist|tattoo artist|nail technician"
+    r"|masseur|masseuse|physio|osteopath|chiropractor|acupuncturist|doula|nanny|au pair|childminder|babysitter|housekeeper|concierge|porter|bellhop|butler"
+    r"|headteacher|head teacher|principal|teaching assistant|kindergarten teacher|school counsell?or|invigilator|phd|doctoral candidate|undergrad(?:uate)?|grad student"
+    r"|undergraduate|freshman|sophomore|trader|actuary|underwriter|claims adjuster|tax adviser|tax advisor|financial advis[eo]r|notary|bailiff|magistrate|barrister"
+    r"|detective|policeman|policewoman|cop|prison officer|customs officer|border guard|firefighter|fireman|lifeguard|coastguard|marine|officer|sergeant|veteran"
+    r"|politician|councill?or|mayor|diplomat|ambassador|lobbyist|campaigner|organi[sz]er|fundraiser|missionary|monk|nun|chaplain|vicar|reporter|columnist|blogger|vlogger|youtuber|streamer|podcaster|influencer"
+    r"|publisher|proofreader|screenwriter|playwright|poet|novelist|comedian|magician|juggler|acrobat|ballerina|choreographer|pianist|violinist|cellist|guitarist|drummer|bassist|organist|dj|sound engineer|cameraman|camerawoman"
+    r"|coder|dev|sysadmin|devops engineer|web designer|game designer|ux researcher|scrum master|agile coach|product manager|tester|qa|webmaster|hacker|pentester"
+    r"|marketer|strategist|buyer|merchandiser|salesclerk|shop assistant|sales assistant|store clerk|clerk|call cent(?:er|re) agent|telemarketer|estate agent|letting agent|travel agent|tour guide|event planner|wedding planner|coordinator"
+    r"|supervisor|foreman|team leader|shift leader|operator|machinist|fitter|toolmaker|miner|driller|oil worker|steelworker|factory worker|warehouse worker|forklift driver|packer|picker|mover|handyman|caretaker|dustman|window cleaner|chimney sweep"
+    r"|support worker|care worker|care assistant|healthcare assistant|carer|hospice nurse|orderly|phlebotomist|anaesthetist|anesthesiologist|paediatrician|pediatrician|gp|dermatologist|orthodontist|hygienist|dental nurse|optometrist|audiologist|dietician"
+    r"|personal assistant|executive assistant|office manager|typist|headhunter|hr manager|trainer|coach|referee|umpire|athlete|footballer|boxer|skier|climber|mountain guide|ski instructor|diving instructor|driving instructor|fitness instructor|swimming teacher"
+    r"|quantity surveyor|town planner|urban planner|draughtsman|drafter|geodesist|meteorologist|volcanologist|botanist|agronomist|ecologist|entomologist|ornithologist|oceanographer|pathologist|epidemiologist|biostatistician|data analyst|data engineer"
+    r"|full-time (?:mom|mum|dad|parent)|house husband|stay-at-home (?:mother|father)|pensioner|retiree|business owner|shop owner|small business owner|landlord|landlady|partner at|director|vp|cfo|coo|ciso|board member|trustee)(?![\w-])"
 )
 WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-MONTH = r"(?-i:January|February|March|April|May|June|July|August|September|October|November|December)"
+MONTH = (
+    r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
+    r"|november|december)"
+)
 # A time that is named, so that an event with it can be kept.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
@@ -80,14 +104,17 @@ TIME = (
     rf" (?:days?|weeks?|months?|years?) ago|at \d{{1,2}}(?::\d\d| ?[ap]m)|\d{{4}}-\d\d-\d\d)\b)"
 )
 LANGUAGE = (
-    r"(?-i:English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Czech|Danish|Swedish|Norwegian"
+    r"(?:English|German|French|Spanish|Italian|Portuguese|Dutch|Polish|Russian|Ukrainian|Czech|Danish|Swedish|Norwegian"
     r"|Finnish|Greek|Turkish|Arabic|Hebrew|Hindi|Urdu|Bengali|Punjabi|Tamil|Mandarin|Cantonese|Chinese|Japanese|Korean"
     r"|Vietnamese|Thai|Indonesian|Malay|Swahili|Hungarian|Romanian|Bulgarian|Croatian|Serbian|Catalan|Basque|Welsh|Irish"
     r"|Latin|Persian|Farsi|Esperanto|Icelandic|Flemish|Afrikaans|Tagalog)"
 )
 CODE = (
     r"(?-i:Python|JavaScript|TypeScript|Java|Rust|Go|Golang|C|C\+\+|C#|Ruby|PHP|Kotlin|Swift|Scala|Haskell|Elixir|Erlang"
-    r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada)(?![\w+#])"
+    r"|python|javascript|typescript|java|kotlin|scala|haskell|php|sql|html|css|react|vue|angular|django|flask|golang|rust|ruby|matlab|latex"
+    r"|docker|kubernetes|linux|excel|c\+\+|c#|wordpress|photoshop|blender|figma"
+    r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada|HTML5?|CSS|React|Vue|Svelte|Angular|Django|Flask|FastAPI|Rails|Laravel|Node(?:\.js)?|Next\.js|LaTeX|Excel|VBA|Pandas|NumPy|PyTorch|Docker|Kubernetes|Terraform|Ansible"
+    r"|Linux|Git|Photoshop|Blender|Unity|Godot|WordPress|Figma|AutoCAD|Power BI|Tableau|Postgres\w*|MySQL|SQLite|MongoDB|Redis|AWS|Azure|GCP|Spark|Kafka|GraphQL|Solidity|Assembly|Delphi|Pascal|VB\.NET|\.NET|Spring|Objective-C)(?![\w+#])"
 )
 # "I'm French, a nurse" gives no name, and who moved to Rust still lives where they lived.
 NO_PEOPLE = (
@@ -99,5 +126,5 @@ NO_TOOL = (
     r"(?!(?:python|java\w*|typescript|rust|golang|go|kotlin|swift|scala|ruby|php|react|vue|angular|svelte|flask|django"
     r"|fastapi|node|next|postgres\w*|mysql|sqlite|mongo\w*|redis|aws|azure|gcp|docker|kubernetes|linux|ubuntu|windows"
     r"|mac\w*|android|ios|github|gitlab|jira|notion|slack|vs|vim|neovim|cursor|claude|chatgpt|gpt\S*|openai|google|gmail"
-    r"|step|part|phase|version|plan|v\d\S*|chapter|section|level|day|week|option)\b)"
+    r"|step|part|phase|slide|page|question|task|stage|number|item|line|room|row|table|round|mode|excel|powerpoint|word|outlook|teams|figma|photoshop|microservices?|serverless|monorepo|graphql|rest|tailwind|terraform|agile|scrum|kanban|spring|laravel|rails|supabase|firebase|vercel|heroku|netlify|obsidian|emacs|nvim|arch|debian|fedora|nixos|bash|zsh|powershell|unity|unreal|godot|minecraft|safari|firefox|chrome|edge|zoom|discord|telegram|whatsapp|spotify(?! [a-z])|version|plan|v\d\S*|chapter|section|level|day|week|option)\b)"
 )

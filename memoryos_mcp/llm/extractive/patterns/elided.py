@@ -1,0 +1,49 @@
+"""Statements without their subject, as people type them: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
+
+A row is the subject that is missing, and what a text begins with that lacks it. What is also an order ("Use Linux",
+"Speak French") is not among them, nor what may tell of somebody else ("Born in 1950, he ...").
+"""
+
+import re
+
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, DIET, KIN, ROLE
+
+_JUST = r"(?:(?:just|recently|finally|also|already|still|now|currently|mostly|actually|always|never|only) ){0,2}"
+_PAST = (
+    r"(?:moved|adopted|got(?! (?:it|you|that|an? (?:error|question|problem|issue|warning)))|bought|started(?! (?:with|from|by)\b)|turned \d\d|became|finished my|passed my"
+    r"|graduated|retired|joined|switched (?:from|to)|quit (?:my|smoking|drinking)|stopped (?:eating|smoking|drinking)|gave up"
+    r"|got (?:tickets|a)|broke my|sold (?:my|our)|booked|grew up|worked (?:as|at|for)|lost my|signed up|had (?:surgery|a baby|my))"
+)
+_STATE = (
+    rf"(?:originally from {CAPITAL}|born and raised in|based in|living (?:in|with)|allergic to|intolerant (?:to|of)"
+    r"|(?:lactose|gluten)[- ]intolerant|diabetic|coeliac|celiac|pregnant|colou?r[- ]?blind|dyslexic|left-handed"
+    rf"|{DIET}(?= (?:here|since|for|now|and|but|who|with)\b|[,.!]|$)|not an? (?:\w+ )?fan of|(?:a )?(?:big|huge) fan of|working (?:at|for|as|in|remotely|nights)"
+    rf"|studying|learning {CAPITAL}|training (?:for|to be)|married (?:to|with|for)|happily married|divorced(?= (?:with|and|since)\b|[,.!]|$)|single (?:mum|mom|dad|parent|mother|father)"
+    r"|retired(?= (?:now|since|from|and|\w+ here)\b|[,.!]|$)|self-employed|unemployed|in my (?:early|mid|late|twenties|thirties|forties|fifties|sixties|[2-9]0s)"
+    r"|[1-9]\d(?:, | years? old\b| ?[fm]\b| ?yo\b)"
+    rf"|(?:[\w-]+ )?{ROLE} (?:at|from|here|based in)\b|at (?=(?-i:[A-Z])[\w. ]{{1,30}}, (?:doing|working|leading|as)\b)"
+    r"|afraid of|obsessed with|really into|flying to|moving to|getting (?:married|divorced)|training|planning (?:an?|my|our|to)(?! \w+ there)|saving (?:up )?for|expecting (?:an?|our|my|twins)|teaching myself|running my own)"
+)
+_OWN = (
+    r"(?:live (?:in|with|alone|near|on a)|work (?:as|at|for|in|from|nights|part|full)|(?:love|hate)(?! (?:is|are|was|and|of|you|your|to|it|this|that|how|speech|mail)\b)|prefer|can['’]?t (?:stand|eat|drink|have)|cannot (?:stand|eat|drink)"
+    r"|don['’]?t (?:like|drink|own|speak|smoke|eat)|grew|have (?:an?|two|three|four) )"
+)
+_OF_KIN = rf"(?:(?:hobbies|name|birthday|favou?rite \w+|pronouns|native language|time ?zone)(?:['’]s|:)? |(?:doctor|gp|dentist|physio|therapist) (?:says|said|told me)(?: that)? i|(?:car|phone|laptop|flat|house) is (?:an? )|(?!family ){KIN}(?:['’]s)? (?:is|are|has|have|just|works?|lives?|loves?|hates?|can['’]?t|doesn['’]t) )"
+
+ELIDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (subject, re.compile(begins, re.IGNORECASE))
+    for subject, begins in (
+        ("I've ", rf"{_JUST}been\b"),
+        ("I ", rf"{_JUST}{_PAST}\b"),
+        ("I'm ", rf"{_JUST}{_STATE}"),
+        ("I ", rf"{_JUST}{_OWN}"),
+        ("my ", _OF_KIN),
+        (
+            "ich ",
+            r"(?:bin|wohne|lebe|arbeite|komme (?:aus|ursprünglich)|heiße|habe?|mag|hasse|liebe|vertrage|esse|trinke|studiere"
+            r"|lerne|spiele|fahre|fliege|ziehe|spreche|heirate)(?! (?:ich|du|wir|ihr|sie|es|mir|mich)\b) \w",
+        ),
+        ("j'", r"(?:habite|adore|ai (?:un|une|deux|trois|\d\d ans))\b"),
+        ("je ", r"(?:travaille|suis|bosse|viens de|vis à) "),
+    )
+)
