@@ -1,3 +1,5 @@
+import re
+import tomllib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -6,9 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.statements import LIFE, life_pages
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
+from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.pages import Page, Tier
 from memoryos_mcp.profile import Level, Trait
@@ -323,18 +327,29 @@ def test_a_fact_worded_by_someone_else_is_confirmed_or_superseded_by_its_answer(
 
 
 def test_an_older_answer_that_arrives_later_changes_nothing() -> None:
-    known = fact(7, "I live in Bergen.", "lives in", day=30)
+    known = fact(7, "I live in Bergen.", "lives", day=30)
     assert knowledge([page(5, "I live in Oslo.", day=2)], [known]) == ()
 
 
 def test_of_two_answers_in_one_call_the_later_said_holds_whatever_the_order_of_arrival() -> None:
     later, earlier = page(1, "I live in Oslo.", day=9), page(2, "I live in Bergen.", day=3)
-    assert knowledge([later, earlier]) == (AddFact(About.USER, "I live in Oslo.", "lives", later.occurred_at, (1,)),)
+    assert knowledge([later, earlier]) == (
+        AddFact(About.USER, "I live in Bergen.", "lives", earlier.occurred_at, (2,)),
+        AddFact(About.USER, "I live in Oslo.", "lives", later.occurred_at, (1,), ends=("I live in Bergen.",)),
+    )
 
 
-def test_a_return_to_the_known_answer_confirms_it() -> None:
+def test_who_returns_to_an_earlier_answer_has_been_elsewhere_meanwhile() -> None:
     known = fact(7, "I live in Bergen.", "lives")
-    assert knowledge(pages("I live in Oslo.", "I live in Bergen."), [known]) == (ConfirmFact(7, (2,)),)
+    away, back = knowledge(pages("I live in Oslo.", "I live in Bergen."), [known])
+    assert isinstance(away, AddFact)
+    assert isinstance(back, AddFact)
+    assert (away.text, away.supersedes, back.text, back.ends) == (
+        "I live in Oslo.",
+        (7,),
+        "I live in Bergen.",
+        ("I live in Oslo.",),
+    )
 
 
 def test_what_is_said_again_confirms_and_the_same_page_confirms_once() -> None:
@@ -460,3 +475,61 @@ def test_a_page_of_the_greatest_length_is_digested_and_learned(text: str) -> Non
     view = PageView(page(1, text, text), None)
     assert organise([view], None).topics[0].pages == (1,)
     assert len(learn([view.page], (), ()).knowledge) <= 1
+
+
+# Pages that are read together
+
+
+def held_after(*steps: Sequence[Page]) -> list[str]:
+    """Return what holds once pages are read, some of them together, as a store keeps it."""
+    known: dict[int, Fact] = {}
+    number = 0
+    for step in steps:
+        for change in knowledge(step, list(known.values())):
+            if isinstance(change, AddFact):
+                over = {number for number, fact in known.items() if fact.text in change.ends}
+                for old in over.union(change.supersedes):
+                    del known[old]
+                number += 1
+                known[number] = Fact(
+                    number, change.about, change.text, change.slot, change.valid_from, None, (), None, kind=change.kind
+                )
+    return [fact.text for fact in known.values()]
+
+
+@pytest.mark.parametrize(
+    ("told", "holds"),
+    [
+        (("I'm a vegetarian.", "I'm not a vegetarian any more."), ["I'm not a vegetarian any more."]),
+        (("We drive a Volvo.", "We sold the Volvo."), ["We sold the Volvo."]),
+        (("My husband is called Kofi.", "We got divorced."), ["We got divorced."]),
+        (("Never use emojis.", "You can use emojis again."), ["You can use emojis again."]),
+        (("My flight is on 9 June.", "My flight is on 12 June."), ["My flight is on 12 June."]),
+        (("I live in New York.", "I live in York."), ["I live in York."]),
+        (("I live in Leeds.", "I live in York.", "I live in Leeds."), ["I live in Leeds."]),
+    ],
+)
+def test_what_was_said_last_holds_whether_pages_are_read_together_or_not(
+    told: tuple[str, ...], holds: list[str]
+) -> None:
+    assert held_after(pages(*told)) == holds
+    assert held_after(*([page] for page in pages(*told))) == holds
+
+
+def test_a_year_read_at_once_teaches_what_it_teaches_page_by_page() -> None:
+    year = life_pages(tomllib.loads((LIFE / "year.toml").read_text(encoding="utf-8"))["page"])
+    assert held_after(year) == held_after(*([page] for page in year))
+
+
+@given(
+    st.lists(st.sampled_from(["next", "last", "Frıday", "laſt", "week", "ſix", "ago", "in", "3", "years", "today"])),
+    st.datetimes(timezones=st.just(UTC)),
+)
+def test_dates_are_only_ever_added_to_a_text(told: list[str], said_at: datetime) -> None:
+    text = " ".join(told)
+    assert re.sub(r" \[[^\]]+\]", "", with_days(text, said_at)) == text
+
+
+@pytest.mark.parametrize("text", ["next Frıday", "laſt week", "ſix weeks ago", "in fıve days"])
+def test_letters_that_only_look_like_those_of_a_day_are_no_day(text: str) -> None:
+    assert with_days(text, START) == text

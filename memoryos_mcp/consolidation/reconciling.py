@@ -87,6 +87,8 @@ class _Fitting:
             if isinstance(fitted, ConfirmFact):
                 kept.append(fitted)
                 continue
+            for text in change.ends:  # what is said again after it was ended holds again
+                added.pop((change.about, _told(text)), None)
             place = added.setdefault((fitted.about, _told(fitted.text)), len(kept))
             if place == len(kept):
                 kept.append(fitted)

@@ -21,7 +21,7 @@ _RELATIVE = re.compile(
     rf"|in (?P<ahead>{_COUNT} {_UNIT})(?! of\b)"
     rf"|{_COUNT.replace('count', 'count_ago')} {_UNIT.replace('unit', 'unit_ago')} ago)\b"
     r"(?!['’]s)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # else "ſix" matches, and is no number
 )
 _FROM_TODAY = {
     "today": 0,
@@ -40,7 +40,10 @@ def with_days(text: str, said_at: datetime) -> str:
         return text
 
     def dated(match: re.Match[str]) -> str:
-        meant = _meant(match, said_at.date())
+        try:
+            meant = _meant(match, said_at.date())
+        except (OverflowError, ValueError):  # at the ends of the calendar
+            meant = None
         return f"{match[0]} [{meant}]" if meant else match[0]
 
     return _RELATIVE.sub(dated, text)
@@ -60,17 +63,14 @@ def _number(text: str) -> int:
     return _NUMBERS.get(text.lower()) or int(text)
 
 
-def _away(count: int, unit: str, said: date) -> str | None:
-    try:
-        if unit == "day":
-            return _day(said + timedelta(days=count))
-        if unit == "week":
-            return _week(said + timedelta(weeks=count))
-        if unit == "month":
-            return _month(said, count)
-        return str(said.replace(year=said.year + count, day=1).year)
-    except (OverflowError, ValueError):
-        return None
+def _away(count: int, unit: str, said: date) -> str:
+    if unit == "day":
+        return _day(said + timedelta(days=count))
+    if unit == "week":
+        return _week(said + timedelta(weeks=count))
+    if unit == "month":
+        return _month(said, count)
+    return str(said.replace(year=said.year + count, day=1).year)
 
 
 def _period(step: int, period: str, said: date) -> str | None:

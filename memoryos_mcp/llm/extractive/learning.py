@@ -1,12 +1,12 @@
 """Knowledge without an LLM: which statements are new, which are said again, and which take the place of others."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
-from memoryos_mcp.llm.extractive.patterns import FORMER_SLOTS, assistant_table, user_table, wish_table
+from memoryos_mcp.llm.extractive.patterns import assistant_table, user_table, wish_table
 from memoryos_mcp.llm.extractive.statements import Statement, answer_of, statements, stems_of
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import jaccard
@@ -25,6 +25,9 @@ _NEGATION = re.compile(
 _NUMBER = re.compile(r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
 
 
+GUESS = "I work in "
+"""How a place begins that is only guessed."""
+_OF_PLACES = frozenset({"lives", "from"})
 _OWN = re.compile(r"(?:i|we|my|our|i['’]\w+|we['’]\w+)\b", re.IGNORECASE)
 _DAYS = re.compile(r" \[[^\]]+\]")
 _OF_A_COUPLE = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
@@ -47,50 +50,162 @@ class _Form:
 def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
     """Return what to add, confirm and supersede, so that what was said last holds.
 
+    Each page is compared with what holds when it is said, what the pages before it add included.
+
     Args:
         pages: Pages not analysed yet.
         facts: What is known and holds now.
     """
-    ordered = sorted(pages, key=lambda page: (page.occurred_at, page.seq))
-    said = _without_idle_guesses([statement for page in ordered for statement in statements(page)], facts)
-    forms = {fact.fact: _form(fact.text, fact.kind) for fact in facts} if said else {}
+    said = [list(statements(page)) for page in sorted(pages, key=lambda page: (page.occurred_at, page.seq))]
+    if not any(said):
+        return ()
+    known = _Known(facts)
+    for of_page in said:
+        for change in _learned_from(of_page, known):
+            known.take(change)
+    return known.changes()
+
+
+class _Known:
+    """What holds, with what changes while pages are read. What is added has a negative number until it is stored.
+
+    Args:
+        facts: What is known and holds now.
+    """
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self._facts: dict[int, Fact] = {}
+        self.forms: dict[int, _Form] = {}
+        self._by_stem: dict[tuple[About, str], set[int]] = {}
+        self._by_slot: dict[tuple[About, str], dict[int, None]] = {}
+        self._wishes: dict[int, None] = {}
+        self._added: dict[int, AddFact] = {}
+        self._confirmed: dict[int, dict[int, None]] = {}
+        for fact in facts:
+            self._put(fact)
+
+    def of_slot(self, about: About, slot: str) -> list[Fact]:
+        """Return the facts with a slot, oldest first."""
+        return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
+
+    def rests_on(self, number: int, page: str) -> bool:
+        """Whether a page is among a fact's evidence already."""
+        return page in self._facts[number].evidence
+
+    def like(self, about: About, form: _Form) -> Fact | None:
+        """Return a fact that says the same, None if there is none."""
+        # Who shares so many stems shares one of these.
+        rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
+        few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
+        numbers = set().union(*(self._by_stem.get((about, stem), set()) for stem in few))
+        return next((self._facts[number] for number in sorted(numbers) if _is_same(self.forms[number], form)), None)
+
+    def with_stems(self, about: About, stems: frozenset[str]) -> list[Fact]:
+        """Return the facts that have all of some stems."""
+        sets = [self._by_stem.get((about, stem), set()) for stem in stems]
+        return [self._facts[number] for number in sorted(set.intersection(*sets))] if sets else []
+
+    def wishes(self) -> list[Fact]:
+        """Return the wishes."""
+        return [self._facts[number] for number in self._wishes]
+
+    def of_a_couple(self) -> list[Fact]:
+        """Return the facts that tell who somebody is together with."""
+        slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_A_COUPLE.match(slot)]
+        return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
+
+    def take(self, change: KnowledgeChange) -> None:
+        """Take over a change."""
+        if isinstance(change, ConfirmFact):
+            if change.fact in self._added:
+                added = self._added[change.fact]
+                evidence = tuple(sorted({*added.evidence, *change.evidence}))
+                self._added[change.fact] = replace(added, evidence=evidence)
+            else:
+                self._confirmed.setdefault(change.fact, {}).update(dict.fromkeys(change.evidence))
+            return
+        ends = [self._added[number].text for number in change.supersedes if number in self._added]
+        supersedes = tuple(number for number in change.supersedes if number not in self._added)
+        for number in change.supersedes:
+            self._remove(number)
+        number = -1 - len(self._added)
+        self._added[number] = replace(change, supersedes=supersedes, ends=tuple(ends))
+        self._put(
+            Fact(number, change.about, change.text, change.slot, change.valid_from, None, (), None, kind=change.kind)
+        )
+
+    def changes(self) -> tuple[KnowledgeChange, ...]:
+        """Return what has changed, what is added in the order in which it was said."""
+        confirmed = [
+            ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
+            for number, pages in self._confirmed.items()
+            if number in self._facts
+        ]
+        return (*self._added.values(), *confirmed)
+
+    def _put(self, fact: Fact) -> None:
+        form = _form(fact.text, fact.kind)
+        self._facts[fact.fact], self.forms[fact.fact] = fact, form
+        for stem in form.stems:
+            self._by_stem.setdefault((fact.about, stem), set()).add(fact.fact)
+        if fact.slot is not None:
+            self._by_slot.setdefault((fact.about, fact.slot), {})[fact.fact] = None
+        if fact.kind is Kind.WISH:
+            self._wishes[fact.fact] = None
+
+    def _remove(self, number: int) -> None:
+        fact = self._facts.pop(number, None)
+        if fact is not None:
+            for stem in self.forms[number].stems:
+                self._by_stem[fact.about, stem].discard(number)
+            if fact.slot is not None:
+                self._by_slot[fact.about, fact.slot].pop(number, None)
+            self._wishes.pop(number, None)
+
+
+def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeChange]:
+    """Return what the statements of one page change."""
+    said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
     loose = [statement for statement in said if statement.slot is None]
     for (about, slot), group in _by_slot(said).items():
-        known = [fact for fact in facts if fact.about is about and _slot_of(fact) == slot]
-        loose.extend(_settle(group, known, forms, confirmed, added))
+        loose.extend(_settle(group, known.of_slot(about, slot), known.forms, confirmed, added))
     replaced = {number for _, numbers in added for number in numbers}
     single: list[Statement] = [statement for statement, _ in added]
-    for statement in sorted(loose, key=lambda statement: (statement.said_at, min(statement.pages))):
-        fact = next(
-            (f for f in facts if f.about is statement.about and _is_same(forms[f.fact], _form_of(statement))), None
-        )
-        twin = next(
-            (s for s in single if s.about is statement.about and _is_same(_form_of(s), _form_of(statement))), None
-        )
+    for statement in loose:
+        form = _form_of(statement)
+        fact = known.like(statement.about, form)
+        twin = next((s for s in single if s.about is statement.about and _is_same(_form_of(s), form)), None)
         if fact is not None:
             if fact.fact not in replaced:
                 confirmed.setdefault(fact.fact, {}).update(statement.pages)
-        elif twin is not None:
-            twin.pages.update(statement.pages)
-        else:
+        elif twin is None:
             single.append(statement)
             added.append((statement, ()))
-    added = [(statement, (*numbers, *_ended(statement, facts, forms, numbers))) for statement, numbers in added]
+    added = [(statement, (*numbers, *_ended(statement, known, numbers))) for statement, numbers in added]
     ended = {number for _, numbers in added for number in numbers}
-    confirmed = {number: pages for number, pages in confirmed.items() if number not in ended}
-    added.sort(key=lambda item: (item[0].said_at, min(item[0].pages)))
     changes: list[KnowledgeChange] = [_add(statement, supersedes) for statement, supersedes in added]
-    changes.extend(_confirmations(confirmed, facts))
-    return tuple(changes)
+    for number, pages in confirmed.items():
+        new = tuple(seq for seq, name in pages.items() if not known.rests_on(number, name))
+        if new and number not in ended:
+            changes.append(ConfirmFact(fact=number, evidence=new))
+    return changes
 
 
-def _without_idle_guesses(said: Sequence[Statement], facts: Sequence[Fact]) -> list[Statement]:
+def _without_idle_guesses(said: Sequence[Statement], known: _Known) -> list[Statement]:
     """Return the statements without those that are implied where their slot is filled by something that was stated."""
-    filled = {(fact.about, _slot_of(fact)) for fact in facts}
-    filled.update((statement.about, statement.slot) for statement in said if not statement.is_implied)
-    return [each for each in said if not (each.is_implied and (each.about, each.slot) in filled)]
+    filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
+
+    def is_idle(statement: Statement) -> bool:
+        facts = known.of_slot(statement.about, statement.slot or "")
+        return (statement.about, statement.slot) in filled or not all(map(_is_guess, facts))
+
+    return [statement for statement in said if not statement.is_implied or not is_idle(statement)]
+
+
+def _is_guess(fact: Fact) -> bool:
+    return fact.text.startswith(GUESS)
 
 
 def _by_slot(said: Iterable[Statement]) -> dict[tuple[About, str], list[Statement]]:
@@ -104,44 +219,33 @@ def _by_slot(said: Iterable[Statement]) -> dict[tuple[About, str], list[Statemen
 def _settle(
     group: Sequence[Statement],
     known: Sequence[Fact],
-    forms: dict[int, _Form],
+    forms: Mapping[int, _Form],
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Decide which answer of one slot holds; return the statements that say more than the answer.
+    """Decide which answer of one slot holds after a page; return the statements that say more than the answer.
 
     Args:
-        group: The statements with this slot, oldest first.
+        group: The page's statements with this slot, in their order.
         known: The facts that hold now with this slot.
         forms: Of the facts, by number.
         confirmed: Pages that confirm a fact, by its number; extended.
         added: Statements to add, with the facts they supersede; extended.
     """
     newest = group[-1]
-    same = [s for s in group if _is_same_answer(newest.value, s.value)]
-    holding = [fact for fact in known if _answers(fact, newest, forms)]
+    same = [statement for statement in group if _is_same_answer(newest, statement)]
+    holding = [fact for fact in known if (newest.is_implied or not _is_guess(fact)) and _answers(fact, newest, forms)]
     if not holding and known and newest.said_at < max(fact.valid_from for fact in known):
         return []
-    more: list[Statement] = []
-    if holding:
-        for statement in same:
-            if len(_form_of(statement).stems - forms[holding[0].fact].stems) >= _news_min(statement):
-                more.append(_loose(statement))
-            else:
-                confirmed.setdefault(holding[0].fact, {}).update(statement.pages)
-        return more
-    since = max((fact.valid_from for fact in known), default=None)
-    run: list[Statement] = []
-    for statement in reversed(group):
-        if not _is_same_answer(newest.value, statement.value) or (since is not None and statement.said_at < since):
-            break
-        run.insert(0, statement)
-    first = run[0]
-    for statement in run[1:]:
-        first.pages.update(statement.pages)
-        if len(_form_of(statement).stems - _form_of(first).stems) >= _news_min(statement):
-            more.append(_loose(statement))
-    added.append((first, tuple(fact.fact for fact in known)))
+    if not holding:
+        first, *others = same
+        added.append((first, tuple(fact.fact for fact in known)))
+        told = _form_of(first).stems
+        return [_loose(each) for each in others if len(_form_of(each).stems - told) >= _news_min(each)]
+    told = forms[holding[0].fact].stems
+    more = [_loose(each) for each in same if len(_form_of(each).stems - told) >= _news_min(each)]
+    if len(more) < len(same):
+        confirmed.setdefault(holding[0].fact, {}).update(newest.pages)
     return more
 
 
@@ -153,30 +257,27 @@ def _news_min(statement: Statement) -> int:
     return NEWS_OF_SOMEBODY_MIN if (statement.slot or "").startswith(("family:", "pet:")) else NEWS_STEMS_MIN
 
 
-def _slot_of(fact: Fact) -> str | None:
-    return FORMER_SLOTS.get(fact.slot, fact.slot) if fact.slot is not None else None
+def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> list[int]:
+    """Return the facts that hold no longer because of a statement, other than those it replaces."""
+    if statement.kind is Kind.WISH:
+        form = _form_of(statement)
+        over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]
+    else:
+        over = [fact for fact in known.with_stems(statement.about, statement.ends) if _is_over(fact, known)]
+        if statement.slot == "marital status" and statement.value & _PARTED:
+            over += known.of_a_couple()
+    is_over = {
+        fact.fact: None
+        for fact in over
+        if fact.about is statement.about and fact.valid_from <= statement.said_at and fact.fact not in replaced
+    }
+    return [*is_over]
 
 
-def _ended(
-    statement: Statement, facts: Sequence[Fact], forms: dict[int, _Form], replaced: tuple[int, ...]
-) -> Iterator[int]:
-    """Yield the facts that hold no longer because of a statement, other than those it replaces."""
-    for fact in facts:
-        if fact.fact in replaced or fact.about is not statement.about or fact.valid_from > statement.said_at:
-            continue
-        if statement.kind is Kind.WISH:
-            is_over = fact.kind is Kind.WISH and _is_taken_back(_form_of(statement), statement.ends, forms[fact.fact])
-        else:
-            is_over = fact.kind is Kind.STATEMENT and _is_over(statement, fact, forms[fact.fact])
-        if is_over:
-            yield fact.fact
-
-
-def _is_over(statement: Statement, fact: Fact, form: _Form) -> bool:
-    if statement.slot == "marital status" and statement.value & _PARTED and _OF_A_COUPLE.match(fact.slot or ""):
-        return True
-    ends = statement.ends
-    return bool(ends) and ends <= form.stems and not form.is_negated and _OWN.match(fact.text) is not None
+def _is_over(fact: Fact, known: _Known) -> bool:
+    """Whether a fact with what a statement ends is what it ends."""
+    is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
+    return is_stated and _OWN.match(fact.text) is not None
 
 
 def _is_taken_back(wish: _Form, ends: frozenset[str], known: _Form) -> bool:
@@ -186,18 +287,27 @@ def _is_taken_back(wish: _Form, ends: frozenset[str], known: _Form) -> bool:
     return is_opposite and jaccard(wish.stems - _FREQUENCY, known.stems - _FREQUENCY) >= OPPOSITE_JACCARD
 
 
-def _answers(fact: Fact, statement: Statement, forms: dict[int, _Form]) -> bool:
+def _answers(fact: Fact, statement: Statement, forms: Mapping[int, _Form]) -> bool:
     tables = (assistant_table(),) if fact.about is About.ASSISTANT else (user_table(), wish_table())
     stated = (answer_of(_DAYS.sub("", fact.text), table, is_certain=True) for table in tables)
     found = next((answer for answer in stated if answer is not None), None)
-    if found is not None and found.slot == _slot_of(fact):
-        is_same_way = forms[fact.fact].is_negated == _form_of(statement).is_negated
-        return is_same_way and _is_same_answer(found.value, statement.value)
+    if found is not None and found.slot == fact.slot:
+        form = _form_of(statement)
+        is_same_way = forms[fact.fact].is_negated == form.is_negated
+        return is_same_way and _is_equal(found.value, statement.value, forms[fact.fact], form, fact.slot)
     return statement.value <= forms[fact.fact].stems
 
 
-def _is_same_answer(left: frozenset[str], right: frozenset[str]) -> bool:
-    return left <= right or right <= left
+def _is_same_answer(left: Statement, right: Statement) -> bool:
+    return _is_equal(left.value, right.value, _form_of(left), _form_of(right), left.slot)
+
+
+def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
+    """Whether two answers are one: the shorter may leave out what the longer says, but York is not New York."""
+    if slot in _OF_PLACES:
+        return left == right
+    has_other_numbers = not (one.numbers <= other.numbers or other.numbers <= one.numbers)
+    return (left <= right or right <= left) and not has_other_numbers
 
 
 def _is_same(left: _Form, right: _Form) -> bool:
@@ -210,7 +320,7 @@ def _form_of(statement: Statement) -> _Form:
     return _form(statement.text, statement.kind)
 
 
-@lru_cache(4_096)
+@lru_cache(20_000)
 def _form(text: str, kind: Kind) -> _Form:
     return _Form(
         stems=stems_of(text),
@@ -230,11 +340,3 @@ def _add(statement: Statement, supersedes: tuple[int, ...]) -> AddFact:
         supersedes=supersedes,
         kind=statement.kind,
     )
-
-
-def _confirmations(confirmed: dict[int, dict[int, str]], facts: Iterable[Fact]) -> Iterator[ConfirmFact]:
-    for fact in facts:
-        pages = confirmed.get(fact.fact, {})
-        new = tuple(sorted(seq for seq, name in pages.items() if name not in fact.evidence))
-        if new:
-            yield ConfirmFact(fact=fact.fact, evidence=new)
