@@ -140,3 +140,13 @@ def test_what_the_caller_needs_is_left_free() -> None:
     assert alone.left_out is not None
     assert beside.left_out is not None
     assert beside.left_out.max_tokens == alone.left_out.max_tokens + 400
+
+
+def test_in_a_small_budget_the_best_page_goes_before_facts() -> None:
+    facts = [statement(number, About.USER, "I'm Al.") for number in range(3)]
+    pages = ranked(page(1, "Which oil is best for an oak table? " * 2), page(2, "word " * 40))
+    newest = [page(9, "Good night.")]
+    found = replace(NOTHING, facts=facts, short_term=newest, pages=pages)
+    fitted = fit(found, Limits(20, 100), NAMELESS, frozenset())
+    assert [each.page.seq for each in fitted.pages] == [1]
+    assert not fitted.pages[0].quote.is_excerpt

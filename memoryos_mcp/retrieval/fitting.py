@@ -126,11 +126,13 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
     reserved = 0 if budget.is_enough else line_bytes(rendering.left_out_line(everything))
     budget.left -= reserved
     wishes = budget.fit_lines(found.wishes, WISHES_SHARE, _fact_line, lambda _: rendering.WISHES)
+    budget.keep_free(found.pages)
     traits = budget.fit_lines(found.traits, TRAITS_SHARE, rendering.trait_line, lambda _: rendering.TRAITS)
     facts = budget.fit_lines(found.facts, KNOWLEDGE_SHARE, _fact_line, lambda each: rendering.KNOWN[each.fact.about])
     short_term = budget.fit_newest(
         found.short_term, CONVERSATION_SHARE if limits.has_all_recent else SHORT_TERM_SHARE, rendering.NEWEST
     )
+    budget.kept_free = 0
     pages = budget.fit_pages(found.pages, _seqs(short_term))
     pages = budget.complete(pages)
     short_term = budget.complete(short_term[::-1])[::-1]
@@ -172,6 +174,7 @@ class _Budget:
         self._query_roots = query_roots
         self._wholes: dict[int, int] = {}
         self.is_enough = False
+        self.kept_free = 0
         self.left = BYTES_PER_TOKEN * (limits.tokens - limits.reserved_tokens) - _FRAME_BYTES
 
     @property
@@ -203,6 +206,12 @@ class _Budget:
         pages = sum(map(self._whole, [*found.short_term, *wanted]))
         notes = sum(_notes_bytes(page.meta_data) for page in wanted)
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
+
+    def keep_free(self, found: Sequence[Candidate]) -> None:
+        """Keep what comes next from taking the room of the best page, which a small budget has only once."""
+        if found and not self.is_enough:
+            cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0][1].page)
+            self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
 
     def fit_lines(
         self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
@@ -291,7 +300,7 @@ class _Budget:
 
     def _allowance(self, share: float) -> int:
         whole = self._limits.tokens * BYTES_PER_TOKEN
-        return max(0, self.left if self.is_enough else min(self.left, int(whole * share)))
+        return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
         """Return how much of some room one page may take."""
