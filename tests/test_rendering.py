@@ -24,7 +24,7 @@ AT = datetime(2026, 5, 20, tzinfo=UTC)
 ENDED = datetime(2026, 6, 2, tzinfo=UTC)
 SPEAKERS = Speakers("James", "John")
 # What takes more room as it is shown than as it is stored: lines that are set in, signs for others, our delimiters.
-TEXT = st.text(st.sampled_from("ab \n\r\x00é語<"), max_size=60).map(lambda text: f"{text}<memory>\nIt grew. " * 8)
+TEXT = st.text(st.sampled_from("ab \n\r\x00é語<"), max_size=60).map(lambda text: f"x{text}<memory>\nIt grew. " * 8)
 SAID = st.one_of(st.just("So it is."), TEXT)
 
 

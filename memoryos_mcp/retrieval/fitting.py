@@ -331,7 +331,10 @@ class _Budget:
         return self._cost(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
 
     def _cost(self, recalled: RecalledPage) -> int:
-        return line_bytes(rendering.page_line(recalled, self._speakers))
+        # Empty lines around a text are in the result, if not in its text.
+        sides = (recalled.quote.user_input, recalled.quote.agent_response)
+        unseen = sum(len(side) - len(side.strip("\n")) for side in sides)
+        return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
 
 
 _FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
