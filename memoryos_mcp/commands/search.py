@@ -28,7 +28,7 @@ from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.stemming import folded
 from memoryos_mcp.terminal import make_console, one_line, plain
 
-# A model that is not ready by then is not waited for: words answer alone.
+# A model that is not ready by then is not waited for: only words are compared.
 PATIENCE_S = 15.0
 FOUND_STYLE = "bold yellow"
 # Of a line, what may stand before the first word that was looked for.
@@ -77,7 +77,7 @@ async def search_memory(settings: Settings, query: str, form: Form, *, max_resul
         result = (await retrieve_memory(service, settings.user_id, arguments)).result
         assert isinstance(result, RetrieveMemoryResult)  # noqa: S101 - for the type checker: the tool's own
         if problem is not None:
-            way = "by words alone" if result.search_mode == "lexical" else "by the embedding model of before"
+            way = "by words alone" if result.search_mode == "lexical" else "by the previous embedding model"
             click.echo(f"memoryos-mcp: search goes {way}: {plain(str(problem))}", err=True)
         if form.as_json:
             click.echo(json.dumps(result.model_dump(mode="json")))

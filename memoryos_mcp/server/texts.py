@@ -50,7 +50,7 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.embedding_move is not None:
         lines.append(
             f"The embedding model is being changed to {result.embedding_move.space}: "
-            f"{amount(result.embedding_move.pages_left, 'page')} to go, and the model before answers meanwhile."
+            f"{amount(result.embedding_move.pages_left, 'page')} to go, and the previous model is used until then."
         )
     if result.llm is not None:
         lines.append(f"LLM: {result.llm.model}; {amount(result.llm.tokens_today, 'token')} today.")
