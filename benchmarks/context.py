@@ -3,11 +3,13 @@
 Run ``python -m benchmarks.context --data FILE``. Each conversation gets a server process of its own and is asked as a
 client does that names a query and the budget, and nothing else. A gold page counts as shown if a reply holds it at
 all, as whole if no part of it is left out, and as known if it is whole or a fact that the reply holds rests on it.
+Beside that it prints which share of a conversation's pages its largest topic holds, and for `benchmarks/life` how well
+the facts that were learned match its labels, as `benchmarks.statements` judges them.
 """
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from benchmarks.datasets import SET_APART, Conversation, Dataset, DatasetError, 
 from benchmarks.learned import learn
 from benchmarks.metrics import mean
 from benchmarks.retrieval import SERVER_FLAGS
+from benchmarks.statements import LIFE, Judged, judge_life
 from memoryos_mcp.pages import estimate_tokens
 
 BUDGETS = (2_000, 1_000)
@@ -58,6 +61,19 @@ class Shown:
     facts: int
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured on a data set.
+
+    Attributes:
+        replies: To each question at each budget.
+        largest_topics: Per conversation the share of its pages that are in its largest topic, 0 to 1.
+    """
+
+    replies: Sequence[Shown]
+    largest_topics: Mapping[str, float]
+
+
 async def ask(fed: FedServer, conversation: str, question: Question, budget: int) -> Shown:
     """Return what the reply to a question holds.
 
@@ -89,24 +105,27 @@ def _share(question: Question, pages: set[str]) -> float:
     return len(pages.intersection(question.gold)) / len(question.gold)
 
 
-async def run(dataset: Dataset, budgets: Sequence[int], replay: Path | None, progress: Progress) -> list[Shown]:
-    """Return what the replies to all questions of a data set hold, at each budget.
+async def run(dataset: Dataset, budgets: Sequence[int], replay: Path | None) -> Measured:
+    """Return what the replies to all questions of a data set hold, at each budget, and how large topics become.
 
     Args:
         dataset: Conversations with their questions.
         budgets: Tokens of a reply.
         replay: Replies of an LLM that learns first; None learns without one.
-        progress: Shows how far it is.
     """
-    replies = []
-    for conversation in dataset.conversations:
-        replies += await _run_one(conversation, budgets, replay, progress)
-    return replies
+    replies: list[Shown] = []
+    largest: dict[str, float] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        for conversation in dataset.conversations:
+            told, largest[conversation.id] = await _run_one(conversation, budgets, replay, progress)
+            replies += told
+    return Measured(replies, largest)
 
 
 async def _run_one(
     conversation: Conversation, budgets: Sequence[int], replay: Path | None, progress: Progress
-) -> list[Shown]:
+) -> tuple[list[Shown], float]:
     questions = [question for question in conversation.questions if question.category not in SET_APART]
     replies = []
     with tempfile.TemporaryDirectory(prefix="memoryos-benchmark-") as folder:
@@ -118,12 +137,19 @@ async def _run_one(
             )
         async with running_server(Path(folder), conversation.id, *SERVER_FLAGS) as server:
             fed = await feed(server, conversation, progress, conversation.id)
+            stats = (await server.call("get_memory_stats")).content
             for budget in budgets:
                 async with shown(progress, f"{conversation.id}: asking at {budget}", len(questions)) as bar:
                     for question in questions:
                         replies.append(await ask(fed, conversation.id, question, budget))
                         progress.advance(bar)
-    return replies
+    return replies, _largest_topic(stats)
+
+
+def _largest_topic(stats: Mapping[str, Any]) -> float:
+    """Return the share of all pages that the largest topic holds."""
+    largest: int = max((topic["page_count"] for topic in stats["top_segments"]), default=0)
+    return largest / max(1, int(stats["total_pages"]))
 
 
 def summary(replies: Iterable[Shown]) -> dict[str, float]:
@@ -157,21 +183,37 @@ def _cells(means: dict[str, float]) -> list[str]:
     return [f"{means['questions']}", *shares, f"{means['tokens']:.0f}", f"{means['said_tokens']:.0f}", *counts]
 
 
-async def _run_all(
-    datasets: Sequence[Dataset], budgets: Sequence[int], replay: Path | None, output: Console
-) -> list[dict[str, Any]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    report: list[dict[str, Any]] = []
-    for dataset in datasets:
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            replies = await run(dataset, budgets, replay, progress)
-        print_table(output, dataset.name, replies)
-        for budget in budgets:
-            asked = [reply for reply in replies if reply.budget == budget]
-            report.append(
-                {"dataset": dataset.name, "budget": budget, **summary(asked), "replies": list(map(asdict, asked))}
-            )
-    return report
+def print_topics(console: Console, largest: Mapping[str, float]) -> None:
+    """Print which share of its pages is in each conversation's largest topic."""
+    shares = ", ".join(f"{name} {share:.1%}" for name, share in largest.items())
+    console.print(f"pages in the largest topic: {shares}", highlight=False, soft_wrap=True)
+
+
+def print_facts(console: Console, judged: Judged) -> None:
+    """Print how the facts that were learned compare with the labels."""
+    console.print(
+        f"facts: recall {judged.recall:.1%}, precision {judged.precision:.1%} of {len(judged.learned)}, learned from "
+        f"what must teach nothing {len(judged.never)}, false days {len(judged.false_days)}\n",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _report(
+    dataset: Dataset, measured: Measured, judged: Judged | None, budgets: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield all figures of a data set, for each budget."""
+    facts = {} if judged is None else {"facts_recall": judged.recall, "facts_precision": judged.precision}
+    for budget in budgets:
+        asked = [reply for reply in measured.replies if reply.budget == budget]
+        yield {
+            "dataset": dataset.name,
+            "budget": budget,
+            **summary(asked),
+            "largest_topics": measured.largest_topics,
+            **facts,
+            "replies": list(map(asdict, asked)),
+        }
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -202,8 +244,16 @@ def main(files: Sequence[Path], budgets: Sequence[int], replay: Path | None, jso
     """Measure how much of what a question needs the reply to it holds, at given budgets."""
     output = Console()
     output = output if output.width >= 110 else Console(width=110)
+    report: list[dict[str, Any]] = []
     try:
-        report = anyio.run(_run_all, [load(file) for file in files], budgets, replay, output)
+        for file, dataset in [(file, load(file)) for file in files]:
+            measured = anyio.run(run, dataset, budgets, replay)
+            print_table(output, dataset.name, measured.replies)
+            print_topics(output, measured.largest_topics)
+            judged = judge_life(replay) if file.resolve() == LIFE.resolve() / "year.toml" else None
+            if judged is not None:
+                print_facts(output, judged)
+            report += _report(dataset, measured, judged, budgets)
     except (DatasetError, ServerError) as error:
         raise click.ClickException(str(error)) from error
     if json_file:

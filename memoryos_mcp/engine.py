@@ -230,6 +230,7 @@ class MemoryEngine:
         *,
         max_results: int | None = None,
         max_tokens: int | None = None,
+        reserved_tokens: int = 0,
         has_all_recent: bool = False,
     ) -> Recall:
         """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
@@ -240,8 +241,9 @@ class MemoryEngine:
                 ``max_tokens`` allows. None means at most the setting's number, and none far below the best.
             max_tokens: Budget of all that is shown, 100 to 1,000,000. None means the setting's number; beyond it pages
                 that ``max_results`` asks for come in short excerpts.
-            has_all_recent: Whether all short-term pages come, as the conversation that is being answered; else the last
-                two of a conversation, and others if they bear on the query.
+            reserved_tokens: How many of these the caller needs for text of its own beside what is remembered.
+            has_all_recent: Whether all short-term pages come, as the conversation that is being answered, in up to half
+                of the budget; else the last two of a conversation, and others if they bear on the query.
 
         Raises:
             ArgumentError: An argument cannot be used.
@@ -253,6 +255,7 @@ class MemoryEngine:
         limits = Limits(
             pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
             tokens=self._settings.retrieval_max_tokens if max_tokens is None else max_tokens,
+            reserved_tokens=reserved_tokens,
             is_cut=max_results is None,
             is_elastic=max_results is not None and max_tokens is None,
             has_all_recent=has_all_recent,

@@ -12,6 +12,14 @@ from memoryos_mcp.terms import stems
 # Dimensions of how a user writes: nearly every page speaks for them, and each says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
+# What reasons are written with, whatever they are about; in a question such a word asks for no trait.
+_OF_ANY_TRAIT = frozenset(
+    stems(
+        "user assistant speaker person page message conversation dialogue question answer reply "
+        "speak spoke spoken say said mention ask tell told talk show shown describe"
+    )
+)
+
 
 class Level(StrEnum):
     """How strongly a trait shows."""
@@ -63,11 +71,16 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
 
 
 def bearing_on(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a word with a query, the most telling first."""
-    return most_telling_first(trait for trait in traits if query_stems & {*stems(f"{trait.dimension} {trait.reason}")})
+    """Return the traits that share a telling word with a query, the most telling traits first."""
+    asked = query_stems - _OF_ANY_TRAIT
+    return most_telling_first(trait for trait in traits if asked & {*stems(f"{trait.dimension} {trait.reason}")})
 
 
 def profile_text(traits: Iterable[Trait]) -> str:
     """Return the profile as text, a line ``dimension: level - reason`` for each trait; "None" if nothing is known."""
-    lines = [one_line(f"{trait.dimension}: {trait.level} - {trait.reason}") for trait in traits]
-    return "\n".join(lines) or "None"
+    return "\n".join(map(trait_text, traits)) or "None"
+
+
+def trait_text(trait: Trait) -> str:
+    """Return a trait as one line ``dimension: level - reason``."""
+    return one_line(f"{trait.dimension}: {trait.level} - {trait.reason}")

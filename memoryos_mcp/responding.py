@@ -17,11 +17,11 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
-from memoryos_mcp.names import Speakers
 from memoryos_mcp.pages import Page, Source, estimate_tokens
-from memoryos_mcp.quoting import CLOSE, OPEN, delimited, disarmed, one_line, quoted, topic_line
+from memoryos_mcp.quoting import CLOSE, OPEN, delimited, disarmed, one_line
 from memoryos_mcp.reading import Forgettings, reading_since
-from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.retrieval import rendering
+from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.storage.values import Receipt
 
 # By so much tokens may be more than they are estimated.
@@ -217,7 +217,8 @@ class Responding:
         said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        max_tokens = room if wanted >= TOKENS_AT_LEAST <= room else wanted
+        # What the caller may not ask for is refused below; what is left of the prompt may be less than that.
+        max_tokens = wanted if wanted < TOKENS_AT_LEAST else max(room, TOKENS_AT_LEAST)
         recall = await memory.retrieve(said, max_tokens=max_tokens, has_all_recent=True)
         return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall.tokens
 
@@ -334,7 +335,8 @@ def _is_talk(page: Page) -> bool:
 def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
     for page in pages:
         # Of a page that only the assistant wrote, the time alone is the user's.
-        yield Message("user", disarmed(f"{_time(page.page)} {page.quote.user_input}".rstrip()))
+        time = f"[{page.page.occurred_at:%Y-%m-%d %H:%M}]"
+        yield Message("user", disarmed(f"{time} {page.quote.user_input}".rstrip()))
         if page.quote.agent_response:
             yield Message("assistant", disarmed(page.quote.agent_response))
 
@@ -354,61 +356,6 @@ def _noted(notes: str | None) -> list[str]:
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return what is remembered beside the conversation as lines; none if there is nothing."""
-    traits = [f"- {one_line(f'{trait.dimension}: {trait.level.value}. {trait.reason}')}" for trait in recall.traits]
-    body = [
-        *_section("What the user wants of every answer", _facts(recall.wishes)),
-        *_section("What the user is like", traits),
-        *_section("Known about the user", _facts(recall.user_facts)),
-        *_section("Known about you, the assistant", _facts(recall.assistant_facts)),
-        *_section("Earlier conversations, best match first", _pages_by_topic(recall)),
-        *_section("Read lately, from elsewhere", [_page(page, recall.speakers) for page in read]),
-    ]
+    """Return what is remembered beside the conversation as a text; none if there is nothing."""
+    body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []
-
-
-def _section(title: str, lines: Iterable[str]) -> list[str]:
-    body = list(lines)
-    return [f"## {title}", *body] if body else []
-
-
-def _facts(facts: Iterable[RecalledFact]) -> list[str]:
-    return [_fact(recalled) for recalled in facts]
-
-
-def _fact(recalled: RecalledFact) -> str:
-    fact = recalled.fact
-    end = fact.said_until or (f"{fact.valid_until:%Y-%m-%d}" if fact.valid_until is not None else None)
-    since = fact.said_since or f"{fact.valid_from:%Y-%m-%d}"
-    return f"- {one_line(fact.text)} (from {since}{f' to {end}' if end else ''})"
-
-
-def _pages_by_topic(recall: Recall) -> list[str]:
-    """Return the pages, under their topics, if there is room for these, in the order of their best page."""
-    if not recall.has_topics:
-        return [_page(page, recall.speakers) for page in recall.pages]
-    by_topic: dict[int | None, list[RecalledPage]] = {}
-    for page in recall.pages:
-        by_topic.setdefault(page.segment.segment if page.segment else None, []).append(page)
-    lines: list[str] = []
-    for together in by_topic.values():
-        topic = together[0].segment
-        if topic is not None:
-            lines.append(topic_line(topic.summary))
-        elif len(by_topic) > 1:
-            lines.append("# Without a topic yet")
-        lines += [_page(page, recall.speakers) for page in together]
-    return lines
-
-
-def _page(page: RecalledPage, speakers: Speakers) -> str:
-    is_talk = _is_talk(page.page)
-    origin = "" if is_talk else f" from a {page.page.source.value}"
-    sides = ((speakers.user_label, page.quote.user_input), (speakers.agent_label, page.quote.agent_response))
-    said = [quoted(text, f"{who}: " if is_talk else "") for who, text in sides if text]
-    noted = [f"Notes: {one_line(page.meta_data)}"] if page.meta_data else []
-    return "\n".join([f"{_time(page.page)}{origin}", *said, *noted])
-
-
-def _time(page: Page) -> str:
-    return f"[{page.occurred_at:%Y-%m-%d %H:%M}]"

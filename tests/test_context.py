@@ -158,7 +158,35 @@ def test_the_text_is_no_longer_than_the_budget(server: PipeServer) -> None:
     wait_until_embedded(server)
     for max_tokens in range(100, 2_000, 93):
         found, text = retrieved(server, query="what must I not eat at the concert?", max_tokens=max_tokens)
-        assert estimate_tokens(text) <= found["token_estimate"] <= max_tokens
+        assert estimate_tokens(text) == found["token_estimate"] <= max_tokens
+
+
+def test_the_manner_of_the_answer_is_charged(server: PipeServer) -> None:
+    fill(server, [(f"I love bread number {n}. {LONG}", "I see.") for n in range(4)])
+    manner = {"style_hint": "dry and brief, " * 20, "relationship_with_user": "tutor"}
+    found, text = retrieved(server, query="bread", max_tokens=200, **manner)
+    assert text.startswith("Answer as the user's tutor.\nStyle: dry and brief, dry")
+    assert estimate_tokens(text) == found["token_estimate"] <= 200
+    _, text = retrieved(server, query="bread", max_tokens=100, relationship_with_user="friend")
+    assert estimate_tokens(text) <= 100
+    refused = server.result(server.send_call("retrieve_memory", {"query": "bread", "max_tokens": 100, **manner}))
+    assert refused["isError"]
+    assert refused["content"][0]["text"] == (
+        "style_hint: takes more than half of max_tokens, which is 100; shorten it, or raise max_tokens"
+    )
+
+
+def test_a_fact_that_holds_no_more_is_shown_with_its_end(server: PipeServer) -> None:
+    def knows(place: str) -> bool:
+        _, text = retrieved(server, query="Where do I live?")
+        return f"- I live in {place}" in text
+
+    server.add("I live in Leeds.", "Nice.", timestamp="2026-01-04T09:00:00")
+    wait_until(lambda: knows("Leeds"), "the first place is known")
+    server.add("I live in York now.", "Enjoy it.", timestamp="2026-03-04T09:00:00")
+    wait_until(lambda: knows("York") and not knows("Leeds"), "the second place is known")
+    _, text = retrieved(server, query="Where did I live in the past?")
+    assert re.search(r"^- I live in Leeds\. \(until 2026-03-04\)$", text, re.MULTILINE)
 
 
 def test_the_sides_are_shown_by_their_names(server: PipeServer) -> None:

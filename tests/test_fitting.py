@@ -100,3 +100,53 @@ def test_only_traits_that_bear_on_the_query_are_told() -> None:
     sport = Trait("Sports", Level.LOW, "Spoke of running.", (), AT)
     assert bearing_on([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
     assert bearing_on([food, sport], frozenset(stems("Where do I live?"))) == []
+
+
+def test_words_that_every_reason_is_written_with_bear_on_nothing() -> None:
+    ants = Trait("Animals", Level.HIGH, "The user keeps ants, as two pages of the conversation show.", (), AT)
+    for query in ("What is the user's job?", "Which page did the user speak of?", "Show me the assistant's messages"):
+        assert bearing_on([ants], frozenset(stems(query))) == []
+    assert bearing_on([ants], frozenset(stems("Does the user keep ants?"))) == [ants]
+
+
+def test_the_conversation_that_is_answered_has_half_of_the_budget() -> None:
+    newest = [page(seq, f"Step {seq}. " + "word " * 40) for seq in range(10, 17)]
+    long = ranked(*(page(seq, "word " * 100) for seq in range(1, 9)))
+    found = replace(NOTHING, short_term=newest, pages=long)
+    answered = fit(found, Limits(20, 1_000, has_all_recent=True), NAMELESS, frozenset())
+    assert [each.page.seq for each in answered.short_term] == [*range(10, 17)]
+    assert not any(each.quote.is_excerpt for each in answered.short_term)
+    assert answered.pages
+    asked = fit(found, Limits(20, 1_000), NAMELESS, frozenset())
+    assert len(asked.short_term) < len(newest)
+
+
+def test_traits_without_room_are_counted() -> None:
+    traits = [Trait("Food", Level.HIGH, f"Spoke of bread {number}. " + "word " * 20, (), AT) for number in range(9)]
+    fitted = fit(replace(NOTHING, traits=traits), Limits(20, 200), NAMELESS, frozenset())
+    assert len(fitted.traits) < len(traits)
+    assert fitted.left_out is not None
+    assert fitted.left_out.traits == len(traits) - len(fitted.traits)
+    whole = fit(replace(NOTHING, traits=traits), Limits(20, fitted.left_out.max_tokens), NAMELESS, frozenset())
+    assert whole.left_out is None
+
+
+def test_what_the_caller_needs_is_left_free() -> None:
+    pages = ranked(*(page(seq, "word " * 200) for seq in range(1, 9)))
+    alone = fit(replace(NOTHING, pages=pages), Limits(20, 1_000), NAMELESS, frozenset())
+    beside = fit(replace(NOTHING, pages=pages), Limits(20, 1_000, reserved_tokens=400), NAMELESS, frozenset())
+    assert len(beside.pages) < len(alone.pages)
+    assert 400 < beside.tokens <= 1_000
+    assert alone.left_out is not None
+    assert beside.left_out is not None
+    assert beside.left_out.max_tokens == alone.left_out.max_tokens + 400
+
+
+def test_in_a_small_budget_the_best_page_goes_before_facts() -> None:
+    facts = [statement(number, About.USER, "I'm Al.") for number in range(3)]
+    pages = ranked(page(1, "Which oil is best for an oak table? " * 2), page(2, "word " * 40))
+    newest = [page(9, "Good night.")]
+    found = replace(NOTHING, facts=facts, short_term=newest, pages=pages)
+    fitted = fit(found, Limits(20, 100), NAMELESS, frozenset())
+    assert [each.page.seq for each in fitted.pages] == [1]
+    assert not fitted.pages[0].quote.is_excerpt

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -12,18 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.knowledge import About, CorrectedFact, Fact
+from memoryos_mcp.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
 from memoryos_mcp.pages import Page, Source, Tier
-from memoryos_mcp.profile import Level, Trait, profile_text
+from memoryos_mcp.profile import Level, Trait
 from memoryos_mcp.quoting import CLOSE, INDENT, OPEN, disarmed
 from memoryos_mcp.responding import Manner, response_request
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
+from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.server import memory_results as shown
-from memoryos_mcp.server import results, texts
+from memoryos_mcp.server import texts
 from memoryos_mcp.server.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
 from memoryos_mcp.server.guides import prompt
 from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
@@ -77,21 +79,59 @@ def assert_only_ours_at_the_margin(write: Callable[[Draw], str], stored: Sequenc
 # What tools answer ----------------------------------------------------------------------------------------------------
 
 
-def page(text: Draw, **more: Any) -> dict[str, Any]:
+def page(text: Draw) -> dict[str, Any]:
     return {
         "user_input": text(),
         "agent_response": text(),
         "timestamp": TIME,
-        "page_id": text(),
         "excerpt": True,
         "source": "web",
         "gives_orders": True,
-        **more,
     }
 
 
-def known(text: Draw) -> dict[str, Any]:
-    return {"knowledge": text(), "timestamp": TIME, "valid_until": None, "knowledge_id": "k1", "evidence": [text()]}
+def stored_page(text: Draw, number: int, source: Source = Source.CONVERSATION, *, notes: bool = False) -> Page:
+    meta_data = json.dumps({text(): text()}, ensure_ascii=False) if notes else None
+    return Page(
+        seq=number, page_id=f"p_{number}", user_input=text(), agent_response=text(), occurred_at=AT,
+        meta_data=meta_data, session=1, tier=Tier.MID_TERM, chain=1, segment=1, source=source,
+        gives_orders=source is Source.WEB,
+    )  # fmt: skip
+
+
+def stored_fact(text: Draw) -> Fact:
+    return Fact(1, About.USER, text(), text(), AT, None, (), None)
+
+
+def stored_segment(text: Draw, number: int = 1) -> Segment:
+    return Segment(number, text(), (text(),), None, 1, 1, AT, 1, 0, "x")
+
+
+def recalled(page: Page, text: Draw, segment: Segment | None = None) -> RecalledPage:
+    quote = Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=1)
+    return RecalledPage(page, quote, 1.0, {}, text(), page.meta_data, segment)
+
+
+def recall(text: Draw) -> Recall:
+    facts = [RecalledFact(stored_fact(text), 1.0), RecalledFact(stored_fact(text), 0.5)]
+    return Recall(
+        short_term=[recalled(stored_page(text, 9, Source.WEB), text)],
+        pages=[
+            recalled(stored_page(text, 1, notes=True), text, stored_segment(text)),
+            recalled(stored_page(text, 2, Source.TOOL), text),
+            recalled(stored_page(text, 3, Source.WEB, notes=True), text, stored_segment(text, 2)),
+        ],
+        segments=[],
+        wishes=facts,
+        user_facts=facts,
+        assistant_facts=facts,
+        traits=traits(text),
+        asked=cast("Any", None),
+        is_semantic=True,
+        recipe="x",
+        tokens=1,
+        has_topics=True,
+    )
 
 
 def traits(text: Draw) -> list[Trait]:
@@ -99,48 +139,13 @@ def traits(text: Draw) -> list[Trait]:
 
 
 def retrieved(text: Draw) -> str:
-    found = {"meta_info": text(), "meta_data": {text(): text()}, "tier": "mid_term", "score": 1.0, "signals": None}
-    segments = [
-        {"segment_id": name, "summary": text(), "keywords": [text()], "page_count": 1, "heat": 1.0}
-        for name in ("s1", "s2")
-    ]
-    pages = [page(text, segment_id=name, **found) for name in ("s1", None, "s2", "s1")]
-    result = {
-        "query": text(),
-        "timestamp": TIME,
-        "relationship_with_user": text(),
-        "style_hint": text(),
-        "user_profile": profile_text(traits(text)),
-        "short_term_memory": [page(text), page(text)],
-        "short_term_count": 2,
-        "retrieved_pages": pages,
-        "retrieved_user_knowledge": [{**known(text), "score": 1.0}] * 2,
-        "retrieved_assistant_knowledge": [{**known(text), "score": 1.0}],
-        "total_pages_found": 4,
-        "total_user_knowledge_found": 2,
-        "total_assistant_knowledge_found": 1,
-        "segments": segments,
-        "search_mode": "lexical",
-        "ranking": "x",
-        "understood": None,
-        "token_estimate": 1,
-    }
-    return texts.retrieval_text(results.RetrieveMemoryResult.model_validate(result))
+    return recall_text(recall(text), manner_lines(text(), text()))
 
 
 def profile(text: Draw) -> str:
-    result = {
-        "timestamp": TIME,
-        "user_id": text(),
-        "assistant_id": text(),
-        "user_profile": profile_text(traits(text)),
-        "traits": [],
-        "user_knowledge": [known(text), known(text)],
-        "user_knowledge_count": 2,
-        "assistant_knowledge": [known(text)],
-        "assistant_knowledge_count": 1,
-    }
-    return texts.profile_text(results.GetUserProfileResult.model_validate(result))
+    wish = replace(stored_fact(text), kind=Kind.WISH)
+    known = {About.USER: [wish, stored_fact(text)], About.ASSISTANT: [stored_fact(text)]}
+    return texts.profile_text(traits(text), known, {About.USER: 2, About.ASSISTANT: 0})
 
 
 def beside(text: Draw) -> dict[str, Any]:
@@ -148,7 +153,6 @@ def beside(text: Draw) -> dict[str, Any]:
 
 
 def memories(text: Draw) -> str:
-    sides = {key: value for key, value in page(text).items() if key != "page_id"}
     around = {
         "previous_page": {"page_id": text(), "timestamp": TIME, "beginning": text()},
         "next_page": {"page_id": text(), "timestamp": TIME, "beginning": text()},
@@ -163,7 +167,7 @@ def memories(text: Draw) -> str:
     trait = {"dimension": text(), "level": "High", "reason": text(), "updated_at": TIME}
     past = {"level": "Low", "reason": text(), "held_from": TIME, "held_until": TIME, "ended_by": None}
     found = [
-        {"kind": "page", "id": text(), **sides, **around, **pages},
+        {"kind": "page", "id": text(), **page(text), **around, **pages},
         {"kind": "segment", "id": "s1", **summary, **heat},
         {"kind": "chain", "id": "c1", **summary},
         {"kind": "fact", "id": "k1", **fact, **told, **history},
@@ -226,44 +230,9 @@ def test_a_delimiter_is_disarmed_wherever_it_stands(before: str, after: str) -> 
 # What an LLM is asked -------------------------------------------------------------------------------------------------
 
 
-def stored_page(text: Draw, number: int, source: Source = Source.CONVERSATION) -> Page:
-    return Page(
-        seq=number, page_id=f"p_{number}", user_input=text(), agent_response=text(), occurred_at=AT, meta_data=None,
-        session=1, tier=Tier.MID_TERM, chain=1, segment=1, source=source, gives_orders=False,
-    )  # fmt: skip
-
-
-def stored_fact(text: Draw) -> Fact:
-    return Fact(1, About.USER, text(), text(), AT, None, (), None)
-
-
-def stored_segment(text: Draw) -> Segment:
-    return Segment(1, text(), (text(),), None, 1, 1, AT, 1, 0, "x")
-
-
-def recalled(page: Page, text: Draw, segment: Segment | None = None) -> RecalledPage:
-    quote = Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=1)
-    return RecalledPage(page, quote, 1.0, {}, text(), None, segment)
-
-
 def asked_to_respond(text: Draw) -> str:
-    facts = [RecalledFact(stored_fact(text), 1.0)]
-    recall = Recall(
-        short_term=[recalled(stored_page(text, 9, Source.WEB), text)],
-        pages=[
-            recalled(stored_page(text, 1), text, stored_segment(text)),
-            recalled(stored_page(text, 2, Source.TOOL), text),
-        ],
-        segments=[],
-        user_facts=facts,
-        assistant_facts=facts,
-        traits=traits(text),
-        asked=cast("Any", None),
-        is_semantic=True,
-        recipe="x",
-        tokens=1,
-    )
-    return response_request("Who am I?", recall, Manner(), now=AT, zone=UTC).messages[-1].content
+    request = response_request("Who am I?", recall(text), Manner(), now=AT, zone=UTC)
+    return request.messages[-1].content
 
 
 @given(EVIL_TEXTS)

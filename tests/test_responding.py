@@ -116,6 +116,32 @@ async def test_a_response_is_made_of_all_three_tiers(tmp_path: Path) -> None:
     assert question.content.endswith("[2026-05-08, Friday] Where is my garden?")
 
 
+async def test_the_running_conversation_is_shown_before_old_pages(tmp_path: Path) -> None:
+    chat = TalkingChat()
+    async with memory(tmp_path, chat) as engine:
+        for number in range(30):
+            await engine.add(f"My garden has bed {number}. " + "It grows well. " * 40, "I see.")
+        for number in range(7):
+            await engine.add(f"Step {number}: I dig. " + "Then I rake it all. " * 15, "Good. " * 10)
+        await engine.respond("What of my garden's beds?")
+    _, *turns, question = chat.asked[-1].messages
+    said = [turn.content for turn in turns if turn.role == "user"]
+    assert [text.split("] ")[1].split(":")[0] for text in said] == [f"Step {number}" for number in range(7)]
+    assert not any("…" in text for text in said)
+    assert "My garden has bed" in question.content
+
+
+async def test_a_long_question_leaves_no_more_of_the_memory_than_the_least(tmp_path: Path) -> None:
+    chat = TalkingChat()
+    question = "What of my garden? " * 160
+    async with memory(tmp_path, chat, llm_max_prompt_tokens=1000, short_term_capacity=0) as engine:
+        for number in range(10):
+            await engine.add(f"My garden has bed {number}. " + "It grows well. " * 40, "I see.")
+        await engine.respond(question)
+    fixed = estimate_tokens(chat.system) + estimate_tokens(question)
+    assert sum(estimate_tokens(message.content) for message in chat.asked[-1].messages) <= fixed + 120
+
+
 async def test_what_is_remembered_stands_between_delimiters_that_it_cannot_close(tmp_path: Path) -> None:
     chat = TalkingChat()
     async with memory(tmp_path, chat, short_term_capacity=0) as engine:

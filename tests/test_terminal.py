@@ -207,7 +207,7 @@ def test_search_says_that_it_goes_by_words_alone_and_why(data: Path) -> None:
     assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
     done = run(data, "search", "biscuit", *DEAD_MODEL)
     assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
-    assert done.stderr.startswith("memoryos-mcp: search goes by the embedding model of before: ")
+    assert done.stderr.startswith("memoryos-mcp: search goes by the previous embedding model: ")
 
 
 def test_show_shows_each_kind_of_memory_by_its_id(data: Path) -> None:

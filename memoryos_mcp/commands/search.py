@@ -18,14 +18,17 @@ from memoryos_mcp.commands.only_looking import INDENT, day, heading, minute, ope
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, ModelError
+from memoryos_mcp.knowledge import About
 from memoryos_mcp.retrieval.budget import ELLIPSIS, roots
+from memoryos_mcp.retrieval.recall import LeftOut
+from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
 from memoryos_mcp.server.arguments import RetrieveMemoryArguments, check
 from memoryos_mcp.server.results import KnowledgeEntry, RetrievedPage, RetrieveMemoryResult, ShortTermPage
 from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.stemming import folded
 from memoryos_mcp.terminal import make_console, one_line, plain
 
-# A model that is not ready by then is not waited for: words answer alone.
+# A model that is not ready by then is not waited for: only words are compared.
 PATIENCE_S = 15.0
 FOUND_STYLE = "bold yellow"
 # Of a line, what may stand before the first word that was looked for.
@@ -74,7 +77,7 @@ async def search_memory(settings: Settings, query: str, form: Form, *, max_resul
         result = (await retrieve_memory(service, settings.user_id, arguments)).result
         assert isinstance(result, RetrieveMemoryResult)  # noqa: S101 - for the type checker: the tool's own
         if problem is not None:
-            way = "by words alone" if result.search_mode == "lexical" else "by the embedding model of before"
+            way = "by words alone" if result.search_mode == "lexical" else "by the previous embedding model"
             click.echo(f"memoryos-mcp: search goes {way}: {plain(str(problem))}", err=True)
         if form.as_json:
             click.echo(json.dumps(result.model_dump(mode="json")))
@@ -117,18 +120,25 @@ def _parts(result: RetrieveMemoryResult, form: Form, console: Console) -> Iterat
         yield heading("Earlier pages", f"best first, found {way}")
         for page in result.retrieved_pages:
             yield from _page(page, form, found, console)
-    for title, facts in (
-        ("Known about the user", result.retrieved_user_knowledge),
-        ("Known about the assistant", result.retrieved_assistant_knowledge),
-    ):
-        yield from _facts(title, facts, found)
-    is_found = result.retrieved_pages or result.retrieved_user_knowledge or result.retrieved_assistant_knowledge
+    wishes = [fact for fact in result.retrieved_user_knowledge if fact.kind == "wish"]
+    facts = [fact for fact in result.retrieved_user_knowledge if fact.kind != "wish"]
+    yield from _facts(KNOWN[About.USER], "best first", facts, found)
+    yield from _facts(KNOWN[About.ASSISTANT], "best first", result.retrieved_assistant_knowledge, found)
+    is_found = result.retrieved_pages or facts or result.retrieved_assistant_knowledge
     if not is_found:
         yield Text("No earlier page and no fact was found.")
     if result.short_term_memory:
         yield heading("Most recent pages", "the last two, and what bears on the question")
         for recent in reversed(result.short_term_memory):
             yield from _page(recent, form, found, console)
+    yield from _facts(WISHES, "newest first", wishes, found)
+    if result.user_profile != "None":
+        yield heading(TRAITS, "what bears on the question")
+        for trait in result.user_profile.split("\n"):
+            yield Padding(highlighted(one_line(trait), found), INDENT)
+    if result.left_out is not None:
+        left_out = LeftOut(**result.left_out.model_dump())
+        yield Text(f"\n{left_out_text(left_out)}; --retrieval-max-tokens {left_out.max_tokens} shows all.", style="dim")
 
 
 def _understood(result: RetrieveMemoryResult) -> Iterator[RenderableType]:
@@ -181,10 +191,10 @@ def _page(page: ShortTermPage, form: Form, found: frozenset[str], console: Conso
         yield Padding(Text(f"{page.score:.2f} = {why}", style="dim"), (0, 0, 0, 4))
 
 
-def _facts(title: str, facts: Sequence[KnowledgeEntry], found: frozenset[str]) -> Iterator[RenderableType]:
+def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: frozenset[str]) -> Iterator[RenderableType]:
     if not facts:
         return
-    yield heading(title, "best first")
+    yield heading(title, order)
     table = rows("dim", "cyan", "")
     for fact in facts:
         until = f" (until {day(fact.valid_until)})" if fact.valid_until else ""

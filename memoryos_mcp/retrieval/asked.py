@@ -57,7 +57,7 @@ class Asked:
         pages: How many pages there are, about.
         times: The stretches of time that it names.
         is_for_several: Whether it asks for several things, which stand in different sessions rather than in one.
-        embedded: The subject's vectors; None while words answer alone.
+        embedded: The subject's vectors; None while only words are compared.
         weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
         user_called: By what name the assistant mostly calls the user; None if by none.
         agent_called: The same of the assistant.

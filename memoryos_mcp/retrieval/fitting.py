@@ -1,23 +1,26 @@
-"""Fitting: what is shown of each tier within a token budget. What is charged is what is shown, heads included.
+"""Fitting: what is shown of each tier within a token budget. Each part costs what `rendering` makes of it.
 
 If everything fits, everything comes, whole. If not, each part has a share, and what one leaves the next ones may use:
 wishes, traits, facts, the newest pages; the pages that were found get the rest, the best ones first.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from memoryos_mcp.names import Speakers
-from memoryos_mcp.pages import BYTES_PER_TOKEN, Page, Source, estimate_tokens
+from memoryos_mcp.pages import BYTES_PER_TOKEN, Page, estimate_tokens
 from memoryos_mcp.profile import Trait
-from memoryos_mcp.quoting import one_line, topic_line
+from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.budget import Quote, quote, shortened
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
+from memoryos_mcp.retrieval.rendering import line_bytes
 from memoryos_mcp.segments import Segment
 from memoryos_mcp.storage.values import FoundPage
+
+T = TypeVar("T")
 
 TOKENS_AT_MOST = 1_000_000
 # Shares of the token budget.
@@ -25,22 +28,15 @@ WISHES_SHARE = 1 / 8
 TRAITS_SHARE = 1 / 16
 KNOWLEDGE_SHARE = 1 / 8
 SHORT_TERM_SHARE = 1 / 10
+# Of the newest pages if they are the conversation that is being answered.
+CONVERSATION_SHARE = 1 / 2
 # No page takes more than this share of what is left, so that one long page does not silence the others.
 BEST_PAGE_SHARE = 1 / 2
 PAGE_SHARE = 1 / 3
 PAGE_ALLOWANCE_TOKENS = 160
 CHAIN_SUMMARY_CHARS = 200
-# What readable text costs beside what is remembered: the delimiters with the sentence before them, the line that tells
-# what was left out, the title of a section, a page's time and id, its marks as an excerpt or as of other origin, a
-# fact's dash and day, the beginning of notes.
-FRAME_TOKENS = 24
-LEFT_OUT_TOKENS = 22
-TITLE_TOKENS = 11
-HEAD_BYTES = 41
-EXCERPT_BYTES = 9
-ORIGIN_BYTES = 80
-FACT_BYTES = 18
-NOTES_BYTES = 8
+# How often a page is quoted anew because its lines, set in, took more than its text.
+QUOTES_AT_MOST = 3
 
 
 # A found page with its place in the ranking and its topic.
@@ -54,6 +50,7 @@ class Limits:
     Attributes:
         pages: Found pages at most.
         tokens: All that is shown together.
+        reserved_tokens: How many of them the caller's own words take.
         is_cut: Whether pages far below the best are left out.
         is_elastic: Whether pages beyond the tokens come all the same, in short excerpts.
         has_all_recent: Whether all short-term pages come, and not only the last ones and those that bear on the query.
@@ -61,6 +58,7 @@ class Limits:
 
     pages: int
     tokens: int
+    reserved_tokens: int = 0
     is_cut: bool = True
     is_elastic: bool = False
     has_all_recent: bool = False
@@ -90,8 +88,9 @@ class Fitted:
     """What is shown of it.
 
     Attributes:
-        topics: Whether there was room for a line for each topic.
+        has_topics: Whether there was room for a line for each topic.
         left_out: What there was no room for; None if there is nothing.
+        tokens: What all of it takes as text, by `estimate_tokens`; `Limits.reserved_tokens` are included.
     """
 
     wishes: Sequence[RecalledFact]
@@ -114,206 +113,250 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
         query_roots: Word roots of the query, by `roots`; passages that hold them are kept first.
     """
     budget = _Budget(limits, speakers, query_roots)
-    needed = budget.cost_of_all(found)
+    needed = budget.tokens_of_all(found)
     budget.is_enough = needed <= limits.tokens
-    if not budget.is_enough:
-        budget.left -= LEFT_OUT_TOKENS
-    wishes = budget.fit_facts(found.wishes, WISHES_SHARE)
-    traits = budget.fit_traits(found.traits)
-    facts = budget.fit_facts(found.facts, KNOWLEDGE_SHARE)
-    short_term = budget.fit_short_term(found.short_term, SHORT_TERM_SHARE)
+    wanted = {page.seq for page in found.short_term}.union(each.page.seq for _, each, _ in budget.wanted(found))
+    everything = LeftOut(
+        pages=len(wanted),
+        excerpts=len(wanted),
+        facts=len(found.wishes) + len(found.facts),
+        traits=len(found.traits),
+        max_tokens=min(needed, TOKENS_AT_MOST),
+    )
+    reserved = 0 if budget.is_enough else line_bytes(rendering.left_out_line(everything))
+    budget.left -= reserved
+    wishes = budget.fit_lines(found.wishes, WISHES_SHARE, _fact_line, lambda _: rendering.WISHES)
+    budget.keep_free(found.pages)
+    traits = budget.fit_lines(found.traits, TRAITS_SHARE, rendering.trait_line, lambda _: rendering.TRAITS)
+    facts = budget.fit_lines(found.facts, KNOWLEDGE_SHARE, _fact_line, lambda each: rendering.KNOWN[each.fact.about])
+    short_term = budget.fit_newest(
+        found.short_term, CONVERSATION_SHARE if limits.has_all_recent else SHORT_TERM_SHARE, rendering.NEWEST
+    )
+    budget.kept_free = 0
     pages = budget.fit_pages(found.pages, _seqs(short_term))
     pages = budget.complete(pages)
-    short_term = budget.fit_older(short_term, [page for page in found.short_term if page.seq not in _seqs(pages)])
-    wanted = {page.seq for page in found.short_term}.union(each.page.seq for _, each, _ in budget.wanted(found))
+    short_term = budget.complete(short_term[::-1])[::-1]
+    older = [page for page in found.short_term if page.seq not in _seqs([*pages, *short_term])]
+    short_term = [*budget.fit_newest(older, 1.0, None if short_term else rendering.NEWEST), *short_term]
     shown = [*short_term, *pages]
     left_out = LeftOut(
         pages=len(wanted - _seqs(shown)),
         excerpts=sum(recalled.quote.is_excerpt for recalled in shown),
-        facts=len(found.wishes) + len(found.facts) - len(wishes) - len(facts),
-        max_tokens=min(needed, TOKENS_AT_MOST),
+        facts=everything.facts - len(wishes) - len(facts),
+        traits=everything.traits - len(traits),
+        max_tokens=everything.max_tokens,
     )
+    is_all = not (left_out.pages or left_out.excerpts or left_out.facts or left_out.traits)
+    budget.left += reserved
+    if not is_all:
+        budget.left -= line_bytes(rendering.left_out_line(left_out))
+    elif not (wishes or traits or facts or shown):
+        budget.left -= line_bytes(rendering.NOTHING)
     return Fitted(
         wishes=wishes,
         traits=traits,
         facts=facts,
         short_term=short_term,
         pages=pages,
-        has_topics=budget.fit_topics([recalled.segment for recalled in pages if recalled.segment]),
-        left_out=left_out if left_out.pages or left_out.excerpts or left_out.facts else None,
-        tokens=budget.spent,
+        has_topics=budget.fit_topics(pages),
+        left_out=None if is_all else left_out,
+        tokens=budget.spent_tokens,
     )
 
 
 class _Budget:
-    """Tokens that are left to spend."""
+    """Bytes that are left to spend."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
-        self._labels = [len(f"{label}: \n".encode()) for label in (speakers.user_label, speakers.agent_label)]
+        self._speakers = speakers
+        self._labels = [f"{label}: " for label in (speakers.user_label, speakers.agent_label)]
         self._query_roots = query_roots
+        self._wholes: dict[int, int] = {}
         self.is_enough = False
-        self.left = limits.tokens - FRAME_TOKENS
+        self.kept_free = 0
+        self.left = BYTES_PER_TOKEN * (limits.tokens - limits.reserved_tokens) - _FRAME_BYTES
 
     @property
-    def spent(self) -> int:
-        """About what is shown costs."""
-        return self._limits.tokens - self.left
+    def spent_tokens(self) -> int:
+        """What is shown takes, in tokens."""
+        return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[Candidate]:
         """Return the pages that come beside the newest if all of these come."""
         newest = {page.seq for page in found.short_term}
         return [candidate for candidate in found.pages if candidate[1].page.seq not in newest][: self._limits.pages]
 
-    def cost_of_all(self, found: Found) -> int:
-        """Return about what all of it costs, whole."""
-        pages = [*found.short_term, *(each.page for _, each, _ in self.wanted(found))]
-        facts = [*found.wishes, *found.facts]
-        titles = [found.wishes, found.traits, found.short_term, found.pages, *_sides(found.facts)]
-        return (
-            FRAME_TOKENS
-            + TITLE_TOKENS * sum(1 for part in titles if part)
-            + sum(map(_trait_tokens, found.traits))
-            + sum(_fact_tokens(recalled) for recalled in facts)
-            + sum(map(self._whole, pages))
-        )
+    def tokens_of_all(self, found: Found) -> int:
+        """Return the budget with which all of it comes, whole."""
+        wanted = [each.page for _, each, _ in self.wanted(found)]
+        titles = {rendering.KNOWN[recalled.fact.about] for recalled in found.facts}
+        parts = {
+            rendering.WISHES: found.wishes,
+            rendering.TRAITS: found.traits,
+            rendering.NEWEST: found.short_term,
+            rendering.FOUND: wanted,
+        }
+        titles.update(title for title, part in parts.items() if part)
+        lines = [
+            *map(rendering.title_line, titles),
+            *rendering.fact_lines([*found.wishes, *found.facts]),
+            *map(rendering.trait_line, found.traits),
+        ]
+        pages = sum(map(self._whole, [*found.short_term, *wanted]))
+        notes = sum(_notes_bytes(page.meta_data) for page in wanted)
+        return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
-    def fit_facts(self, ranked: Sequence[RecalledFact], share: float) -> list[RecalledFact]:
-        """Return the facts that fit a share, in their order."""
-        allowance, kept = self._allowance(share), list[RecalledFact]()
-        for recalled in ranked:
-            is_first = not any(each.fact.about is recalled.fact.about for each in kept)
-            cost = _fact_tokens(recalled) + TITLE_TOKENS * is_first
+    def keep_free(self, found: Sequence[Candidate]) -> None:
+        """Keep what comes next from taking the room of the best page, which a small budget has only once."""
+        if found and not self.is_enough:
+            cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0][1].page)
+            self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
+
+    def fit_lines(
+        self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
+    ) -> list[T]:
+        """Return what fits a share, in its order.
+
+        Args:
+            ranked: What is shown a line each.
+            share: Of the whole budget.
+            line: Returns the line.
+            title: Returns what it stands under.
+        """
+        allowance, kept, titles = self._allowance(share), list[T](), set[str]()
+        for each in ranked:
+            over = title(each)
+            cost = line_bytes(line(each)) + (0 if over in titles else line_bytes(rendering.title_line(over)))
             if cost <= allowance:
-                kept.append(recalled)
+                kept.append(each)
+                titles.add(over)
                 allowance, self.left = allowance - cost, self.left - cost
         return kept
 
-    def fit_traits(self, traits: Sequence[Trait]) -> list[Trait]:
-        """Return the traits that fit their share, in their order."""
-        allowance, kept = self._allowance(TRAITS_SHARE), list[Trait]()
-        for trait in traits:
-            cost = _trait_tokens(trait) + TITLE_TOKENS * (not kept)
-            if cost <= allowance:
-                kept.append(trait)
-                allowance, self.left = allowance - cost, self.left - cost
-        return kept
+    def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
+        """Return the pages that fit a share: newest first into the budget, oldest first in the result.
 
-    def fit_short_term(self, pages: Sequence[Page], share: float) -> list[RecalledPage]:
-        """Return the short-term pages that fit a share: newest first into the budget, oldest first in the result."""
+        Args:
+            pages: Oldest first.
+            share: Of the whole budget.
+            title: What they stand under; None if it is there already.
+        """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
-            title = TITLE_TOKENS * (not kept)
-            text = self._quote(page, self._allowed(allowance - title, PAGE_SHARE), None)
+            over = line_bytes(rendering.title_line(title)) if title and not kept else 0
+            text = self._quote(page, self._allowed(allowance - over, PAGE_SHARE), None)
             if text is None:
                 break
-            cost = self._page_tokens(page, text) + title
+            recalled = RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None)
+            cost = self._cost(recalled) + over
             allowance, self.left = allowance - cost, self.left - cost
-            kept.append(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
+            kept.append(recalled)
         return kept[::-1]
-
-    def fit_older(self, shown: Sequence[RecalledPage], pages: Sequence[Page]) -> list[RecalledPage]:
-        """Return the short-term pages that are shown, and those before them that fit what is left."""
-        if not self._limits.tokens > self.spent or len(shown) == len(pages):
-            return [*shown]
-        self.left += sum(self._page_tokens(recalled.page, recalled.quote) for recalled in shown)
-        self.left += TITLE_TOKENS * bool(shown)
-        return self.fit_short_term(pages, 1.0)
 
     def fit_pages(self, found: Sequence[Candidate], shown: AbstractSet[int]) -> list[RecalledPage]:
         """Return the pages that fit what is left, in their order; none that is shown already."""
         kept: list[RecalledPage] = []
         fresh = [candidate for candidate in found if candidate[1].page.seq not in shown]
         for entry, each, segment in fresh[: self._limits.pages]:
-            page, title = each.page, TITLE_TOKENS * (not kept)
-            allowance = self._allowed(self.left - title, PAGE_SHARE if kept else BEST_PAGE_SHARE)
+            page, over = each.page, 0 if kept else line_bytes(rendering.title_line(rendering.FOUND))
+            allowance = self._allowed(self.left - over, PAGE_SHARE if kept else BEST_PAGE_SHARE)
             if self._limits.is_elastic:
-                allowance = max(allowance, PAGE_ALLOWANCE_TOKENS)
-            notes = page.meta_data if self.is_enough or _notes_tokens(page.meta_data) <= allowance // 2 else None
-            text = self._quote(page, allowance - _notes_tokens(notes), each.span)
+                allowance = max(allowance, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
+            notes = page.meta_data if self.is_enough or _notes_bytes(page.meta_data) <= allowance // 2 else None
+            text = self._quote(page, allowance - _notes_bytes(notes), each.span)
             if text is None:
                 continue
-            self.left -= self._page_tokens(page, text) + _notes_tokens(notes) + title
             chain = each.chain_summary and shortened(each.chain_summary, CHAIN_SUMMARY_CHARS)
-            kept.append(RecalledPage(page, text, entry.score, entry.shares, chain, notes, segment, each.span))
+            recalled = RecalledPage(page, text, entry.score, entry.shares, chain, notes, segment, each.span)
+            self.left -= self._cost(recalled) + over
+            kept.append(recalled)
         return kept
 
-    def complete(self, pages: Sequence[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages with more of those that come in excerpts, the best first, as far as there is room."""
+    def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
+        """Return the pages with more of those that come in excerpts, the first ones first, as far as there is room."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
-                cost = self._page_tokens(recalled.page, recalled.quote)
-                text = self._quote(recalled.page, cost + self.left, recalled.span) or recalled.quote
-                self.left += cost - self._page_tokens(recalled.page, text)
-                completed.append(replace(recalled, quote=text))
+                cost = self._cost(recalled)
+                room = cost + self.left - _notes_bytes(recalled.meta_data)
+                text = self._quote(recalled.page, room, recalled.span) or recalled.quote
+                fuller = replace(recalled, quote=text)
+                self.left += cost - self._cost(fuller)
+                completed.append(fuller)
             else:
                 completed.append(recalled)
         return completed
 
-    def fit_topics(self, segments: Sequence[Segment]) -> bool:
+    def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
         """Return whether a line for each topic fits."""
-        lines = {segment.segment: topic_line(segment.summary) for segment in segments}
-        cost = sum(map(estimate_tokens, lines.values())) + estimate_tokens(topic_line(""))
-        if not lines or cost > self.left:
+        if not any(recalled.segment for recalled in pages):
+            return False
+        cost = sum(line_bytes(*topic) for topic, _ in rendering.grouped(pages, has_topics=True))
+        if cost > self.left:
             return False
         self.left -= cost
         return True
 
     def _allowance(self, share: float) -> int:
-        return max(0, self.left if self.is_enough else min(self.left, int(self._limits.tokens * share)))
+        whole = self._limits.tokens * BYTES_PER_TOKEN
+        return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
         """Return how much of some room one page may take."""
-        return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS))
+        return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
-    def _quote(self, page: Page, max_tokens: int, span: tuple[int, int] | None) -> Quote | None:
-        """Return a page as it fits, its head and labels included; None if no useful part of it does."""
-        whole = Quote(
-            page.user_input,
-            page.agent_response,
-            is_excerpt=False,
-            tokens=estimate_tokens(page.user_input) + estimate_tokens(page.agent_response),
-        )
-        if self._page_tokens(page, whole) <= max_tokens:
-            return whole
-        room = max_tokens - math.ceil((HEAD_BYTES + EXCERPT_BYTES + sum(self._labels)) / BYTES_PER_TOKEN)
-        for _ in range(2):
-            text = quote(page.user_input, page.agent_response, room, self._query_roots, span)
-            # Lines that are set in, and the mark of another origin, cost as well.
-            over = 0 if text is None else self._page_tokens(page, text) - max_tokens
+    def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
+        """Return a page as it fits some bytes, its head included; None if no useful part of it does."""
+        if self._whole(page) <= room:
+            return _in_full(page)
+        empty = Quote("", "", is_excerpt=True, tokens=0)
+        left = room - self._cost_of(page, empty) - line_bytes(*self._labels)
+        for _ in range(QUOTES_AT_MOST):
+            text = quote(page.user_input, page.agent_response, left // BYTES_PER_TOKEN, self._query_roots, span)
+            # Lines that are set in, and signs shown for others, cost more than the text.
+            over = 0 if text is None else self._cost_of(page, text) - room
             if over <= 0:
                 return text
-            room -= over
+            left -= over
         return None
 
     def _whole(self, page: Page) -> int:
-        text = Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=0)
-        return self._page_tokens(page, text) + _notes_tokens(page.meta_data)
+        """Return what a page costs without its notes if nothing of it is left out."""
+        if page.seq not in self._wholes:
+            self._wholes[page.seq] = self._cost_of(page, _in_full(page))
+        return self._wholes[page.seq]
 
-    def _page_tokens(self, page: Page, text: Quote) -> int:
-        size = HEAD_BYTES + EXCERPT_BYTES * text.is_excerpt
-        size += ORIGIN_BYTES * (page.source is not Source.CONVERSATION or page.gives_orders)
-        for side, label in zip((text.user_input, text.agent_response), self._labels, strict=True):
-            size += (len(side.encode("utf-8", "replace")) + 2 * side.count("\n") + label) if side else 0
-        return math.ceil(size / BYTES_PER_TOKEN)
+    def _cost_of(self, page: Page, text: Quote) -> int:
+        return self._cost(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
+
+    def _cost(self, recalled: RecalledPage) -> int:
+        # Empty lines around a text are in the result, if not in its text.
+        sides = (recalled.quote.user_input, recalled.quote.agent_response)
+        unseen = sum(len(side) - len(side.strip("\n")) for side in sides)
+        return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
+
+
+_FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
+
+
+def _tokens(size: int) -> int:
+    """Return what lines of so many bytes take, the last of which has no end."""
+    return (size - 1) // BYTES_PER_TOKEN + 1
+
+
+def _in_full(page: Page) -> Quote:
+    tokens = estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
+    return Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=tokens)
 
 
 def _seqs(pages: Sequence[RecalledPage]) -> set[int]:
     return {recalled.page.seq for recalled in pages}
 
 
-def _sides(facts: Sequence[RecalledFact]) -> set[object]:
-    return {recalled.fact.about for recalled in facts}
+def _fact_line(recalled: RecalledFact) -> str:
+    return rendering.fact_line(recalled.fact)
 
 
-def _fact_tokens(recalled: RecalledFact) -> int:
-    return estimate_tokens(one_line(recalled.fact.text) + " " * FACT_BYTES)
-
-
-def _trait_tokens(trait: Trait) -> int:
-    return estimate_tokens(f"- {trait.dimension}: {trait.level} - {trait.reason}")
-
-
-def _notes_tokens(notes: str | None) -> int:
-    return estimate_tokens(notes + " " * NOTES_BYTES) if notes else 0
+def _notes_bytes(notes: str | None) -> int:
+    return line_bytes(rendering.notes_line(notes)) if notes else 0

@@ -1,4 +1,4 @@
-"""Known: facts in the order in which they answer a query, by the same signals as pages."""
+"""Known: facts ranked for a query, by the same signals as pages."""
 
 import re
 from collections import defaultdict
@@ -22,7 +22,7 @@ from memoryos_mcp.terms import stem, stems
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
 NAME_SLOT = "name"
-# Share of its signals that an archived fact loses: of two that answer alike the current one goes ahead.
+# Share of its signals that an archived fact loses: of two equal ones the current one goes ahead.
 ARCHIVED_LOSS = 0.1
 # Facts with less than this share of the best one's score are left out, but never so many that fewer come.
 FACT_CUT_SHARE = 0.5
@@ -39,7 +39,7 @@ _PAST = re.compile(
 
 
 def asks_past(query: str, asked: Asked, today: int) -> bool:
-    """Return whether a query asks for what was, so that facts which no longer hold may answer it.
+    """Return whether a query asks for the past, so that facts which have ended are looked at too.
 
     Args:
         query: Its text.
@@ -56,7 +56,7 @@ class FactTable:
     """Facts made ready to be ranked, once for many queries.
 
     Args:
-        facts: Those that may answer, oldest first; the table keeps their vectors in one array.
+        facts: Candidates, oldest first; the table keeps their vectors in one array.
     """
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
@@ -77,11 +77,11 @@ class FactTable:
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
     def ranked(self, asked: Asked, now: datetime | None = None) -> list[RecalledFact]:
-        """Return the facts that answer best, best first; of equal ones the newest.
+        """Return the facts that fit a query, best first; of equal ones the newest.
 
         Args:
             asked: The query.
-            now: Facts that have ended by then answer nothing; None has all answer.
+            now: Facts that have ended by then are left out; None ranks all.
         """
         if not self._facts:
             return []

@@ -52,12 +52,14 @@ class LeftOut:
         pages: Pages that do not come at all.
         excerpts: Pages of which parts come.
         facts: Facts and wishes that do not come.
+        traits: Traits that bear on the query and do not come.
         max_tokens: A budget with which all of it comes.
     """
 
     pages: int
     excerpts: int
     facts: int
+    traits: int
     max_tokens: int
 
 
@@ -75,7 +77,7 @@ class Recall:
         asked: The query, as it was understood.
         is_semantic: Whether meaning was compared; False while only words were.
         recipe: Name and version of the ranking.
-        tokens: About what all that is shown costs.
+        tokens: What all that is shown takes as text, one for four bytes.
         wishes: What the user wants of every answer, newest first, whatever the query is.
         speakers: What the sides are called.
         has_topics: Whether there is room to tell what each topic is about.

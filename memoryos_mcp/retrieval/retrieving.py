@@ -76,7 +76,7 @@ class Candidates:
         outlines: The pages, ascending by ``seq``.
         signals: Per signal one value per page.
         windows: How many windows each page has, at least 1, shape ``(n,)``.
-        best_parts: Which of them answers best, shape ``(n,)``; -1 if that is not known.
+        best_parts: Which of them fits the query best, shape ``(n,)``; -1 if that is not known.
         code_bytes: How much of token codes was read for it.
     """
 
@@ -197,7 +197,7 @@ class Retrieving:
 
     @property
     def recipe(self) -> str:
-        """Name of the ranking that a query would be answered by now."""
+        """Name of the ranking in use."""
         if self.embedder is None:
             return ranking.WORDS.name
         return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
@@ -238,7 +238,7 @@ class Retrieving:
         return asked, await self._candidates(asked, outlines, words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors, or None without a model or if it fails: words answer alone."""
+        """Return the query's vectors; None without a model, or if it fails: then only words are compared."""
         if self.embedder is None:
             return None
         if (known := self._asked_before.get(subject)) is not None:
@@ -246,7 +246,7 @@ class Retrieving:
         try:
             embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
-            logger.warning("the query could not be embedded, words answer alone: %s", error)
+            logger.warning("the query could not be embedded, only its words are compared: %s", error)
             return None
         self._asked_before.put(subject, embedded)
         return embedded
@@ -307,7 +307,7 @@ class Retrieving:
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     async def _facts(self, asked: Asked) -> list[RecalledFact]:
-        """Return the facts of both sides that answer best; of those that hold no more only if it asks for what was."""
+        """Return the best facts of both sides; those that have ended only if the query asks for the past."""
         now = self._clock()
         ranked = [self.mirror.facts[about].ranked(asked, now) for about in About]
         if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):

@@ -7,8 +7,9 @@ from pydantic import BaseModel, Field
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.quoting import delimited, quoted
+from memoryos_mcp.retrieval.rendering import head
 from memoryos_mcp.server.arguments import RESULTS, Arguments, Count
-from memoryos_mcp.server.texts import head, minute
+from memoryos_mcp.server.texts import minute
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine import MemoryEngine

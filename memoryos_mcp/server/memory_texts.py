@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from memoryos_mcp.amounts import amount
 from memoryos_mcp.quoting import delimited, one_line, quoted
+from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
 from memoryos_mcp.server.memory_results import (
     CorrectMemoryResult,
     FactBeside,
@@ -16,7 +17,7 @@ from memoryos_mcp.server.memory_results import (
     ShownSegment,
     ShownTrait,
 )
-from memoryos_mcp.server.texts import ORDERS, head, minute, page_text
+from memoryos_mcp.server.texts import minute
 
 
 def shown_text(result: GetMemoryResult) -> str:
@@ -70,7 +71,9 @@ def _lines(memory: ShownMemory) -> Iterator[str]:
 
 
 def _page(page: ShownPage) -> Iterator[str]:
-    yield page_text(page, page.id, page.tier, page.segment_id, page.chain_id)
+    marks = page_marks(page.source, is_excerpt=page.excerpt, gives_orders=page.gives_orders)
+    ids = [minute(page.timestamp), page.id, page.tier, page.segment_id, page.chain_id]
+    yield page_text(page.user_input, page.agent_response, [*ids, *marks], page.source)
     for where, beside in (("Before", page.previous_page), ("After", page.next_page)):
         if beside is not None:
             yield f"{where} it {one_line(beside.page_id)}: {one_line(beside.beginning)}"

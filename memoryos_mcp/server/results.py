@@ -94,6 +94,7 @@ class LeftOutOfResult(BaseModel):
     pages: int
     excerpts: int = Field(description="Pages of which only parts came.")
     facts: int
+    traits: int
     max_tokens: int = Field(description="Pass this to get all of it.")
 
 
@@ -127,7 +128,7 @@ class RetrieveMemoryResult(BaseModel):
     )
     ranking: str = Field(description="Name and version of the ranking recipe.")
     understood: UnderstoodQuery | None = Field(description="With explain: what the query was taken to ask for.")
-    token_estimate: int = Field(description="About how many tokens the result takes as text.")
+    token_estimate: int = Field(description="What the text takes, one for four bytes.")
     left_out: LeftOutOfResult | None = Field(default=None, description="What did not fit; null if all came.")
 
 

@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
+from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.knowledge import About, foremost_first, is_head
 from memoryos_mcp.knowledge import Kind as FactKind
-from memoryos_mcp.knowledge import foremost_first, is_head
+from memoryos_mcp.pages import estimate_tokens
 from memoryos_mcp.profile import profile_text
 from memoryos_mcp.quoting import topic_text
+from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.arguments import (
     AddMemoryArguments,
@@ -86,11 +89,20 @@ async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArgume
 
 
 async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
-    """Ask all three tiers."""
+    """Ask all three tiers.
+
+    Raises:
+        ArgumentError: Among others, if the manner of the answer takes more than half of the tokens.
+    """
+    manner = manner_lines(arguments.relationship_with_user, arguments.style_hint)
     async with service.user(user_id) as engine:
         recall = await engine.retrieve(
-            arguments.query, max_results=arguments.max_results, max_tokens=arguments.max_tokens
+            arguments.query,
+            max_results=arguments.max_results,
+            max_tokens=arguments.max_tokens,
+            reserved_tokens=_reserved(arguments, manner, service.settings.retrieval_max_tokens),
         )
+    text = recall_text(recall, manner)
     user_facts, assistant_facts = _recalled([*recall.wishes, *recall.user_facts]), _recalled(recall.assistant_facts)
     result = RetrieveMemoryResult(
         query=arguments.query,
@@ -120,10 +132,10 @@ async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMe
         search_mode="hybrid" if recall.is_semantic else "lexical",
         ranking=recall.recipe,
         understood=_understood(recall.asked) if arguments.explain else None,
-        token_estimate=recall.tokens,
+        token_estimate=estimate_tokens(text),
         left_out=_left_out(recall.left_out),
     )
-    return Answer(result, texts.retrieval_text(result, has_topics=recall.has_topics))
+    return Answer(result, text)
 
 
 async def get_user_profile(service: Memories, user_id: str, arguments: GetUserProfileArguments) -> Answer:
@@ -132,6 +144,7 @@ async def get_user_profile(service: Memories, user_id: str, arguments: GetUserPr
         view = await engine.profile()
     user_facts = view.user_facts if arguments.include_knowledge else []
     assistant_facts = view.assistant_facts if arguments.include_assistant_knowledge else []
+    shown = {About.USER: _foremost(user_facts), About.ASSISTANT: _foremost(assistant_facts)}
     result = GetUserProfileResult(
         timestamp=text_time(service.now()),
         user_id=user_id,
@@ -148,12 +161,16 @@ async def get_user_profile(service: Memories, user_id: str, arguments: GetUserPr
             )
             for trait in view.traits
         ],
-        user_knowledge=_shown(user_facts),
+        user_knowledge=list(map(_knowledge, shown[About.USER])),
         user_knowledge_count=len(user_facts),
-        assistant_knowledge=_shown(assistant_facts),
+        assistant_knowledge=list(map(_knowledge, shown[About.ASSISTANT])),
         assistant_knowledge_count=len(assistant_facts),
     )
-    return Answer(result, texts.profile_text(result))
+    older = {
+        About.USER: len(user_facts) - len(shown[About.USER]),
+        About.ASSISTANT: len(assistant_facts) - len(shown[About.ASSISTANT]),
+    }
+    return Answer(result, texts.profile_text(view.traits, shown, older))
 
 
 async def get_memory_stats(service: Memories, user_id: str, arguments: NoArguments) -> Answer:  # noqa: ARG001
@@ -298,6 +315,23 @@ def _segment_id(number: int) -> str:
     return numbered_id(Kind.SEGMENT, number)
 
 
+def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
+    """Return the tokens that lines about the manner of the answer take of the budget.
+
+    Raises:
+        ArgumentError: They leave less than half of it.
+    """
+    budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
+    reserved = sum(map(estimate_tokens, manner))
+    if manner and 2 * reserved > budget:
+        is_style = len(arguments.style_hint) >= len(arguments.relationship_with_user)
+        raise ArgumentError(
+            argument="style_hint" if is_style else "relationship_with_user",
+            problem=f"takes more than half of max_tokens, which is {budget}; shorten it, or raise max_tokens",
+        )
+    return reserved
+
+
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
         user_input=recalled.quote.user_input,
@@ -324,7 +358,11 @@ def _left_out(left_out: "LeftOut | None") -> LeftOutOfResult | None:
     if left_out is None:
         return None
     return LeftOutOfResult(
-        pages=left_out.pages, excerpts=left_out.excerpts, facts=left_out.facts, max_tokens=left_out.max_tokens
+        pages=left_out.pages,
+        excerpts=left_out.excerpts,
+        facts=left_out.facts,
+        traits=left_out.traits,
+        max_tokens=left_out.max_tokens,
     )
 
 
@@ -347,11 +385,11 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
     )
 
 
-def _shown(facts: Sequence["Fact"]) -> list[KnowledgeEntry]:
+def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
     """Return wishes, who somebody is, and the newest of the other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
-    return [_knowledge(fact) for fact in foremost_first(facts) if fact.fact not in left_out]
+    return [fact for fact in foremost_first(facts) if fact.fact not in left_out]
 
 
 def _knowledge(fact: "Fact") -> KnowledgeEntry:
