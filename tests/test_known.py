@@ -11,7 +11,8 @@ import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine import MemoryEngine
-from memoryos_mcp.knowledge import About, AddFact, Fact, Kind, Lessons
+from memoryos_mcp.knowledge import About, AddFact, Fact, Kind, Lessons, speakers_of
+from memoryos_mcp.names import Speakers
 from memoryos_mcp.retrieval.asked import Asked
 from memoryos_mcp.retrieval.asked_time import asked_spans
 from memoryos_mcp.retrieval.known import FactTable, asks_past, best_of
@@ -130,8 +131,15 @@ def test_wishes_that_hold_come_newest_first_and_answer_no_query() -> None:
 def test_the_name_that_was_stated_last_counts() -> None:
     ended = replace(fact(3, "My name is Kim."), slot="name", valid_until=NOW - timedelta(days=1))
     facts = [replace(fact(1, "I'm Ada."), slot="name"), fact(2, "I'm Bob's sister."), ended]
-    assert FactTable(facts).name(NOW) == "Ada"
-    assert FactTable(facts[1:]).name(NOW) is None
+    assert speakers_of(FactTable(facts).named(NOW)).user == "Ada"
+    assert speakers_of(FactTable(facts[1:]).named(NOW)).user is None
+
+
+def test_a_name_that_is_wished_for_goes_before_the_one_that_was_stated() -> None:
+    wished = replace(fact(1, "Call me Al."), slot="called", kind=Kind.WISH)
+    coach = replace(fact(2, "From now on your name is Max."), slot="assistant called", kind=Kind.WISH)
+    facts = [wished, coach, replace(fact(3, "My name is Albert."), slot="name")]
+    assert speakers_of(FactTable(facts).named(NOW)) == Speakers(user="Al", agent="Max")
 
 
 async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import Fact, Kind
-from memoryos_mcp.names import stated_name
+from memoryos_mcp.knowledge import Fact, Kind, tells_name
 from memoryos_mcp.retrieval.asked import Asked, rarity
 from memoryos_mcp.retrieval.asked_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
@@ -21,7 +20,6 @@ from memoryos_mcp.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
-NAME_SLOT = "name"
 # Share of its signals that an archived fact loses: of two equal ones the current one goes ahead.
 ARCHIVED_LOSS = 0.1
 # Facts with less than this share of the best one's score are left out, but never so many that fewer come.
@@ -67,7 +65,7 @@ class FactTable:
         self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
         # What is told whatever is asked.
         self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
-        self._named = [fact for fact in self._facts if fact.slot == NAME_SLOT and not fact.is_archived]
+        self._named = [fact for fact in self._facts if tells_name(fact) and not fact.is_archived]
         self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
         self._vectors = _stacked(given)
         places = defaultdict[str, list[int]](list)
@@ -101,10 +99,9 @@ class FactTable:
         """Return the wishes that hold, newest first."""
         return [RecalledFact(fact, 0.0) for fact in reversed(_holding(self._wishes, now))]
 
-    def name(self, now: datetime) -> str | None:
-        """Return the name that was stated last, if one was."""
-        names = [stated_name(fact.text) for fact in _holding(self._named, now)]
-        return next(filter(None, reversed(names)), None)
+    def named(self, now: datetime) -> list[Fact]:
+        """Return the facts that hold and tell what a side is called, oldest first."""
+        return _holding(self._named, now)
 
     def _covered(self, asked: Asked) -> Scores:
         """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About
+from memoryos_mcp.knowledge import About, speakers_of
 from memoryos_mcp.names import Speakers, capitalised
 from memoryos_mcp.profile import bearing_on
 from memoryos_mcp.retrieval import ranking
@@ -322,8 +322,8 @@ class Retrieving:
     def _speakers(self, asked: Asked) -> Speakers:
         """Return what the sides are called: as they said themselves, or as the other side calls them."""
         now = self._clock()
-        stated = [self.mirror.facts[about].name(now) for about in About]
-        return Speakers(user=stated[0] or asked.user_called, agent=stated[1] or asked.agent_called)
+        stated = speakers_of([fact for about in About for fact in self.mirror.facts[about].named(now)])
+        return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self.mirror.segments.get(segment or 0)
