@@ -244,6 +244,12 @@ def test_only_what_the_user_is_has_a_slot_and_a_wish_has_none() -> None:
     assert (wish.slot, wish.kind) == (None, Kind.WISH)
 
 
+def test_a_wish_for_a_name_is_known_as_one() -> None:
+    wish = {"kind": "wish", "slot": "", "text": "Ada keeps ants and wants to be called Al."}
+    (named,) = facts_of(wish)
+    assert named.slot == "called"
+
+
 def test_nothing_is_learned_from_what_was_fetched() -> None:
     fetched = page(1, "Ada keeps ants", Source.DOCUMENT)
     with pytest.raises(ReplyFormatError, match="none of the pages shown that was said"):

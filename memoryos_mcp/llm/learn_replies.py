@@ -31,6 +31,10 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 _SLOT = re.compile(rf"(?:{'|'.join(HEAD_SLOTS)}|{FAMILY}\w[\w' -]{{0,20}}(?::\w[\w' -]{{0,20}})?)")
 
 
+# A wish for a name; of several the last counts.
+_CALLED = re.compile(r"\b(?:to be called|call (?:me|him|her|them|the user)) [^\W\d_a-z]")
+
+
 class _FactReply(Part):
     action: Text = "add"
     fact: Number = 0
@@ -117,7 +121,10 @@ class FactsReading:
         said_at = pages[-1].occurred_at
         replaced = fact.action.lower() == "supersede" and known is not None and known.about is about
         kind = Kind.WISH if fact.kind.lower() == Kind.WISH and about is About.USER else Kind.STATEMENT
-        slot = fact.slot if kind is Kind.STATEMENT and _SLOT.fullmatch(fact.slot) else None
+        if kind is Kind.WISH:
+            slot = "called" if _CALLED.search(fact.text) else None
+        else:
+            slot = fact.slot if _SLOT.fullmatch(fact.slot) else None
         since, until = _period(fact.since, said_at), _period(fact.until, said_at)
         if since is not None and since.begin > said_at:  # a plan is known since it was told
             since = None
