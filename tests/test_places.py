@@ -128,11 +128,15 @@ def test_the_library_goes_over_to_the_new_file(data: Path, other: tuple[Path, se
     assert len(page_ids(path)) == 4
 
 
-def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: Path) -> None:
+REMOVED = pytest.mark.parametrize("removed", [["-wal", "-shm"], ["-wal"], ["-shm"]], ids=" ".join)
+
+
+@REMOVED
+def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: Path, removed: list[str]) -> None:
     with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
         pages = {server.add(f"Page {number} before.") for number in range(3) for server in (one, two)}
-        for journal in journals_of(database_file(data, USER)):
-            journal.unlink()
+        for suffix in removed:
+            database_file(data, USER).with_name(f"memory.db{suffix}").unlink()
         pages |= {server.add(f"Page {number} after.") for number in range(3) for server in (two, one)}
         assert two.close() == 0
         one.kill()
@@ -140,15 +144,29 @@ def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: P
     assert set.union(page_ids(path), *map(page_ids, kept_copies(path))) == pages
 
 
-def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path) -> None:
+@REMOVED
+def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path, removed: list[str]) -> None:
     with PipeServer(data) as server:
         pages = {server.add(f"Page {number} before.") for number in range(5)}
-        for journal in journals_of(database_file(data, USER)):
-            journal.unlink()
+        for suffix in removed:
+            database_file(data, USER).with_name(f"memory.db{suffix}").unlink()
         pages |= {server.add(f"Page {number} after.") for number in range(5)}
         server.kill()
     assert page_ids(database_file(data, USER)) == pages
     assert kept_copies(database_file(data, USER)) == []
+
+
+def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
+    with PipeServer(data) as server:
+        pages = {server.add(f"Page {number}.") for number in range(5)}
+        path = database_file(data, USER)
+        path.with_name("memory.db-shm").unlink()
+        assert server.stats()["total_pages"] == 5
+        path.with_name("memory.db-shm").unlink()
+        assert server.close() == 0
+        assert "is kept as" not in server.stderr
+    assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
+    assert page_ids(path) == pages
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
 from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
-from memoryos_mcp.storage.journals import folder_held, forget_owner, set_aside_foreign
+from memoryos_mcp.storage.journals import checkpointed, folder_held, set_aside_foreign
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -122,14 +122,13 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     with translated(target):
         if target.exists():
             _see_to_journal(target)
-            with _held(target):
+            with checkpointed(target), _held(target):
                 # A journal that stayed in place would be taken for the new file's.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
                 kept.hardlink_to(target)
                 copy.replace(target)
-                forget_owner(target)
         else:
             copy.replace(target)
         _sync_folder(target.parent)

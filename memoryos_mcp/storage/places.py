@@ -57,6 +57,16 @@ class Place:
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 
+    def has_lost_only_index(self) -> bool:
+        """Return whether nothing is lost but the index of the journal, which SQLite makes again.
+
+        Raises:
+            OSError: The folder cannot be looked at.
+        """
+        journal = (identity(journals_of(self.path)[0]),)
+        is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
+        return is_whole and self.has_lost_journals()
+
     def refuse_if_lost(self) -> None:
         """Refuse to use the open file if it stands there no more.
 
@@ -64,7 +74,7 @@ class Place:
             StorageError: Another file is there, or none.
         """
         if not self.is_held():
-            msg = f"{self.path} was replaced or removed while open; nothing was stored. It is opened anew: try again"
+            msg = f"{self.path} or its journal was replaced or removed while open; nothing was stored. Try again"
             raise StorageError(msg)
 
     def remove_journals(self) -> None:
