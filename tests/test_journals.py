@@ -55,7 +55,7 @@ def page_numbers(data: Path) -> list[int]:
     with closing(apsw.Connection(str(database_file(data, USER)))) as connection:
         assert connection.execute("PRAGMA integrity_check").get == "ok"
         texts = connection.execute("SELECT user_input FROM pages ORDER BY seq").fetchall()
-    return [int(text.split()[1].strip(".")) for (text,) in texts]
+    return [int(str(text).split()[1].strip(".")) for (text,) in texts]
 
 
 @pytest.fixture

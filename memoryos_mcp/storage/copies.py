@@ -17,7 +17,7 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
-from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
+from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header, read_texts
 from memoryos_mcp.storage.journals import checkpointed, folder_held, set_aside_foreign
 from memoryos_mcp.storage.rows import from_us
 
@@ -104,6 +104,16 @@ def check_copy(path: Path) -> Copy:
             waits_until = retention.waits_until(reader)
             damaged = damaged_pages(reader)
     return Copy(user_id, pages, None if last_us is None else from_us(last_us), waits_until, damaged)
+
+
+def check_texts(path: Path) -> None:
+    """Read all texts of a sound file that have no checksum.
+
+    Raises:
+        StorageError: One is damaged.
+    """
+    with translated(path), _reading(path, is_in_use=False) as reader:
+        read_texts(reader)
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
