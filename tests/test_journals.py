@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from memoryos_mcp import Memoryos
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import database, journals
 from memoryos_mcp.storage.paths import database_file, kept_copies
 from tests.servers import USER, clean_environment
@@ -23,6 +25,7 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows replace
 ADD_AND_DIE = """
 import os, signal, sys
 from memoryos_mcp import Memoryos
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import database, journals
 
 folder, first, last, checkpoint_pages, dies_at = sys.argv[1:]
@@ -65,8 +68,7 @@ def copies(data: Path, tmp_path: Path) -> dict[str, Path]:
         for number in range(3):
             memory.add_memory(f"Page {number}.", "Yes.")
     run(data, "backup", tmp_path / "backup.db")
-    for each in journals.journals_of(database_file(data, USER)):
-        each.unlink(missing_ok=True)
+    assert [each.name for each in database_file(data, USER).parent.iterdir()] == ["memory.db"]
     shutil.copy2(database_file(data, USER), tmp_path / "copy.db")
     return {"backup": tmp_path / "backup.db", "copy": tmp_path / "copy.db"}
 
@@ -195,6 +197,28 @@ def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
     assert process.returncode == 0
     assert page_numbers(data) == [*range(5)]
     assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
+
+
+@posix_only
+def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
+    data: Path, copies: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = database.Database._prepare
+
+    def replaced(*arguments: Any) -> None:
+        prepare(*arguments)
+        shutil.copyfile(copies["copy"], copies["copy"].with_name("arriving"))
+        copies["copy"].with_name("arriving").replace(database_file(data, USER))
+
+    with opened(data) as memory:
+        memory.add_memory("Page 3.", "Yes.")
+    with monkeypatch.context() as patch:
+        patch.setattr(database.Database, "_prepare", replaced)
+        with pytest.raises(StorageError, match="replaced"), opened(data):
+            pass
+    with opened(data) as memory:
+        memory.add_memory("Page 5.", "Yes.")
+    assert page_numbers(data) == [0, 1, 2, 5]
 
 
 def test_a_page_costs_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

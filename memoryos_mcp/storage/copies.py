@@ -18,7 +18,7 @@ from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
 from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header, read_texts
-from memoryos_mcp.storage.journals import checkpointed, folder_held, set_aside_foreign
+from memoryos_mcp.storage.journals import checkpointed, folder_held, forget_owner, remove_empty, set_aside_foreign
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -76,6 +76,7 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
     finally:
         for suffix in ("", *_SIDE_FILES):
             unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+        remove_empty(source)
     return found
 
 
@@ -132,13 +133,14 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     with translated(target):
         if target.exists():
             _see_to_journal(target)
-            with checkpointed(target), _held(target):
+            with _held(target):
                 # A journal that stayed in place would be taken for the new file's.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
                 kept.hardlink_to(target)
                 copy.replace(target)
+                forget_owner(target)
         else:
             copy.replace(target)
         _sync_folder(target.parent)
@@ -171,7 +173,8 @@ def _held(path: Path) -> Iterator[None]:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         try:
-            connection.pragma("journal_mode", "delete")
+            with checkpointed(path):
+                connection.pragma("journal_mode", "delete")
             connection.execute("BEGIN EXCLUSIVE")
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = (

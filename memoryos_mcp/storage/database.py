@@ -22,21 +22,24 @@ import apsw
 from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.checksums import damaged_pages
-from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
+from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated, why_unwritten
 from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
 from memoryos_mcp.storage.journals import (
     checkpointed,
     folder_held,
     forget_owner,
     has_journal,
+    identity,
     is_foreign,
     is_in_use,
     journals_of,
     note_owner,
+    note_previous_owner,
+    remove_empty,
     set_aside_foreign,
 )
 from memoryos_mcp.storage.paths import beginning_mark
-from memoryos_mcp.storage.places import Place, unwritable
+from memoryos_mcp.storage.places import Place, lost, unwritable
 from memoryos_mcp.storage.rescuing import drop_if_held, fold_journal, keep_lost
 from memoryos_mcp.storage.threads import StoreThreads
 
@@ -114,7 +117,8 @@ class Database:
         self._place: Place | None = None
         self._kept: Path | None = None
         self._as_it_is: _AsItIs | None = None
-        self._is_journal_ours = False
+        self._unwritten: str | None = None
+        self._is_unwritable = False
         self._journal_pages = 0
         self._checkpointed_pages = 0
 
@@ -143,8 +147,15 @@ class Database:
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why the file can only be read, though it was to be written: a disk that is full or read-only."""
-        return None if self._as_it_is is None else self._as_it_is.reason
+        """Why the file can only be read, though it was to be written: a disk that is full or read-only.
+
+        Either it was opened so, or the last change could not be written and nothing shows that the next one could.
+        """
+        if self._as_it_is is not None:
+            return self._as_it_is.reason
+        if self._unwritten is not None and self._is_unwritable and unwritable(self._path) is None:
+            self._unwritten = None
+        return self._unwritten
 
     def is_in_place(self) -> bool:
         """Return whether the file that is open is still the one to use; if not, it is to be closed and opened anew.
@@ -265,19 +276,21 @@ class Database:
             set_aside_foreign(self._path)
             forget_owner(self._path)
             is_alone = is_held and not is_in_use(self._path)
-            self._is_journal_ours = not has_journal(self._path)
             writer, found = self._connected()
-            note_owner(self._path, is_alone=is_alone)
+            opened = identity(self._path)
         if writer.readonly("main") and not self._only_reads:  # SQLite makes do with that where it finds a journal
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
             beginning_mark(self._path).unlink()
-        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         writer.pragma("query_only", self._only_reads)
         with folder_held(self._path.parent) as is_held:  # a new file has its journal only now
+            if identity(self._path) != opened:
+                note_previous_owner(self._path, opened)
+                raise StorageError(lost(self._path))
             note_owner(self._path, is_alone=is_alone and is_held)
             self._place = Place.of(self._path)
+        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def _open_as_it_is(self, user_id: str, reason: str) -> None:
         """Open a file that nothing can be written to, nor beside it, where SQLite has its journal.
@@ -437,13 +450,20 @@ class Database:
                 result = change(writer)
                 self._refuse_if_lost()
                 writer.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, apsw.Error):
+                    self._note_unwritten(error)
                 if writer.in_transaction:
                     writer.execute("ROLLBACK")
                 raise
+            self._unwritten = None
             self._refuse_if_lost()  # what was written then is in what is kept of the lost file
             self._checkpoint_if_due(writer)
             return result
+
+    def _note_unwritten(self, error: apsw.Error) -> None:
+        self._unwritten = why_unwritten(error, self._path) or self._unwritten
+        self._is_unwritable = unwritable(self._path) is not None
 
     def _count_journal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._journal_pages = pages
@@ -476,7 +496,7 @@ class Database:
         try:
             if place is not None and not place.is_held():
                 is_lost, has_whole_journal = True, place.has_lost_only_index()
-                _fold_at_close(connections, False)  # or SQLite would take away the journal of the file in its place
+                _leave_journal(connections)  # or SQLite would take away the journal of the file in its place
                 if not has_whole_journal:
                     self._keep_lost()
                     self._remove_journals(place)
@@ -485,8 +505,7 @@ class Database:
         finally:
             self._readers, self._writer, self._place = [], None, None
             self._close_each(connections, is_opened=place is not None, is_lost=is_lost)
-        with folder_held(self._path.parent):
-            forget_owner(self._path)
+        self._tidy(is_opened=place is not None)
         try:
             if has_whole_journal:
                 fold_journal(self._path)
@@ -495,6 +514,13 @@ class Database:
         except (apsw.Error, OSError) as error:
             logger.warning("what %s held could not be looked at: %s", self._path, type(error).__name__)
         self._kept = None
+
+    def _tidy(self, *, is_opened: bool) -> None:
+        if not is_opened:
+            remove_empty(self._path)  # so that a refused file is left without a trace beside it
+            return
+        with folder_held(self._path.parent):
+            forget_owner(self._path)
 
     def _remove_journals(self, place: Place) -> None:
         if self._kept is None:
@@ -511,9 +537,7 @@ class Database:
                 try:
                     stack.enter_context(checkpointed(self._path))
                 except OSError:
-                    _fold_at_close(connections, False)  # whoever opens the file next does it
-            elif not is_opened and self._is_journal_ours:
-                _fold_at_close(connections, True)  # which is empty; so no trace is left beside a refused file
+                    _leave_journal(connections)  # whoever opens the file next does it
             for connection in connections:
                 connection.close()
 
@@ -589,9 +613,10 @@ class _AsItIs:
         return [None if state is None else (state.st_mtime_ns, state.st_size) for state in states]
 
 
-def _fold_at_close(connections: Iterable[apsw.Connection], is_folded: bool) -> None:
+def _leave_journal(connections: Iterable[apsw.Connection]) -> None:
+    """Have the end of connections neither write the journal to the file nor remove it."""
     for connection in connections:
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not is_folded))
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:

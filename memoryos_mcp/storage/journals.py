@@ -162,6 +162,14 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
             _Note(file, journal).write(path)
 
 
+def note_previous_owner(path: Path, file: Identity | None) -> None:
+    """Note that the journal beside a file belongs to the file that was there before, so that it is set aside."""
+    journal = identity(journals_of(path)[0])
+    if file is not None and journal is not None:
+        with suppress(OSError):
+            _Note(file, journal).write(path)
+
+
 @contextmanager
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Note that SQLite is about to write a journal to its file, and afterwards how the file was left.
@@ -180,6 +188,17 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
             if is_held:
                 _note_written(path)
             forget_owner(path)
+
+
+def remove_empty(path: Path) -> None:
+    """Remove what stands beside a file that nobody has open, if its journal is empty, and the note of no journal."""
+    journal, index = journals_of(path)
+    with folder_held(path.parent) as is_held, suppress(OSError):
+        is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
+        if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows removes no file in use
+            journal.unlink()
+            index.unlink(missing_ok=True)
+        forget_owner(path)
 
 
 def forget_owner(path: Path) -> None:

@@ -74,8 +74,7 @@ class Place:
             StorageError: Another file is there, or none.
         """
         if not self.is_held():
-            msg = f"{self.path} or its journal was replaced or removed while open; nothing was stored. Try again"
-            raise StorageError(msg)
+            raise StorageError(lost(self.path))
 
     def remove_journals(self) -> None:
         """Take away the lost file's journals, which SQLite would take for those of the file in its place.
@@ -86,6 +85,11 @@ class Place:
         for path, journal in zip(journals_of(self.path), self.journals, strict=False):
             if journal is not None and identity(path) == journal:
                 path.unlink(missing_ok=True)
+
+
+def lost(path: Path) -> str:
+    """Return what is told of a file that is not the one any more that was opened."""
+    return f"{path} or its journal was replaced or removed while open; nothing was stored. Try again"
 
 
 def read_only(folder: Path) -> str:
