@@ -14,6 +14,8 @@ import apsw
 import pytest
 
 from memoryos_mcp import Memoryos
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.file_errors import translated
 from memoryos_mcp.storage.journals import journals_of
 from memoryos_mcp.storage.paths import database_file, kept_copies
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
@@ -167,6 +169,12 @@ def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
         assert "is kept as" not in server.stderr
     assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
     assert page_ids(path) == pages
+
+
+@pytest.mark.parametrize("code", [apsw.SQLITE_READONLY_DBMOVED, apsw.SQLITE_CANTOPEN])
+def test_a_file_that_sqlite_finds_moved_is_said_to_be_replaced(tmp_path: Path, code: int) -> None:
+    with pytest.raises(StorageError, match="was replaced or removed"), translated(tmp_path / "memory.db"):
+        raise apsw.exception_for(code)
 
 
 @pytest.fixture
