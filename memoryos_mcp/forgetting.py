@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 CONFIRM_WITHIN = timedelta(minutes=15)
 IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
+# The time from when on old pages are forgotten is told again if it has changed by more.
+RETENTION_TOLD_WITHIN = timedelta(hours=1)
 # Pages that are read for the words of a chain or segment, as many as where pages are filed.
 DIGEST_PAGES = 60
 # So many chains and segments get their words at once, in about a second; whoever forgets waits for no more of them.
@@ -121,6 +123,8 @@ class Forgetting:
         self._clock = clock
         # One piece of work at a time: a second one would do the same again.
         self._tidying = asyncio.Lock()
+        # From when on old pages are forgotten, if that waits because the clock may be wrong.
+        self.waits_until: datetime | None = None
         # After how many forgettings everything had its words; those before the first take none.
         self._worded_after = 0
 
@@ -200,12 +204,14 @@ class Forgetting:
             return False
         receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
         forgotten = await self._store.expire(lease, self._retention, RETAINED_AT_ONCE, receipt)
+        told, self.waits_until = self.waits_until, forgotten if isinstance(forgotten, datetime) else None
         if isinstance(forgotten, datetime):
-            logger.warning(
-                "pages are older than retention_days, but all of them or by a clock that may be wrong; they are "
-                "forgotten from %s on. Set the clock right, or raise retention_days, to keep them",
-                forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
-            )
+            if told is None or abs(forgotten - told) > RETENTION_TOLD_WITHIN:
+                logger.warning(
+                    "pages are older than retention_days, but all of them or by a clock that may be wrong; they are "
+                    "forgotten from %s on. Set the clock right, or raise retention_days, to keep them",
+                    forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
+                )
             return False
         if forgotten is not None:
             logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)

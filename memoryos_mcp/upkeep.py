@@ -50,6 +50,8 @@ DAILY_POLL_S = 86_400.0
 # How soon it is tried again to scrub what was forgotten while another process was reading.
 SCRUB_POLL_S = 10.0
 RETENTION_EVERY = timedelta(days=1)
+# While a second look is waited for, because the clock may be wrong.
+WAITING_RETENTION_EVERY = timedelta(minutes=5)
 # Between two pieces of deleting, which others' writes wait for.
 TIDY_REST_S = 0.05
 
@@ -397,7 +399,8 @@ class Upkeep:
     async def _forget(self) -> bool:
         """Once a day forget what is older than is to be kept; scrub what was forgotten by whomever."""
         now = self._parts.clock()
-        if self._expired_at is None or not timedelta() <= now - self._expired_at < RETENTION_EVERY:
+        every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
+        if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
             async with self._lease.hold() as lease:
                 if lease is not None and await self._forgetting.expire(lease):
                     self.forgot()

@@ -516,6 +516,30 @@ async def test_an_index_that_does_not_match_its_table_is_a_failed_check(data: Pa
     assert "is damaged" in found["found"]
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("tier = 'short-term'", "SQLite finds it malformed"),
+        ("organised_by = CAST(x'ff' AS TEXT)", "holds a text that is damaged on disk"),
+    ],
+)
+async def test_the_doctor_refuses_what_a_server_refuses(data: Path, change: str, told: str) -> None:
+    flags = ("--json", "--embedding-model-name", "none", "--user-id", USER)
+    file = database_file(data, USER)
+    async with asyncio.timeout(LIMIT_S):
+        async with memory(data, None) as ours:
+            await ours.add([Said("I keep bees.")])
+        with closing(apsw.Connection(str(file))) as connection:
+            connection.pragma("ignore_check_constraints", True)
+            connection.execute(f"UPDATE pages SET {change}, checksum = checksum + 1")  # noqa: S608 - constant
+        before = file.read_bytes()
+        found = checks(await run(data, *flags))["memory"]
+        assert (found["verdict"], file.read_bytes()) == ("fail", before)
+    assert told in found["found"]
+    assert "backup" in found["fix"].lower()
+    assert "export" not in found["fix"]
+
+
 def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir(exist_ok=True)

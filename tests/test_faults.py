@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -56,7 +57,9 @@ def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str
     assert MARKER not in refusal
     found = server.call("retrieve_memory", query="pottery", max_results=5)
     assert first in [page["page_id"] for page in found["retrieved_pages"]]
-    assert server.stats()["total_pages"] == len(told) + 1
+    stats = server.stats()
+    assert stats["total_pages"] == len(told) + 1
+    assert "no space" in stats["only_reads_because"]
 
 
 @linux_only
@@ -69,6 +72,7 @@ def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(dat
         check_full_disk(server, first, told, refusal)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
         after = server.add("There is space again.")
+        assert server.stats()["only_reads_because"] is None
         assert server.close() == 0
         assert MARKER not in server.stderr
     kept = [page.page_id for page in stored_pages(data)]
@@ -101,10 +105,27 @@ def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_sp
         check_full_disk(server, first, told, refusal)
         ballast.unlink()
         after = server.add("There is space again.")
+        assert server.stats()["only_reads_because"] is None
         assert server.close() == 0
     kept = [page.page_id for page in stored_pages(data)]
     assert len(kept) == len(told) + 2
     assert set(kept) == told | {first, after}
+
+
+@linux_only
+def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    with PipeServer(small_disk / "data", log=tmp_path / "stderr.log") as server:
+        assert "no space" in server.refusal("add_memory", user_input=MARKER, agent_response="Ok.")
+        ballast.unlink()
+        page = server.add("There is space now.")
+        assert server.close() == 0
+    assert [stored.page_id for stored in stored_pages(small_disk / "data")] == [page]
 
 
 @linux_only
@@ -381,8 +402,7 @@ def check_refused_untouched(data: Path, file: Path, *words: str) -> None:
         for word in ("untouched", str(file), *words):
             assert word in refusal
         assert MARKER not in refusal
-    left = content(file.parent)
-    assert {name: left[name] for name in left if name in before or "-wal" not in name} == before
+    assert content(file.parent) == before
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
@@ -413,6 +433,15 @@ def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, 
     connection.pragma("user_version", 999)
     connection.close()
     check_refused_untouched(data, file, "999", "Upgrade")
+
+
+def test_another_users_backup_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    connection = apsw.Connection(str(file))
+    connection.execute("UPDATE meta SET value = 'somebody' WHERE key = 'user_id'")
+    connection.pragma("journal_mode", "delete")
+    connection.close()
+    check_refused_untouched(data, file, "another user")
 
 
 def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:

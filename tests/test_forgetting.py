@@ -22,6 +22,7 @@ from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.storage import database
 from memoryos_mcp.storage.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.rows import to_us
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server
 from tests.servers import (
@@ -429,6 +430,7 @@ async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkey
     monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
+    go_on(monkeypatch, clock)
     async with memory(tmp_path, clock=clock) as engine:
         for number, text in enumerate([*POTTERY, f"I like {SECRETS[0]}."]):
             await engine.add(text, "I see.", timestamp=START - timedelta(days=number))
@@ -446,6 +448,12 @@ async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkey
         clock.move(days=1)
         await until(lambda: are_left(2))
         assert await page_texts(engine) == set(POTTERY[:2])
+
+
+def go_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+    """Have time go on with a clock whenever that is moved, so that it does not leap, and be watched."""
+    monkeypatch.setattr("memoryos_mcp.storage.retention.steady_us", lambda: to_us(clock.now))
+    monkeypatch.setattr("memoryos_mcp.storage.retention.WATCHED_US", 0)
 
 
 async def waits_until(engine: MemoryEngine, moment: datetime | None) -> bool:
@@ -492,6 +500,7 @@ async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: py
         await add_all(engine, *POTTERY)
         clock.move(days=YEARS)
         await until(lambda: waits_until(engine, clock.now + timedelta(days=1)))
+    go_on(monkeypatch, clock)
     clock.move(days=1)
     async with memory(tmp_path, clock=clock, retention_days=365) as engine:
 

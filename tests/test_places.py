@@ -14,6 +14,8 @@ import apsw
 import pytest
 
 from memoryos_mcp import Memoryos
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.file_errors import translated
 from memoryos_mcp.storage.journals import journals_of
 from memoryos_mcp.storage.paths import database_file, kept_copies
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
@@ -128,11 +130,15 @@ def test_the_library_goes_over_to_the_new_file(data: Path, other: tuple[Path, se
     assert len(page_ids(path)) == 4
 
 
-def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: Path) -> None:
+REMOVED = pytest.mark.parametrize("removed", [["-wal", "-shm"], ["-wal"], ["-shm"]], ids=" ".join)
+
+
+@REMOVED
+def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: Path, removed: list[str]) -> None:
     with PipeServer(data) as one, PipeServer(data, log=tmp_path / "two.log") as two:
         pages = {server.add(f"Page {number} before.") for number in range(3) for server in (one, two)}
-        for journal in journals_of(database_file(data, USER)):
-            journal.unlink()
+        for suffix in removed:
+            database_file(data, USER).with_name(f"memory.db{suffix}").unlink()
         pages |= {server.add(f"Page {number} after.") for number in range(3) for server in (two, one)}
         assert two.close() == 0
         one.kill()
@@ -140,15 +146,35 @@ def test_removed_journals_under_two_servers_lose_nothing(data: Path, tmp_path: P
     assert set.union(page_ids(path), *map(page_ids, kept_copies(path))) == pages
 
 
-def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path) -> None:
+@REMOVED
+def test_a_journal_is_folded_into_the_file_that_it_was_removed_beside(data: Path, removed: list[str]) -> None:
     with PipeServer(data) as server:
         pages = {server.add(f"Page {number} before.") for number in range(5)}
-        for journal in journals_of(database_file(data, USER)):
-            journal.unlink()
+        for suffix in removed:
+            database_file(data, USER).with_name(f"memory.db{suffix}").unlink()
         pages |= {server.add(f"Page {number} after.") for number in range(5)}
         server.kill()
     assert page_ids(database_file(data, USER)) == pages
     assert kept_copies(database_file(data, USER)) == []
+
+
+def test_a_removed_index_is_no_replaced_file(data: Path) -> None:
+    with PipeServer(data) as server:
+        pages = {server.add(f"Page {number}.") for number in range(5)}
+        path = database_file(data, USER)
+        path.with_name("memory.db-shm").unlink()
+        assert server.stats()["total_pages"] == 5
+        path.with_name("memory.db-shm").unlink()
+        assert server.close() == 0
+        assert "is kept as" not in server.stderr
+    assert [each.name for each in path.parent.iterdir()] == ["memory.db"]
+    assert page_ids(path) == pages
+
+
+@pytest.mark.parametrize("code", [apsw.SQLITE_READONLY_DBMOVED, apsw.SQLITE_CANTOPEN])
+def test_a_file_that_sqlite_finds_moved_is_said_to_be_replaced(tmp_path: Path, code: int) -> None:
+    with pytest.raises(StorageError, match="was replaced or removed"), translated(tmp_path / "memory.db"):
+        raise apsw.exception_for(code)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ The file weighs least, then the environment (``MEMORYOS_*``), then flags. What c
 that says where it stands and what would be right, and that never repeats a text: a text may be a key.
 """
 
+import errno
 import logging
 import os
 import tempfile
@@ -32,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 # Where the memories are in the data folder, if there are any.
 _MEMORIES = "users"
+# What passes by itself.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
@@ -78,7 +81,8 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
 
     Args:
         settings: Name it.
-        may_only_read: Whether it is enough, if there are memories in it, that they can be read: then it is logged.
+        may_only_read: Whether it is enough that the memories in it can be read, or that it is only full: then it is
+            logged.
 
     Raises:
         ConfigError: It cannot be made or written; names the folder and the fix.
@@ -94,7 +98,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
         raise config_error([problem]) from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        if may_only_read and (folder / _MEMORIES).is_dir():
+        if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
             logger.warning("%s cannot be written (%s): what is remembered is only read", folder, reason)
             return
         problem = (

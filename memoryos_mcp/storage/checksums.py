@@ -17,6 +17,8 @@ COLUMNS = (
     "CAST(page_id AS BLOB), occurred_us, utc_offset_s, CAST(source AS BLOB), CAST(meta_data AS BLOB), "
     "CAST(user_input AS BLOB), CAST(agent_response AS BLOB)"
 )
+# The texts among them.
+SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
 IDS_NAMED = 5
 # What is newer than the backup stays: the import adds it, and leaves the pages that are there as they are.
 DAMAGE_FIX = (

@@ -17,8 +17,8 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage import retention
 from memoryos_mcp.storage.checksums import damaged_pages
 from memoryos_mcp.storage.file_errors import translated
-from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
-from memoryos_mcp.storage.journals import folder_held, forget_owner, set_aside_foreign
+from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header, read_texts
+from memoryos_mcp.storage.journals import checkpointed, folder_held, forget_owner, remove_empty, set_aside_foreign
 from memoryos_mcp.storage.rows import from_us
 
 BUSY_TIMEOUT_MS = 2_000
@@ -76,6 +76,7 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
     finally:
         for suffix in ("", *_SIDE_FILES):
             unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
+        remove_empty(source)
     return found
 
 
@@ -104,6 +105,16 @@ def check_copy(path: Path) -> Copy:
             waits_until = retention.waits_until(reader)
             damaged = damaged_pages(reader)
     return Copy(user_id, pages, None if last_us is None else from_us(last_us), waits_until, damaged)
+
+
+def check_texts(path: Path) -> None:
+    """Read all texts of a sound file that have no checksum.
+
+    Raises:
+        StorageError: One is damaged.
+    """
+    with translated(path), _reading(path, is_in_use=False) as reader:
+        read_texts(reader)
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
@@ -162,7 +173,8 @@ def _held(path: Path) -> Iterator[None]:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         try:
-            connection.pragma("journal_mode", "delete")
+            with checkpointed(path):
+                connection.pragma("journal_mode", "delete")
             connection.execute("BEGIN EXCLUSIVE")
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = (

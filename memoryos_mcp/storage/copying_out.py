@@ -21,6 +21,7 @@ from memoryos_mcp.records import (
     SegmentRecord,
     TraitRecord,
 )
+from memoryos_mcp.storage.retention import WATCHED_KEY
 from memoryos_mcp.storage.rows import PAGE_COLUMNS, from_us, to_page
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
@@ -54,7 +55,7 @@ _PAST_TRAITS = (
     "(SELECT value FROM json_each(evidence)) ORDER BY seq)) FROM trait_history "
     "ORDER BY held_from_us, dimension, held_until_us, level, reason"
 )
-_NOTES = "SELECT key, value FROM meta WHERE key <> 'user_id' ORDER BY key"
+_NOTES = f"SELECT key, value FROM meta WHERE key NOT IN ('user_id', '{WATCHED_KEY}') ORDER BY key"  # noqa: S608 - constant
 _REFUSED = (
     "SELECT digest, (SELECT page_id FROM pages WHERE seq <= until_seq ORDER BY seq DESC LIMIT 1) FROM refused "
     "ORDER BY digest"

@@ -11,8 +11,8 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,12 +22,25 @@ import apsw
 from memoryos_mcp.errors import DamagedStoreError, StorageError
 from memoryos_mcp.storage import schema
 from memoryos_mcp.storage.checksums import damaged_pages
-from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated
+from memoryos_mcp.storage.file_errors import BUSY_TIMEOUT_MS, translated, why_unwritten
 from memoryos_mcp.storage.inspection import distrust, integrity_check, look_at_content, look_at_header
-from memoryos_mcp.storage.journals import folder_held, forget_owner, journals_of, note_owner, set_aside_foreign
+from memoryos_mcp.storage.journals import (
+    checkpointed,
+    folder_held,
+    forget_owner,
+    has_journal,
+    identity,
+    is_foreign,
+    is_in_use,
+    journals_of,
+    note_owner,
+    note_previous_owner,
+    remove_empty,
+    set_aside_foreign,
+)
 from memoryos_mcp.storage.paths import beginning_mark
-from memoryos_mcp.storage.places import Place, unwritable
-from memoryos_mcp.storage.rescuing import drop_if_held, keep_lost
+from memoryos_mcp.storage.places import Place, lost, unwritable
+from memoryos_mcp.storage.rescuing import drop_if_held, fold_journal, keep_lost
 from memoryos_mcp.storage.threads import StoreThreads
 
 logger = logging.getLogger(__name__)
@@ -44,6 +57,8 @@ WAL_RETRY_S = 0.01
 # How long scrubbing waits for other processes, whose writes wait for it as long; it is tried again later.
 SCRUB_BUSY_TIMEOUT_MS = 1_000
 VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
+# After so many more of SQLite's pages a journal is written to its file.
+CHECKPOINT_PAGES = 1_000
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
 # A check that is not older than this is not done again.
 CHECK_HOLDS_S = 3_600.0
@@ -102,6 +117,10 @@ class Database:
         self._place: Place | None = None
         self._kept: Path | None = None
         self._as_it_is: _AsItIs | None = None
+        self._unwritten: str | None = None
+        self._is_unwritable = False
+        self._journal_pages = 0
+        self._checkpointed_pages = 0
 
     @classmethod
     async def open(
@@ -128,8 +147,15 @@ class Database:
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why the file can only be read, though it was to be written: a disk that is full or read-only."""
-        return None if self._as_it_is is None else self._as_it_is.reason
+        """Why the file can only be read, though it was to be written: a disk that is full or read-only.
+
+        Either it was opened so, or the last change could not be written and nothing shows that the next one could.
+        """
+        if self._as_it_is is not None:
+            return self._as_it_is.reason
+        if self._unwritten is not None and self._is_unwritable and unwritable(self._path) is None:
+            self._unwritten = None
+        return self._unwritten
 
     def is_in_place(self) -> bool:
         """Return whether the file that is open is still the one to use; if not, it is to be closed and opened anew.
@@ -246,20 +272,25 @@ class Database:
         elif not self._path.exists() or not self._path.stat().st_size:
             msg = f"{self._path} is {'empty' if self._path.exists() else 'not there'}; nothing was made"
             raise StorageError(msg)
-        with folder_held(self._path.parent):
+        with folder_held(self._path.parent) as is_held:
             set_aside_foreign(self._path)
+            forget_owner(self._path)
+            is_alone = is_held and not is_in_use(self._path)
             writer, found = self._connected()
-            note_owner(self._path)
+            opened = identity(self._path)
         if writer.readonly("main") and not self._only_reads:  # SQLite makes do with that where it finds a journal
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
             beginning_mark(self._path).unlink()
-        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         writer.pragma("query_only", self._only_reads)
-        with folder_held(self._path.parent):  # a new file has its journal only now
-            note_owner(self._path)
+        with folder_held(self._path.parent) as is_held:  # a new file has its journal only now
+            if identity(self._path) != opened:
+                note_previous_owner(self._path, opened)
+                raise StorageError(lost(self._path))
+            note_owner(self._path, is_alone=is_alone and is_held)
             self._place = Place.of(self._path)
+        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def _open_as_it_is(self, user_id: str, reason: str) -> None:
         """Open a file that nothing can be written to, nor beside it, where SQLite has its journal.
@@ -326,7 +357,8 @@ class Database:
 
     def _empty_journal(self) -> bool:
         def empty(connection: apsw.Connection) -> bool:
-            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+            with checkpointed(self._path):
+                is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
             return not is_busy
 
         return self._scrubbing(empty)
@@ -346,6 +378,7 @@ class Database:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.wal_autocheckpoint(0)  # which would not be noted
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", True)
         connection.pragma("secure_delete", True)
@@ -362,6 +395,7 @@ class Database:
         while True:
             there = self._path.stat()
             self._writer = writer = self._connect()
+            writer.set_wal_hook(self._count_journal)
             writer.execute("BEGIN")
             try:
                 found = look_at_content(writer, self._path)
@@ -373,13 +407,15 @@ class Database:
             writer.close()
 
     def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
+        if found:
+            self._check_owner(connection, user_id)
         if self._path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self._path):
             integrity_check(connection)
             self._checks.note(self._path)
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
             self._run_write(connection, lambda writer: schema.migrate(writer, user_id))
-        self._check_owner(connection, user_id)
+        self._check_owner(connection, user_id)  # a new one; and by this read SQLite makes the journal
 
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
@@ -414,49 +450,96 @@ class Database:
                 result = change(writer)
                 self._refuse_if_lost()
                 writer.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, apsw.Error):
+                    self._note_unwritten(error)
                 if writer.in_transaction:
                     writer.execute("ROLLBACK")
                 raise
+            self._unwritten = None
             self._refuse_if_lost()  # what was written then is in what is kept of the lost file
+            self._checkpoint_if_due(writer)
             return result
+
+    def _note_unwritten(self, error: apsw.Error) -> None:
+        self._unwritten = why_unwritten(error, self._path) or self._unwritten
+        self._is_unwritable = unwritable(self._path) is not None
+
+    def _count_journal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._journal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _checkpoint_if_due(self, writer: apsw.Connection) -> None:
+        """Write a journal that has grown to its file; what does not succeed now is tried again when it has grown."""
+        if self._journal_pages < self._checkpointed_pages:  # it was begun again
+            self._checkpointed_pages = 0
+        if self._journal_pages - self._checkpointed_pages >= CHECKPOINT_PAGES:
+            with suppress(apsw.Error, OSError), checkpointed(self._path, waits=False):
+                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._checkpointed_pages = self._journal_pages
 
     def _refuse_if_lost(self) -> None:
         if self._place is not None:
             self._place.refuse_if_lost()
 
     def _keep_lost(self) -> None:
-        if self._kept is None and self._place is not None and self._writer is not None and not self._place.is_held():
+        place = self._place
+        if self._kept is not None or place is None or self._writer is None:
+            return
+        if not place.is_held() and not place.has_lost_only_index():
             with self._translated():
-                self._kept = keep_lost(self._place, self._writer)
+                self._kept = keep_lost(place, self._writer)
 
     def _close(self) -> None:
         connections = [*self._readers, *([self._writer] if self._writer else [])]
+        place, is_lost, has_whole_journal = self._place, False, False
         try:
-            if self._place is not None and not self._place.is_held():
-                for connection in connections:  # or SQLite would take away the journal of the file in its place
-                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                self._keep_lost()
-                if self._kept is None:
-                    logger.warning("%s was removed or moved with its folder; nothing of it is kept", self._path)
-                with folder_held(self._path.parent):
-                    self._place.remove_journals()
+            if place is not None and not place.is_held():
+                is_lost, has_whole_journal = True, place.has_lost_only_index()
+                _leave_journal(connections)  # or SQLite would take away the journal of the file in its place
+                if not has_whole_journal:
+                    self._keep_lost()
+                    self._remove_journals(place)
         except (apsw.Error, OSError, StorageError) as error:
             logger.warning("what %s held could not be kept: %s", self._path, type(error).__name__)
         finally:
-            for connection in connections:
-                connection.close()
             self._readers, self._writer, self._place = [], None, None
-            if self._as_it_is is not None:
-                self._as_it_is.close()
+            self._close_each(connections, is_opened=place is not None, is_lost=is_lost)
+        self._tidy(is_opened=place is not None)
+        try:
+            if has_whole_journal:
+                fold_journal(self._path)
+            if self._kept is not None:
+                drop_if_held(self._kept, self._path)
+        except (apsw.Error, OSError) as error:
+            logger.warning("what %s held could not be looked at: %s", self._path, type(error).__name__)
+        self._kept = None
+
+    def _tidy(self, *, is_opened: bool) -> None:
+        if not is_opened:
+            remove_empty(self._path)  # so that a refused file is left without a trace beside it
+            return
         with folder_held(self._path.parent):
             forget_owner(self._path)
-        if self._kept is not None:
-            try:
-                drop_if_held(self._kept, self._path)
-            except (apsw.Error, OSError) as error:
-                logger.warning("%s could not be compared: %s", self._kept, type(error).__name__)
-            self._kept = None
+
+    def _remove_journals(self, place: Place) -> None:
+        if self._kept is None:
+            logger.warning("%s was removed or moved with its folder; nothing of it is kept", self._path)
+        with folder_held(self._path.parent):
+            place.remove_journals()
+
+    def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
+        """Close connections, of which the last one of all processes writes the journal to the file."""
+        with ExitStack() as stack:
+            if self._as_it_is is not None:
+                stack.callback(self._as_it_is.close)
+            elif is_opened and not is_lost:
+                try:
+                    stack.enter_context(checkpointed(self._path))
+                except OSError:
+                    _leave_journal(connections)  # whoever opens the file next does it
+            for connection in connections:
+                connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -496,10 +579,9 @@ class _AsItIs:
         self._state = self._state_there()
         self._looked_at_s = time.monotonic()
         self._folder: Path | None = None
-        journal = journals_of(path)[0]
-        if journal.exists() and journal.stat().st_size:
+        if has_journal(path) and not is_foreign(path):
             self._folder = Path(tempfile.mkdtemp(prefix="memoryos-"))
-            for each in (path, journal):
+            for each in (path, journals_of(path)[0]):
                 shutil.copyfile(each, self._folder / each.name)
 
     def connect(self) -> apsw.Connection:
@@ -529,6 +611,12 @@ class _AsItIs:
         files = (self._path, journals_of(self._path)[0])
         states = (each.stat() if each.exists() else None for each in files)
         return [None if state is None else (state.st_mtime_ns, state.st_size) for state in states]
+
+
+def _leave_journal(connections: Iterable[apsw.Connection]) -> None:
+    """Have the end of connections neither write the journal to the file nor remove it."""
+    for connection in connections:
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]) -> T:

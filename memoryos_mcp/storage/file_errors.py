@@ -10,11 +10,12 @@ import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.storage import schema
-from memoryos_mcp.storage.places import read_only, unwritable
+from memoryos_mcp.storage.places import lost, read_only, unwritable
 
 # How long a connection waits for another process.
 BUSY_TIMEOUT_MS = 30_000
 
+_WRITE_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
 _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_FSTAT})
 
 
@@ -54,8 +55,23 @@ def newer(path: Path, found: int) -> NewerStoreError:
     )
 
 
+def why_unwritten(error: apsw.Error, path: Path) -> str | None:
+    """Return why a change could not be written, if the disk or its permissions are at fault; else None."""
+    is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
+    if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
+        return None
+    return _advice(error, path)
+
+
+def _is_lost(error: apsw.Error, path: Path) -> bool:
+    is_moved = getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED
+    return is_moved or (isinstance(error, apsw.CantOpenError) and not path.exists())
+
+
 def _advice(error: apsw.Error, path: Path) -> str:
     folder = path.parent
+    if _is_lost(error, path):
+        return lost(path)
     if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (reason := unwritable(path)):
         return reason
     if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:

@@ -1,5 +1,6 @@
 """What a file gives away before it is used: whose it is, of which version, and whether it is whole."""
 
+import json
 import re
 from contextlib import closing
 from functools import cache
@@ -8,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.storage import schema
+from memoryos_mcp.storage.checksums import SUMMED
 from memoryos_mcp.storage.file_errors import damaged, newer
 from memoryos_mcp.storage.paths import beginning_mark
 
@@ -19,6 +21,8 @@ _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
 # SQLite quotes what it renames, and writes a statement as it was typed.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
+# A table's condition, as far as this program writes them: with one level of parentheses inside.
+_CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 _NAME_MAX_CHARS = 60
 
 
@@ -105,8 +109,38 @@ def _plain(sql: str) -> str:
 def integrity_check(connection: apsw.Connection) -> None:
     """Read the whole file for damage, and compare each index with its table: some milliseconds a megabyte.
 
+    Args:
+        connection: Of a file whose schema is ours.
+
     Raises:
         apsw.CorruptError: There is some.
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
+    if connection.readonly("main"):  # then SQLite leaves the tables' conditions out
+        for table, condition in _conditions(schema.version(connection)):
+            if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
+                raise apsw.CorruptError
+
+
+def read_texts(connection: apsw.Connection) -> None:
+    """Read all texts that have no checksum.
+
+    Raises:
+        UnicodeDecodeError: One is damaged.
+    """
+    columns = connection.execute(
+        "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
+        "WHERE t.schema = 'main' AND t.type = 'table' AND c.type = 'TEXT' "
+        "AND NOT (t.name = 'pages' AND c.name IN (SELECT value FROM json_each(?))) GROUP BY t.name",
+        (json.dumps(SUMMED),),
+    ).fetchall()
+    for table, names in columns:
+        for _ in connection.execute(f"SELECT {names} FROM {table}"):  # noqa: S608 - of our schema
+            pass
+
+
+def _conditions(version: int) -> list[tuple[str, str]]:
+    """Return the conditions of the tables of a version, each with the name of its table."""
+    statements = {name: sql for (kind, name), sql in _our_schema(version).items() if kind == "table"}
+    return [(name, condition) for name, sql in statements.items() for condition in _CHECK.findall(sql)]

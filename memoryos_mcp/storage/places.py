@@ -57,6 +57,16 @@ class Place:
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 
+    def has_lost_only_index(self) -> bool:
+        """Return whether nothing is lost but the index of the journal, which SQLite makes again.
+
+        Raises:
+            OSError: The folder cannot be looked at.
+        """
+        journal = (identity(journals_of(self.path)[0]),)
+        is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
+        return is_whole and self.has_lost_journals()
+
     def refuse_if_lost(self) -> None:
         """Refuse to use the open file if it stands there no more.
 
@@ -64,8 +74,7 @@ class Place:
             StorageError: Another file is there, or none.
         """
         if not self.is_held():
-            msg = f"{self.path} was replaced or removed while open; nothing was stored. It is opened anew: try again"
-            raise StorageError(msg)
+            raise StorageError(lost(self.path))
 
     def remove_journals(self) -> None:
         """Take away the lost file's journals, which SQLite would take for those of the file in its place.
@@ -76,6 +85,11 @@ class Place:
         for path, journal in zip(journals_of(self.path), self.journals, strict=False):
             if journal is not None and identity(path) == journal:
                 path.unlink(missing_ok=True)
+
+
+def lost(path: Path) -> str:
+    """Return what is told of a file that is not the one any more that was opened."""
+    return f"{path} or its journal was replaced or removed while open; nothing was stored. Try again"
 
 
 def read_only(folder: Path) -> str:

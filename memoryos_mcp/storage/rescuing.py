@@ -15,7 +15,8 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.copies import BUSY_TIMEOUT_MS, check_copy, copy_pages, sync
-from memoryos_mcp.storage.journals import folder_held, identity, journals_of
+from memoryos_mcp.storage.inspection import distrust
+from memoryos_mcp.storage.journals import checkpointed, identity, journals_of
 from memoryos_mcp.storage.paths import kept_copies, kept_name
 from memoryos_mcp.storage.places import Place
 
@@ -66,14 +67,29 @@ def drop_if_held(kept: Path, path: Path) -> None:
         if left and other != kept and _is_sound(other):
             left -= _page_ids(other)
     if left:
-        logger.warning("%s was replaced or removed while it was open; what it held is kept as %s", path, kept.name)
+        logger.warning(
+            "%s or its journal was replaced or removed while it was open; what it held is kept as %s", path, kept.name
+        )
     else:
         kept.unlink(missing_ok=True)
 
 
+def fold_journal(path: Path) -> None:
+    """Write a journal to its file, unless another process has them open, which does so at its end.
+
+    Raises:
+        apsw.Error: SQLite could not read or write them.
+        OSError: It cannot be noted; whoever opens the file next does it.
+    """
+    with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        distrust(connection)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite then does the rest at closing
+
+
 def _fold_lost_journal(place: Place, connection: apsw.Connection) -> None:
     """Where only the journal was removed, write what it held to the file, unless somebody has begun another."""
-    with folder_held(place.path.parent):
+    with checkpointed(place.path):
         journal = journals_of(place.path)[0]
         if identity(place.path) == place.file and place.has_lost_journals() and identity(journal) is None:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -98,6 +98,7 @@ class SqliteStore:
         self._space = NO_SPACE
         self._holder = secrets.token_hex(16)
         self._word_counts = lexicon.WordCounts()
+        self._watch = retention_looks.Watch()
 
     @classmethod
     async def open(
@@ -508,14 +509,15 @@ class SqliteStore:
         self, lease: Lease, retention: timedelta, limit: int, receipt: str
     ) -> ForgetReceipt | datetime | None:
         now = self._clock()
+        now_us, before_us = to_us(now), to_us(now - retention)
+        seen = self._watch.look(now_us)
 
         def change(connection: apsw.Connection) -> ForgetReceipt | datetime | None:
-            now_us, before_us = to_us(now), to_us(now - retention)
             old = forget_plans.pages_between(connection, None, before_us)[:limit]
             if not old:
                 retention_looks.nothing_old(connection, now_us)
                 return None
-            if not retention_looks.may_forget(connection, before_us, now_us):
+            if not retention_looks.may_forget(connection, before_us, now_us, seen):
                 return retention_looks.waits_until(connection)
             return forgetting.forget(connection, ForgetPlan(runs=forget_plans.runs(old)), receipt, now_us)
 

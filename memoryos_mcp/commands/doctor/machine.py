@@ -11,7 +11,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.storage.checksums import DAMAGE_FIX, damage_told
-from memoryos_mcp.storage.copies import check_copy
+from memoryos_mcp.storage.copies import check_copy, check_texts
 from memoryos_mcp.storage.database import SQLITE_AT_LEAST
 from memoryos_mcp.storage.inspection import look_at_header
 from memoryos_mcp.storage.paths import database_file
@@ -54,6 +54,7 @@ async def check_memory(settings: Settings) -> Check:
             found = f"SQLite {version}; {settings.user_id} has none yet, the first page makes it"
             return Check(name=name, verdict=Verdict.OK, found=found)
         memory = await anyio.to_thread.run_sync(check_copy, path)
+        await anyio.to_thread.run_sync(check_texts, path)
     except StorageError as error:
         found, fix = parts(error)
         fix = fix or "memoryos-mcp restore FILE puts a backup in its place"
