@@ -26,9 +26,11 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     AGE_BESIDE_NAME,
     APPOSITION,
     ASKS_NICELY,
+    ASKS_TEXT,
     CLAUSE_END,
     ENDS_END,
     FOR_ONCE,
+    FOR_OTHERS,
     GREETING,
     HYPOTHETICAL,
     LEAD_IN,
@@ -48,6 +50,7 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     SEVERAL,
     SHARED_SUBJECT,
     SHOWS_TEXT,
+    SHOWS_WHAT_FOLLOWS,
     SPEAKS_TO,
     TAINT,
     VALUE_END,
@@ -121,7 +124,7 @@ def statements(page: Page) -> Iterator[Statement]:
     answered = [
         each for sentence in _own_sentences(page.agent_response) for each in _stated(sentence, assistant_table())
     ]
-    if answered and not _is_shown(page.agent_response):
+    if answered and not (_is_shown(page.agent_response) or _asks_for_text(page.user_input)):
         for piece, found in answered:
             yield _statement(page, About.ASSISTANT, piece, Kind.STATEMENT, found)
 
@@ -156,8 +159,12 @@ def _statement(page: Page, about: About, piece: str, kind: Kind, found: Answer) 
 
 
 def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
-    is_greeted = False
-    for sentence in _own_sentences(text):
+    is_greeted = is_followed = False
+    for whole in _own_sentences(text):
+        sentence, is_own = _up_to_request(whole)
+        if is_followed:
+            return
+        is_followed = not is_own
         is_greeting = GREETING.match(sentence) is not None
         table = greeted_table() if is_greeting or is_greeted else user_table()
         is_greeted = is_greeting and len(words(sentence)) <= 4
@@ -197,6 +204,20 @@ def _is_shown(text: str) -> bool:
     """Whether a text is asked to be made or played, or is a letter: then nobody says it of themselves."""
     head = text[:SIDE_MAX_CHARS]
     return bool(SHOWS_TEXT.search(head) or LETTER.search(head))
+
+
+def _asks_for_text(text: str) -> bool:
+    """Whether a text asks for a text or a play: then the reply is that, and tells nothing of who made it."""
+    head = text[:SIDE_MAX_CHARS]
+    return _is_shown(text) or bool(ASKS_TEXT.search(head) or SHOWS_WHAT_FOLLOWS.search(head))
+
+
+def _up_to_request(sentence: str) -> tuple[str, bool]:
+    """Return a sentence up to where it asks for a text, and whether what follows it is still the user's own."""
+    made_up, asked = SHOWS_WHAT_FOLLOWS.search(sentence), ASKS_TEXT.search(sentence)
+    if asked is not None and (made_up is None or asked.start() <= made_up.start()):
+        return sentence[: asked.start()], FOR_OTHERS.search(sentence, asked.start()) is None
+    return (sentence, True) if made_up is None else (sentence[: made_up.start()], False)
 
 
 def _own_sentences(text: str) -> Iterator[str]:

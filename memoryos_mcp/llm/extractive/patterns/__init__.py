@@ -5,6 +5,9 @@ answers if only one answer can hold at a time; then the group ``value`` is the a
 the slot. A group ``ends`` names what holds no longer.
 """
 
+from memoryos_mcp.llm.extractive.patterns.places import is_place
+from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, IVE, WE, WERE, WEVE, Row
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +26,6 @@ from memoryos_mcp.llm.extractive.patterns import (
     spanish,
 )
 
-Row = tuple[str | None, str]
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
@@ -34,7 +36,13 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+# What patterns begin with that match a text only if its first letter is one of these.
+_BEGINNINGS = (
+    ("iw", ("i ", "i(", "i[", f"{IM} ", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"{WERE} ", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
+    ("mo", ("my ", "(?:my|our) ")),
+)
+# The end of a slot whose value must be a known place.
+OF_PLACE = "@place"
 # Slots under which facts were kept by earlier versions.
 FORMER_SLOTS = {"lives in": "lives", "works as": "work", "works at": "employer", "born in": "from"}
 
@@ -44,15 +52,23 @@ class Pattern:
     """A way to begin a statement or wish, and the slot that it fills.
 
     Attributes:
+        text: The regular expression, compiled when it is first needed.
         is_event: Whether it may name a day that is soon over.
         is_of_assistant: Whether the assistant says it, who may speak to "you".
+        is_of_place: Whether its value must be a known place.
     """
 
     slot: str | None
-    regex: re.Pattern[str]
+    text: str
     kind: Kind = Kind.STATEMENT
     is_event: bool = False
     is_of_assistant: bool = False
+    is_of_place: bool = False
+
+    def match(self, text: str, start: int) -> re.Match[str] | None:
+        """Return the match at ``start``, or None."""
+        match = _compiled(self.text).match(text, start)
+        return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +77,20 @@ class Group:
 
     Attributes:
         needs: Words of which every text that one of them matches has one; empty if that is not known.
-        any_of_them: Tells whether one of them matches.
+        patterns: By the letters one of which a text begins with, in lower case; "" holds for every text. In order.
     """
 
     needs: frozenset[str]
-    patterns: tuple[Pattern, ...]
-    any_of_them: re.Pattern[str]
+    patterns: dict[str, tuple[Pattern, ...]]
+
+    def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+        """Return the first pattern that matches a text from ``start`` on, with its match."""
+        first = text[start : start + 1].lower()
+        for pattern in self.patterns.get(first, self.patterns[""]):
+            match = pattern.match(text, start)
+            if match is not None:
+                return pattern, match
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +105,9 @@ class Table:
         for group in self.groups:
             if group.needs and group.needs.isdisjoint(said):
                 continue
-            if group.any_of_them.match(text, start) is None:
-                continue
-            for pattern in group.patterns:
-                match = pattern.regex.match(text, start)
-                if match is not None:
-                    return pattern, match
+            found = group.first_match(text, start)
+            if found is not None:
+                return found
         return None
 
 
@@ -115,9 +136,9 @@ def greeted_table() -> Table:
 
 @cache
 def name_table() -> Table:
-    """Return the patterns of names."""
-    patterns = (pattern for group in user_table().groups for pattern in group.patterns)
-    return Table((_group(tuple(pattern for pattern in patterns if pattern.slot == "name")),))
+    """Return what the user's name begins with."""
+    rows = (row for each in (english, *_EUROPEAN, russian, asian) for row in each.USER if row[0] == "name")
+    return Table((_group(_patterns(rows)),))
 
 
 @cache
@@ -136,7 +157,15 @@ def assistant_table() -> Table:
 def _patterns(
     rows: Iterable[Row], *, kind: Kind = Kind.STATEMENT, is_event: bool = False, is_of_assistant: bool = False
 ) -> tuple[Pattern, ...]:
-    return tuple(Pattern(slot, re.compile(text, re.IGNORECASE), kind, is_event, is_of_assistant) for slot, text in rows)
+    return tuple(
+        Pattern(slot.removesuffix(OF_PLACE) if slot else None, text, kind, is_event, is_of_assistant, OF_PLACE in (slot or ""))
+        for slot, text in rows
+    )
+
+
+@cache
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
 
 
 @lru_cache(64)
@@ -149,9 +178,15 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -> Group:
-    unnamed = (_NAMED_GROUP.sub("(?:", pattern.regex.pattern) for pattern in patterns)
-    return Group(
-        needs,
-        patterns,
-        re.compile("|".join(unnamed), re.IGNORECASE),
-    )
+    others = tuple(pattern for pattern in patterns if not _first_letters(pattern.text))
+    by_letter = {
+        letter: tuple(pattern for pattern in patterns if letter in (_first_letters(pattern.text) or letter))
+        for letter in "iwmo"
+    }
+    return Group(needs, {"": others, **by_letter})
+
+
+@cache
+def _first_letters(text: str) -> str:
+    """Return the letters of which a text that the pattern matches begins with one, or nothing if that may be another."""
+    return next((letters for letters, beginnings in _BEGINNINGS if text.startswith(beginnings)), "")

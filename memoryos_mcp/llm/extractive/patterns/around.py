@@ -189,12 +189,34 @@ WHEN = re.compile(
 )
 # Speaks of the sentence before it as a line: "Call me Ishmael." is quoted if "is the opening line of" follows.
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
-# The user wants a text made or played, or shows one: whatever stands in it is not said of themselves.
+_ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
+_OWN_PAPERS = (
+    r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|profile|website|portfolio|photos?|videos?|podcast"
+    r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
+)
+# The user wants a text made: what they say before it is their own, and so is what they tell it is to be about.
+ASKS_TEXT = re.compile(
+    rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}"
+    rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
+    r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
+    re.IGNORECASE,
+)
+# What stands in a text that is made for somebody else, or is made up, is not said of the user.
+FOR_OTHERS = re.compile(
+    r"\b(?:for|from|by|as|like|about|of) (?:an?|my|our|the|his|her|somebody|someone|(?-i:[A-Z]))\b|[:\n]|\b(?:character|narrator|he|she|they|his|her)\b",
+    re.IGNORECASE,
+)
+# The user wants a text changed or made up: what follows is that text.
+SHOWS_WHAT_FOLLOWS = re.compile(
+    rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
+    rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
+    r"\b(?:story|poem|song|lyrics|haiku|limerick|dialogue|script|bio|monologue|diary|scene|sketch|rap|ballad|sonnet|verse|fairy ?tale|blurb|tweet|testimonial|dating profile)\b",
+    re.IGNORECASE,
+)
+# The user shows a text or plays one: nothing in all that they say is said of themselves.
 SHOWS_TEXT = re.compile(
-    r"(?:^|[.!?:]\s{1,3}|\bplease,? |\b(?:can|could|would|will) (?:you|u)(?: please)? |\bhelp me (?:to )?|\b(?:to|and|then) )"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
-    r"|(?:^|[.!?:]\s{1,3})(?:write|compose|make|create|generate|give me) (?:me )?(?:an?|the|some|\d) [^.!?]{0,60}"
-    r"(?:story|poem|song|lyrics|haiku|limerick|dialogue|letter|e-?mail|speech|script|bio|monologue|cover letter|post|caption)\b"
+    rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|improve|check)(?: up)?"
+    r" (?:(?:all|each|any|some|both) (?:of )?)?(?:this|that|it|these|those|them|the (?:above|following|text|paragraph|sentence|email|letter|essay|message|passage|post)|what i wrote)\b"
     r"|\brole-?play|\bpretend|\bimagine (?:that |you|i)|\bact (?:as|like) (?:an?|my|the|if)\b|\bin the voice of\b|\bin character\b"
     r"|\blet['’]s play\b|\byou are (?:now )?an? (?:pirate|king|queen|wizard|character|detective|robot|knight)\b|\bfictional\b"
     r"|\bmy character\b|\bsong (?:goes|lyrics)|\blyrics\b"

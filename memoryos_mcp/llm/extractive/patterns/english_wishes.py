@@ -4,7 +4,7 @@ A request for one answer is no wish. So a wish says that it holds for more than 
 whenever, remember that.
 """
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME
+from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME, Row
 
 _DO = (
     r"(?:use|give|answer|reply|respond|write|put|begin|start|end|add|include|show|explain|ask|keep|call|address|avoid"
@@ -19,7 +19,7 @@ _FORM = (
     rf"(?:metric|imperial|{LANGUAGE}|(?:British|American|plain|simple) \w+|bullet points|full sentences|lower ?case"
     r"|celsius|fahrenheit|euros|dollars|kilomet(?:er|re)s|miles|kilograms?|24-hour|markdown|plain text)"
 )
-WISHES: tuple[tuple[str | None, str], ...] = (
+WISHES: tuple[Row, ...] = (
     ("called", rf"(?:from now on,? )?{_PLEASE}(?:(?:you can|just|do|you may) )?(?:call|address) me (?:as )?(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?!(?:back|crazy|when|if|later|a|an|the|old|at|on)\b){ONE_NAME})(?! (?:back|later|when)\b)"),
     ("called", r"(?:please |just |you can )?call me (?P<value>(?!(?:back|crazy|when|if|later|a|an|the|old|at|on|out|in|by|to|and|it|whatever|names|anything|what|again|that|this)\b)[a-z]{2,12})(?:,? please| from now on)?\W*$"),
     ("assistant called", rf"(?:from now on,? )?(?:your name is|you(?:['’]re| are) (?:now )?called|(?:i['’]ll|i will|i want to|let me) call you) (?P<value>{ONE_NAME})"),

@@ -1,8 +1,6 @@
 """What statements and wishes begin with in French."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
