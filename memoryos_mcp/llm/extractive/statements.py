@@ -139,6 +139,10 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
     """
     when = WHEN.match(text)
     found = (table.first_match(text, when.end()) if when else None) or table.first_match(text, 0)
+    if found is None and when is not None:
+        # "Next week I'm flying": what wants a time behind it has it in front.
+        text = f"{text[when.end() :].rstrip(' .!')} {when[0].strip(' ,')}"
+        found = table.first_match(text, 0)
     if found is None:
         return None
     pattern, match = found

@@ -5,9 +5,6 @@ answers if only one answer can hold at a time; then the group ``value`` is the a
 the slot. A group ``ends`` names what holds no longer.
 """
 
-from memoryos_mcp.llm.extractive.patterns.places import is_place
-from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, IVE, WE, WERE, WEVE, Row
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,6 +22,8 @@ from memoryos_mcp.llm.extractive.patterns import (
     russian,
     spanish,
 )
+from memoryos_mcp.llm.extractive.patterns.places import is_place
+from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, IVE, WE, WERE, WEVE, Row
 
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
@@ -38,7 +37,22 @@ _ENGLISH_ENDINGS = frozenset(
 
 # What patterns begin with that match a text only if its first letter is one of these.
 _BEGINNINGS = (
-    ("iw", ("i ", "i(", "i[", f"{IM} ", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"{WERE} ", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
+    (
+        "iw",
+        (
+            "i ",
+            "i(",
+            "i[",
+            f"{IM} ",
+            f"{WE} ",
+            f"{WE}(",
+            f"{WEVE} ",
+            f"{WEVE}(",
+            f"{WERE} ",
+            f"(?:i|{IVE}) ",
+            f"(?:{IM}|{IVE} ",
+        ),
+    ),
     ("mo", ("my ", "(?:my|our) ")),
 )
 # The end of a slot whose value must be a known place.
@@ -158,7 +172,14 @@ def _patterns(
     rows: Iterable[Row], *, kind: Kind = Kind.STATEMENT, is_event: bool = False, is_of_assistant: bool = False
 ) -> tuple[Pattern, ...]:
     return tuple(
-        Pattern(slot.removesuffix(OF_PLACE) if slot else None, text, kind, is_event, is_of_assistant, OF_PLACE in (slot or ""))
+        Pattern(
+            slot.removesuffix(OF_PLACE) if slot else None,
+            text,
+            kind,
+            is_event,
+            is_of_assistant,
+            OF_PLACE in (slot or ""),
+        )
         for slot, text in rows
     )
 

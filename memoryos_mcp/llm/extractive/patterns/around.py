@@ -57,7 +57,7 @@ _FIRST_PERSON_PT = r"(?:eu|moro|vivo|trabalho|tenho|sou|estou|meu|minha|gosto|fa
 _SAID_SO = r"(?! (?:said|says|told me|asked|replied|claims|claimed|wrote|shouted|thinks|thought)\W*(?:$|[,.;]))"
 _AFTER_COMMA = (
     r"(?:and|but|because|since|considering|although|though|which|maybe|can|could|would|should|will|shall|am|do|does|did|is|are"
-    r"|how|what|where|when|why|so|any|please|you know|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
+    r"|how|what|where|when|why|so|any|please|pls|you know|(?:help|suggest|recommend|tell|give|show|find|plan|remind|write|draft|need|looking for|any(?:one|thing)|tips|thoughts|ideas|advice)(?: me| us| an?| some| the| my)?|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
     rf"|let['’]s|just|if|hobbies|there|(?:he|she|they)\b{_SAID_SO}|(?!{_TAG}\W*$)[^,?]{{1,120}}\?\W*$|{_ASKS}"
     rf"|{_FIRST_PERSON_DE}|aber|weil|also|daher|deshalb|idee|bitte|{_FIRST_PERSON_FR}|mais|donc|alors|peux"
     rf"|{_FIRST_PERSON_ES}|pero|así que|{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}|ma|quindi|perché|mas|então|porque|por isso)(?!\w)"
@@ -100,7 +100,7 @@ PLACE_OF_WORK = re.compile(
     r"(?:UK|USA|US|NYC|[A-ZÀ-Ý][a-zà-ÿ]{2,}(?:[ -](?:[a-z]{2,3}[ -])?[A-ZÀ-Ý][a-zà-ÿ]+){0,2}))(?=\W*$|,| and | for | since | with )",
 )
 NEXT_WISH = re.compile(
-    r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b)"
+    r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b|(?:please )?explain [^,.;]{2,40}, always)"
     r"|(?<=\w): (?=(?:please |always |never |no |keep ))",
     re.IGNORECASE,
 )
@@ -250,7 +250,7 @@ ENDS_END = re.compile(
 )
 ASKS_NICELY = re.compile(r"(?:please|kindly|from now on|call me|don['’]t ever)\b", re.IGNORECASE)
 NO_WISH = re.compile(
-    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:always|never|from now on)\b).*\?\s*$"
+    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:(?:always|never|from now on)\b|.*\b(?:from now on|every time|each time|always|in (?:the )?future|going forward|so (?:much|often)|all the time)\W*$)).*\?\s*$"
     r"|\bnever (?:say never|mind)\b|\balways be there\b",
     re.IGNORECASE,
 )

@@ -21,11 +21,11 @@ _STATE = (
     rf"|studying|driving (?:an? |the |for )|working (?:part|full|two|three|six|\d+)|doing my|on (?:maternity|paternity|parental|sick) leave|in my (?:first|second|third|fourth|final|last) (?:year|semester|trimester)|renting|staying (?:with|w/|at|in)|raising|living (?:at|on|near|alone|by)|moving (?:back )?to|taking (?:my|an?) |going to {CAPITAL}|studying|learning {CAPITAL}|training (?:for|to be)|married (?:to|with|for)|happily married|divorced(?= (?:with|and|since)\b|[,.!]|$)|single (?:mum|mom|dad|parent|mother|father)"
     r"|retired(?= (?:now|since|from|and|\w+ here)\b|[,.!]|$)|self-employed|unemployed|in my (?:early|mid|late|twenties|thirties|forties|fifties|sixties|[2-9]0s)"
     r"|[1-9]\d(?:, | years? old\b| ?[fm]\b| ?yo\b)"
-    rf"|(?:[\w-]+ )?{ROLE} (?:at|from|here|based in)\b|at (?=(?-i:[A-Z])[\w. ]{{1,30}}, (?:doing|working|leading|as)\b)"
+    rf"|at (?=(?-i:[A-Z])[\w. ]{{1,30}}, (?:doing|working|leading|as)\b)"
     r"|afraid of|obsessed with|really into|flying to|moving to|getting (?:married|divorced)|training|planning (?:an?|my|our|to)(?! \w+ there)|saving (?:up )?for|expecting (?:an?|our|my|twins)|teaching myself|running my own)"
 )
 _OWN = (
-    r"(?:live (?:in|with|alone|near|on a|out|up|down|outside|by|at|just)|teach|run an?|own an?|manage an?|play|speak|drive an?|study|work (?:as|at|for|in|from|nights|part|full)|(?:love|hate)(?! (?:is|are|was|and|of|you|your|to|it|this|that|how|speech|mail)\b)|prefer|can['’]?t (?:stand|eat|drink|have)|cannot (?:stand|eat|drink)"
+    r"(?:live (?:in|with|alone|near|on a|out|up|down|outside|by|at|just)|teach|run an?|own an?|manage an?|drive an?|study|work (?:as|at|for|in|from|nights|part|full)|(?:love|hate)(?! (?:is|are|was|and|of|you|your|to|it|this|that|how|speech|mail)\b)|prefer|can['’]?t (?:stand|eat|drink|have)|cannot (?:stand|eat|drink)"
     r"|don['’]?t (?:like|drink|own|speak|smoke|eat)|grew|have (?:an?|two|three|four) )"
 )
 _OF_KIN = rf"(?:(?:hobbies|name|birthday|favou?rite \w+|pronouns|native language|time ?zone)(?:['’]s|:)? |(?:doctor|gp|dentist|physio|therapist) (?:says|said|told me)(?: that)? i|(?:car|phone|laptop|flat|house) is (?:an? )|(?!family ){KIN}(?:['’]s)? (?:is|are|has|have|just|works?|lives?|loves?|hates?|can['’]?t|doesn['’]t) )"
@@ -37,6 +37,12 @@ ELIDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("I ", rf"{_JUST}{_PAST}\b"),
         ("I'm ", rf"{_JUST}{_STATE}"),
         ("I ", rf"{_JUST}{_OWN}"),
+        ("I'm a ", rf"{_JUST}(?:[\w-]+ ){{0,3}}{ROLE} (?:at|for|in|from|here|by day|by trade|based in)\b"),
+        ("I was ", r"(?:laid off|made redundant|promoted|furloughed|diagnosed with)\b"),
+        (
+            "I'm ",
+            rf"(?:going|off) to {CAPITAL}|still at {CAPITAL}|on holiday in|freelancing\b|saving for|born and bred\b",
+        ),
         ("my ", _OF_KIN),
         (
             "ich ",

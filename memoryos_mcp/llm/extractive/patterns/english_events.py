@@ -1,7 +1,22 @@
 """English statements of plans and events; these may name a day that is soon over."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import EVENT, LIFE_STEP, NOT_ELSEWHERE, TO_BE, VENTURE
-from memoryos_mcp.llm.extractive.patterns.vocabulary import ADV, CAPITAL, IVE, KIN, MONTH, NO_TOOL, ONE_NAME, RELATION_WORDS, TIME, VALUE, WE, WERE, WEVE, Row
+from memoryos_mcp.llm.extractive.patterns.vocabulary import (
+    ADV,
+    CAPITAL,
+    IVE,
+    KIN,
+    MONTH,
+    NO_TOOL,
+    ONE_NAME,
+    RELATION_WORDS,
+    TIME,
+    VALUE,
+    WE,
+    WERE,
+    WEVE,
+    Row,
+)
 
 EVENTS: tuple[Row, ...] = (
     ("plan for {what}", rf"(?:correction[,:] |no, |actually,? |sorry,? )?(?:my|our) (?P<what>(?:[\w'’-]+ ){{0,2}}{EVENT})(?: (?:to|with|at|for) [\w'’-]+)? {TO_BE} (?:now )?(?=[^,.;!?]{{0,25}}{TIME}){VALUE}"),
@@ -25,10 +40,14 @@ EVENTS: tuple[Row, ...] = (
     (None, rf"{WEVE} {ADV}(?:got|have|bought|booked) (?:\w+ ){{0,2}}tickets (?:to|for) \w+"),
     (None, rf"{WERE} {ADV}due (?:on|in|next|this|any) \w+"),
     (None, r"my (?:visa|passport|lease|contract|licen[cs]e|insurance|residence permit|green card|probation|notice period|maternity leave|internship|semester|term) (?:expires|ends|runs out|is up|starts|begins) (?:on|in|at|next|this|after|\w+ (?:weeks|months|days))\b"),
+    (None, rf"{WERE} {ADV}on (?:holiday|vacation|honeymoon|a (?:[\w-]+ )?(?:trip|cruise|sabbatical|holiday)|leave|parental leave|maternity leave|paternity leave|sick leave|a gap year) (?:in|to|from|until|till|for|with|on|this|next|at|around|through)\b"),
+    (None, rf"{WERE} {ADV}(?:going|off) to (?:the )?{CAPITAL}{NO_TOOL}(?-i:[A-Z])\w+ (?:in|with|for|on|this|next) (?!(?:the )?(?:code|menu|page)\b)\w+"),
+    (None, rf"{WE}(?:['’]?ll| will) be (?:in|at|on|away|abroad|off|travelling|traveling|turning|moving|starting|studying|hosting|visiting)\b(?=[^.;!?]{{0,60}}{TIME})"),
+    (None, rf"{WERE} {ADV}(?:going )?(?:camping|hiking|skiing|sailing|surfing|cycling|backpacking|climbing|fishing|diving)(?=[^.;!?]{{0,60}}{TIME}|[^.;!?]{{0,30}}\b(?:with (?:my|the)|in (?-i:[A-Z])))"),
     (None, rf"(?:my|our) (?P<what>(?:[\w'’-]+ ){{0,2}}{EVENT})(?:['’]s| is| are) (?:on |in |at )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}"),
     (None, rf"(?:my|our) {RELATION_WORDS}(?:{KIN})(?:,? {ONE_NAME})? (?:turns|will be|is turning|becomes) (?:\d|thirty|forty|fifty|sixty|seventy|eighty|ninety)"),
     (None, rf"{WERE} {ADV}(?:throwing|giving) (?:her|him|them|my \w+) an? (?:[\w-]+ ){{0,2}}(?:party|shower|dinner)"),
-    (None, rf"(?:my|our) (?:lease|contract|visa|passport|notice|sabbatical|probation) (?:is up|runs out|expires|ends) (?:in|on|at|next|this) \w+"),
+    (None, r"(?:my|our) (?:lease|contract|visa|passport|notice|sabbatical|probation) (?:is up|runs out|expires|ends) (?:in|on|at|next|this) \w+"),
     (None, rf"{WERE} {ADV}(?:doing|sitting|retaking|resitting|taking|defending|submitting|finishing|handing in|interviewing|applying) (?:for |at )?(?:my|an?|the) (?!(?:look|break|bit|screenshot|walk|guess|chance)\b)[\w'’ -]{{3,40}}?(?= (?:on|in|at|next|this)\b)(?=[^.;!?]{{0,40}}{TIME})"),
     (None, rf"{WERE} {ADV}(?:going on|off on|leaving for|heading off (?:to|on)) (?:an?|our|my|the)? ?(?:[\w-]+ ){{0,2}}(?:honeymoon|holiday|vacation|cruise|trip|retreat|maternity leave|paternity leave|parental leave|sabbatical|leave|pilgrimage|safari|road trip|camping trip)\b"),
     (None, rf"{WEVE} {ADV}(?:just )?(?:got|been|was|were) (?:engaged|accepted|admitted|made redundant|laid off|made partner|elected|promoted|married)\b"),

@@ -1,7 +1,26 @@
 """English statements of how somebody lives: likes, habits, tools, possessions, and what holds no longer."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import DO_REGULARLY, FOOD, OWNED, PLAY, REGULARLY, RUN_OF, THING
-from memoryos_mcp.llm.extractive.patterns.vocabulary import ADV, ANIMAL, CAPITAL, CODE, COUNTED, IM, KIN, LANGUAGE, NAME, NO_TOOL, OF_SOMETHING, TIME, VALUE, WE, WEEKDAY, WERE, WEVE, Row
+from memoryos_mcp.llm.extractive.patterns.vocabulary import (
+    ADV,
+    ANIMAL,
+    CAPITAL,
+    CODE,
+    COUNTED,
+    IM,
+    KIN,
+    LANGUAGE,
+    NAME,
+    NO_TOOL,
+    OF_SOMETHING,
+    TIME,
+    VALUE,
+    WE,
+    WEEKDAY,
+    WERE,
+    WEVE,
+    Row,
+)
 
 WAYS: tuple[Row, ...] = (
     # Likes
@@ -31,11 +50,15 @@ WAYS: tuple[Row, ...] = (
     (None, rf"i {ADV}(?:listen to|watch|read|knit|play|do|study|work|snack|nap)(?: [\w-]+){{1,3}} (?:while|before (?:bed|sleeping|work|breakfast)|on my commute|on the (?:train|bus|way to work)|in bed)\b"),
     (None, rf"{WE} {ADV}(?:eat|have) (?:breakfast|lunch|dinner|supper|brunch) (?:at|around|late|early|together|before|after|in front)\b"),
     (None, rf"i {ADV}(?:fast|nap|jog|stretch|journal|pray|snack|garden|swim|run|cycle|walk|read|work out|exercise) (?:until|from|for|before|after|during|between|around|in the|at) (?!(?:it|this|that|now|the (?:code|file|loop|tests?))\b)\w+"),
+    (None, rf"{IM} {ADV}(?:up|awake|in bed|asleep|out of bed|at my desk|at the gym) (?:until|till|at|by|before|past|around|from)\b(?! (?:now|it|this))"),
+    (None, rf"i(?:['’]?ve| have) {ADV}been \w+ing (?:\w+ ){{0,3}}?(?:daily|weekly|regularly|religiously|every (?:day|week|morning|night|evening|weekend)|since|for years|for (?:\w+ )?(?:months|years))\b(?!(?: \w+){{0,3}} (?:error|bug|code))"),
+    (None, rf"{WE} {ADV}do (?:intermittent fasting|yoga|pilates|crossfit|karate|judo|tai chi|ballet|weights|strength training|triathlons?|keto|meal prep|dry january|veganuary|sudoku|crosswords?|ju-?jitsu|bjj|spinning|parkrun|bouldering|gymnastics|zumba|improv|pottery|ceramics|archery|fencing|origami|photography)\b"),
+    (None, rf"{IM} {ADV}trying to (?:learn|read|run|walk|write|practi[cs]e|save|drink|do|get|meditate|cook) [\w' -]{{2,40}}? (?:an?|per|every|each) (?:day|week|month|year|night|morning)\b"),
     (None, rf"(?:{REGULARLY}|(?:most|on) (?:days|mornings|evenings|weekends|nights|{WEEKDAY}s)|{WEEKDAY}s?)(?: (?:morning|evening|night|afternoon)s?)?,? (?:it['’]s|is|are|means?) (?:for |always |usually |our |my |the )*(?!(?:not|it|this|that|when|a|an|so|too|very|hard|fine|ok|good|best|better|the)\b)\w+"),
     (None, rf"{WE} {ADV}(?:take|catch|get|ride|drive|bike|walk|jog|swim|run|cook|eat|drink|read|do|play|go|have|watch|order|bake|meet|train|practi[cs]e|work)\b(?! (?:it|that|this|these|those|them)\b)[^.;!?]{{2,60}}? (?:every|each|most|on) (?:other |single |second )?(?:day|morning|evening|night|week|weekend|weekday|month|{WEEKDAY})s?\b"),
     (None, rf"i {ADV}(?:don['’]?t|do not) (?:watch|read|use|own|have|play|follow|listen to) (?!(?:it|that|this|these|those|them|the|any of|to|time|access|enough)\b)[\w-]+(?: [\w-]+)?(?: at all| anyway| these days|[,.!]|$| but\b)"),
     (None, rf"i {ADV}(?:listen to|read|watch|drink|smoke|eat|do|write|walk|run|swim|cycle|practi[cs]e|sleep|work) (?:about |around |roughly |at least |only |like |up to |maybe )?(?:\d[\d.,]*|an?|two|three|four|five|six|seven|eight|ten|twenty|half an?) [\w -]{{2,30}}? (?:an?|per|each|every) (?:day|night|week|month|year|morning|evening)\b"),
-    (None, rf"i (?:can['’]?t|cannot) (?:function|start (?:the|my) day|get going|sleep|work) (?:without|unless|before|until) \w+"),
+    (None, r"i (?:can['’]?t|cannot) (?:function|start (?:the|my) day|get going|sleep|work) (?:without|unless|before|until) \w+"),
     (None, rf"{WE} {ADV}{DO_REGULARLY}\b(?! to (?:save|be|do|make)\b){RUN_OF}\b{REGULARLY}"),
     (None, rf"(?:{REGULARLY}|most (?:days|mornings|evenings|weekends|nights|{WEEKDAY}s)|(?:on|at) (?:{WEEKDAY}s?|weekends|the weekend|weekdays|most days)(?: and {WEEKDAY}s)?(?: \w+)?)(?: (?:morning|evening|night|afternoon)s?)?,? (?:{WE}|my {KIN} and i) {ADV}(?:usually |always |often |like to |tend to )?{DO_REGULARLY}\b"),
     (None, r"i (?:can )?(?:play|teach|coach|volunteer|collect|practi[cs]e|foster|tutor|knit|crochet|meditate|sing|juggle|brew|keep bees|paint|compose|restore|breed|grow my own)(?: (?!(?:it|that|this|these|those|them|the|into|in (?:the|this)|to|by|with|a role|others|together|well|along|fair|safe|nice|hard|better|more|less|around|people|you|my|an? (?:role|part)|around|along|data|information|feedback|evidence|metrics|logs?)\b)[\w'’-]+|[.!]|$)"),
@@ -62,6 +85,8 @@ WAYS: tuple[Row, ...] = (
     ("lives", rf"{WEVE} {ADV}(?:moved|relocated) (?:from \w+ )?to {NO_TOOL}(?!(?:an?|the|my|our|this|that|these|it|be|use|using|another|new|next|other|different|do|see|where|what|one|two|bed|tears|action|production)\b)(?P<value>[a-z]{{3,}})(?= from\b| for (?:work|my|a job|uni)| last\b| in (?:\w+day|january|\d{{4}})| (?:two|three|\d+|a few) (?:weeks|months|years) ago| recently)"),
     (None, rf"{WERE} {ADV}(?:flying|moving|relocating|going|travelling|traveling|emigrating) to {NO_TOOL}(?!(?:an?|the|my|our|this|that|these|it|be|use|using|another|new|next|do|see|try|need|have|get|make)\b)[a-z]{{3,}}(?=[^.;!?]{{0,40}}{TIME})"),
     (None, rf"{WEVE} {ADV}switched (?:from {CAPITAL}[\w .+#-]{{1,30}} )?to {CAPITAL}"),
+    (None, rf"i {ADV}(?:write|code|program|develop|work) (?:mostly |mainly |primarily |only |exclusively |professionally )*(?:in|with) {CODE}"),
+    (None, rf"{IM} {ADV}(?:using|on|running) {CAPITAL}(?!(?:This|That|It|I)\b)[^.;!?,]{{2,30}}? (?:for (?:my|our|all|everything|work|notes)|on (?:my|an?)|at (?:work|home))\b"),
     (None, rf"i {ADV}(?:write|code|program|develop|work) (?:\w+ )?(?:in|with) {CAPITAL}(?:[\w.+#-]+)(?=[,.!]| and\b| for\b| on\b|$)"),
     (None, rf"i (?:can )?{ADV}(?:write|code|program|develop) (?:\w+ )?(?:in )?{CODE}(?=[,.!]|$| and\b| for\b| at\b| or\b)"),
     (None, rf"{IM} {ADV}(?:on|using|running) (?:(?:\w+ )?Linux|Ubuntu|Debian|Fedora|Windows(?: \d+)?|macOS|Android|NixOS|FreeBSD|Arch|Mint|an? (?:(?:new|old|M\d) )?(?:iPhone|Mac|MacBook(?: (?:Air|Pro))?|PC|Chromebook|Pixel|Galaxy|ThinkPad|Linux (?:box|machine)|Windows (?:machine|laptop|PC)|iPad))(?: \w+)?(?=[,.!:]|$| and\b| \(| so\b| with\b| but\b| at\b)"),
