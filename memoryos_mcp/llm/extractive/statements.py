@@ -17,7 +17,7 @@ from memoryos_mcp.llm.extractive.patterns import (
     Table,
     assistant_table,
     greeted_table,
-    name_table,
+    names_of,
     user_table,
     wish_table,
 )
@@ -37,6 +37,8 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     LETTER,
     NEXT_WISH,
     NO_WISH,
+    NOT_FAMILY,
+    NOT_WISHED,
     OF_THE_TALK,
     OPEN_END,
     OVER,
@@ -46,7 +48,8 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     POINTS_ELSEWHERE,
     QUOTE_MARKS,
     QUOTED_NAME,
-    SAME_RELATION,
+    SAME_NAME,
+    SAME_STEM,
     SEVERAL,
     SHARED_SUBJECT,
     SHOWS_TEXT,
@@ -57,6 +60,8 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     WHEN,
 )
 from memoryos_mcp.llm.extractive.patterns.elided import ELIDED
+from memoryos_mcp.llm.extractive.patterns.places import is_place
+from memoryos_mcp.llm.extractive.patterns.wish_topics import topic_of
 from memoryos_mcp.llm.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.pages import Page
 from memoryos_mcp.terms import content_words as telling_words
@@ -153,7 +158,8 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 def stems_of(text: str) -> frozenset[str]:
     """Return the stems that tell what a text says."""
-    return frozenset(stem(word) for word in telling_words(text) or words(text))
+    stems = (stem(word) for word in telling_words(text) or words(text))
+    return frozenset(SAME_STEM.get(each, each) for each in stems)
 
 
 def _statement(page: Page, about: About, piece: str, kind: Kind, found: Answer) -> Statement:
@@ -199,7 +205,7 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
     for text in (piece, _without_lead_in(piece)):
         if WORDS_MIN <= len(words(text)) <= WORDS_MAX:
             found = answer_of(text, wish_table())
-            if found is not None and not FOR_ONCE.search(text):
+            if found is not None and not (FOR_ONCE.search(text) or NOT_WISHED.search(text)):
                 return text, Kind.WISH, found
     return None
 
@@ -297,7 +303,7 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
     yield text, found
     if found.slot == "name" and (aged := AGE_BESIDE_NAME.match(text)):
         yield f"I'm {aged['value']}", Answer("age", stems_of(aged["value"]))
-    if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)):
+    if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)) and is_place(placed["value"]):
         yield f"I work in {placed['value']}", Answer("lives", stems_of(placed["value"]), is_implied=True)
 
 
@@ -314,7 +320,7 @@ def _found(text: str, table: Table, after: str = "") -> Answer | None:
         return None
     found = answer_of(text, table)
     if found is None and after:
-        whole = answer_of(text + after, name_table(), is_certain=True)
+        whole = answer_of(text + after, names_of(table), is_certain=True)
         return whole if whole is not None and not (TAINT.search(text) or SPEAKS_TO.search(text)) else None
     return found
 
@@ -340,17 +346,21 @@ def _is_spoiled(text: str, match: re.Match[str], pattern: Pattern) -> bool:
 def _answer(text: str, match: re.Match[str], pattern: Pattern) -> Answer:
     groups = match.groupdict()
     ends = stems_of(ENDS_END.sub("", groups["ends"])) if groups.get("ends") else frozenset()
+    topic = topic_of(text) if pattern.kind is Kind.WISH and pattern.slot is None else None
+    if topic is not None:
+        return Answer(topic[0], frozenset({topic[1]}), ends)
     if pattern.slot is None:
         return Answer(ends=ends)
     value = VALUE_END.sub("", groups["value"])
     who = (groups.get("who") or "").lower()
     named = {
-        "who": SAME_RELATION.get(who, who),
+        "who": SAME_NAME.get(who, who),
         "value": groups["value"].strip(),
-        "kind": (groups.get("kind") or "").lower(),
+        "kind": " ".join(SAME_NAME.get(word, word) for word in (groups.get("kind") or "").lower().split()),
         "what": (groups.get("what") or "").lower(),
     }
     stems = stems_of(value) if value.strip() else frozenset()
     if not stems or (pattern.slot in HELD_FOR_A_TIME and OVER.search(text)):
         return Answer(ends=ends)
-    return Answer(pattern.slot.format_map(named), stems, ends)
+    slot = pattern.slot.format_map(named)
+    return Answer(NOT_FAMILY.get(slot, slot), stems, ends)

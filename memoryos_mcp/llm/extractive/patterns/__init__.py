@@ -148,11 +148,19 @@ def greeted_table() -> Table:
     return Table((_group(_patterns(names)), *user_table().groups))
 
 
-@cache
-def name_table() -> Table:
-    """Return what the user's name begins with."""
-    rows = (row for each in (english, *_EUROPEAN, russian, asian) for row in each.USER if row[0] == "name")
-    return Table((_group(_patterns(rows)),))
+def names_of(table: Table) -> Table:
+    """Return the patterns of a table that tell a name."""
+    groups = (
+        (
+            group.needs,
+            {
+                letter: tuple(each for each in patterns if each.slot == "name")
+                for letter, patterns in group.patterns.items()
+            },
+        )
+        for group in table.groups
+    )
+    return Table(tuple(Group(needs, patterns) for needs, patterns in groups))
 
 
 @cache

@@ -3,6 +3,7 @@
 import re
 
 from memoryos_mcp.llm.extractive.patterns import french, german, italian, portuguese, spanish
+from memoryos_mcp.terms import stem
 
 LEAD_IN = re.compile(
     r"(?:(?:well|yeah|yep|yup|yes|(?:no|nope|nah|nein|nee|non|não)(?=[,.!;:–—])|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
@@ -90,14 +91,8 @@ AGE_BESIDE_NAME = re.compile(
     re.IGNORECASE,
 )
 PLACE_OF_WORK = re.compile(
-    r"^(?:I|i|I['’]m|i['’]m|We|we)\b(?!.*\b(?:student|studying|degree|phd|retired)\b).* in (?P<value>(?!(?:Marketing|Sales|Engineering"
-    r"|Finance|Accounting|Nursing|Banking|Consulting|Advertising|Publishing|Gaming|Computer|Data|Machine|Human|Customer"
-    r"|Product|Software|Hardware|Business|Information|Public|Artificial|Cloud|Security|Research|Science|Education|Medicine"
-    r"|Law|Art|Arts|History|Music|Health|Healthcare|Tech|Technology|Design|Operations|Logistics|Retail|Insurance|Support"
-    r"|Procurement|Legal|Web|Mobile|Digital|Quality|Risk|Real|Corporate|Middle|Primary|Year|Grade|Team|Building"
-    r"|January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|[A-Z]\w*(?:ics|ology|istry)|Python|Java\w*|TypeScript|Rust|Go|Ruby|English|German|French|Spanish|Italian)\b)"
-    r"(?:UK|USA|US|NYC|[A-ZÀ-Ý][a-zà-ÿ]{2,}(?:[ -](?:[a-z]{2,3}[ -])?[A-ZÀ-Ý][a-zà-ÿ]+){0,2}))(?=\W*$|,| and | for | since | with )",
+    r"^(?:I|i|I['’]m|i['’]m|We|we)\b(?!.*\b(?:student|studying|degree|phd|retired)\b).* in (?P<value>(?-i:[A-ZÀ-Ý])[\w'’-]*(?: (?:[a-z]{2,3} )?(?-i:[A-ZÀ-Ý])[\w'’-]+){0,2})"
+    r"(?=\W*$|,| and | for | since | with )",
 )
 NEXT_WISH = re.compile(
     r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b|(?:please )?explain [^,.;]{2,40}, always)"
@@ -117,7 +112,7 @@ TAINT = re.compile(
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
     r"|trouble|let me|let['’]s|i think|i thought|i believe|i hope|hopefully|hoping|says|said|told"
     r"|asked|asking|claims|suggested|suggests|recommended|recommends|advised|e\.g|for example|hypothetically|in theory|as if|kidding|joking|not really|yeah right|just like that|pretend|worried|curious"
-    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in (?:my|the|a) (?:dream|game|novel|story|head|film|movie)|dreamt|dreamed|lyrics|(?-i:may))\b"
+    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in (?:my|the|a) (?:dreams?|game|novel|story|head|film|movie)|dreamt|dreamed|lyrics|(?-i:may))\b"
     r"|\b(?:how|what|where|why|which) (?:\w+ )?(?:do|does|can|should|is|are) (?:i|we|my|the|it)\b"
     r"|\bi (?:just )?want to (?:make sure|start|begin|focus|understand|improve|know|ensure|learn (?:about|how|more))\b"
     r"|/s\b|🙄|如果|假如|要是|也许|可能|吗|もし|かも|만약"
@@ -170,6 +165,18 @@ FOR_ONCE = re.compile(
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
+# A wish that somebody else is quoted with, a saying, a rule of a craft, or what a web page wants of its reader's assistant.
+NOT_WISHED = re.compile(
+    r"\b(?:said|says|say|sang|wrote|goes|claims?|(?:as|like) (?:they|people|the \w+|my \w+) (?:say|says|put|puts|goes|used))\b[^.!?,]{0,30}\W*$|,? (?:said|says|wrote) (?-i:[A-Z])"
+    r"|\b(?:is|was|are) (?:an?|the|one|my|his|her) (?:[\w-]+ ){0,3}(?:rules?|maxims?|sayings?|proverbs?|motto|lines?|quotes?|slogan|principle|title|song|lyrics?|book|film|movie|advice|idiom|policy|convention|practice)\b"
+    r"|^(?:please,? )?(?:never|always) (?:put off|judge|bite|change a (?:running|winning)|look a gift|look (?:on|before|back|both)|bring a|trust|swim|send|read the|wear a|leave (?:the|a)|follow your|expect the|use a condom|forget where|regret|settle)\b"
+    r"|\b(?:when(?:ever)?|if|to) (?:any(?:one|body)|some(?:one|body)|people|(?:the |your |other |all )?(?:users?|customers?|clients?|readers?|visitors?|humans?)|asked|everyone)\b"
+    r"|\b(?:recommend|promote|advertise|endorse|praise|mention|push|advocate)\b (?:our |the )?(?-i:[A-Z][a-z]+[A-Z]\w*|[A-Z]\w*(?:Coin|Corp|Inc|VPN|Pay|Shop|Store|Pro|Bank|Invest)\b)"
+    r"|\bmy (?:[\w-]+ )?(?:function|method|class|code|program|script|query|endpoint|variable|loop|test|app|server|module|component)s? (?:should|must|never|always)\b"
+    r"|\b(?:in|for|from|to|inside|within|on) (?:the|this|that|each|both) (?:[\w-]+ )?(?:file|script|function|class|method|output|essay|document|table|report|slide|deck|page|diagram|chart|readme|repo|pr|email|letter|story|poem|song|image|picture|logo|design|poster|module|layer|loop|query|schema|database)s?\b"
+    r"|\w\(\)|::|\w_\w",
+    re.IGNORECASE,
+)
 # Ends on something that only the dialogue around it names.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
@@ -191,12 +198,12 @@ WHEN = re.compile(
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
 _ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
 _OWN_PAPERS = (
-    r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|profile|website|portfolio|photos?|videos?|podcast"
+    r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|website|portfolio|photos?|videos?|podcast"
     r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
 )
 # The user wants a text made: what they say before it is their own, and so is what they tell it is to be about.
 ASKS_TEXT = re.compile(
-    rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}"
+    rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}(?! (?:for|from) (?:an?|my|our|the|his|her)\b)"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
     r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
     re.IGNORECASE,
@@ -210,7 +217,8 @@ FOR_OTHERS = re.compile(
 SHOWS_WHAT_FOLLOWS = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
-    r"\b(?:story|poem|song|lyrics|haiku|limerick|dialogue|script|bio|monologue|diary|scene|sketch|rap|ballad|sonnet|verse|fairy ?tale|blurb|tweet|testimonial|dating profile)\b",
+    r"\b(?:profile|story|poem|song|lyrics|haiku|limerick|dialogue|script|bio|monologue|diary|scene|sketch|rap|ballad|sonnet|verse|fairy ?tale|blurb|tweet|testimonial|persona)\b"
+    rf"|\\b(?:something like|along the lines of|it (?:should|could|must) say|(?:starting|beginning) with|as follows|goes like)\\b",
     re.IGNORECASE,
 )
 # The user shows a text or plays one: nothing in all that they say is said of themselves.
@@ -265,7 +273,16 @@ OVER = re.compile(
     r"\b(?:ago|when i was|as a (?:kid|child)|back in|used to|in (?:19|20)\d\d|after (?:college|school)|once)\b",
     re.IGNORECASE,
 )
-SAME_RELATION = {
+# Stems that say the same of what somebody likes.
+SAME_STEM = {stem(word): stem("like") for word in ("love", "enjoy", "adore")}
+# Slots of people who are no family.
+NOT_FAMILY = {
+    f"family:{who}": who
+    for who in ("boss", "chef", "chefin", "cheffe", "jefe", "jefa", "best friend", "bester freund", "beste freundin")
+}
+SAME_NAME = {
+    "color": "colour",
+    "movie": "film",
     "mom": "mother",
     "mum": "mother",
     "dad": "father",

@@ -2,12 +2,12 @@
 
 from memoryos_mcp.llm.extractive.patterns.english_events import EVENTS
 from memoryos_mcp.llm.extractive.patterns.english_life import PERSON
-from memoryos_mcp.llm.extractive.patterns.english_ways import WAYS
+from memoryos_mcp.llm.extractive.patterns.english_ways import ENDINGS, WAYS
 from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, NAME, NO_PEOPLE, ONE_NAME, Row
 
 __all__ = ["ASSISTANT", "EVENTS", "GREETED", "USER"]
 
-USER: tuple[Row, ...] = (*PERSON, *WAYS)
+USER: tuple[Row, ...] = (*ENDINGS, *PERSON, *WAYS)
 GREETED: tuple[Row, ...] = (
     ("name", rf"(?:{IM}|my name['’]s|this is|it['’]?s) {NO_PEOPLE}(?P<value>{NAME})(?=[,.!]|$| and\b| from\b| here\b)"),
     ("name", rf"{IM} (?!(?:not|so|just|a|an|the|in|on|at|back|here|ok|okay|fine|good|great|new|sorry|sure|trying|looking|having|getting|working|going|from|your|really|very|happy|glad|tired|stuck|lost|bored|curious|planning|thinking|learning|writing|building|using|doing|well|ready|done|also|still|currently|interested|wondering|sick|late|busy|hungry|allergic|vegan|married|single)\b)(?P<value>[a-z]{{3,12}})(?=, (?:an?|\d\d|from|nice|btw|and i)\b| and i(?:['’]?m)? | from (?-i:[A-Z]))"),

@@ -19,7 +19,7 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import (
 )
 
 EVENTS: tuple[Row, ...] = (
-    ("plan for {what}", rf"(?:correction[,:] |no, |actually,? |sorry,? )?(?:my|our) (?P<what>(?:[\w'’-]+ ){{0,2}}{EVENT})(?: (?:to|with|at|for) [\w'’-]+)? {TO_BE} (?:now )?(?=[^,.;!?]{{0,25}}{TIME}){VALUE}"),
+    ("plan for {what}", rf"(?:correction[,:] |no, |actually,? |sorry,? )?(?:my|our) (?P<what>(?:[\w'’-]+ ){{0,2}}{EVENT})(?: (?:to|with|at|for) [\w'’-]+)? {TO_BE} (?:now )?(?!not\b)(?=[^,.;!?]{{0,25}}{TIME}){VALUE}"),
     (None, rf"the (?P<what>(?:[\w'’-]+ ){{0,2}}{EVENT}) (?:is|has been moved to|has moved to|was moved to) (?:now )?on (?=\d|{MONTH})"),
     (None, rf"(?:i|we)(?:['’]?ve| have)?(?: got)? (?:have |got )?(?:an?|my|our|the) (?:[\w'’-]+ ){{0,2}}{EVENT}\b(?=[^.;!?]{{0,60}}{TIME})"),
     (None, rf"{WERE} {ADV}(?:flying|travell?ing|moving|heading|relocating|emigrating|sailing) (?:back )?to {CAPITAL}{NO_TOOL}"),

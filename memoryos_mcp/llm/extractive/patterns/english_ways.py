@@ -22,6 +22,13 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import (
     Row,
 )
 
+# These come before all others: what they begin with would else begin a new statement.
+ENDINGS: tuple[Row, ...] = (
+    (None, rf"{IM} not (?:an? )?(?P<ends>(?!(?:vegetarian|vegan|pescatarian|flexitarian|married|single|engaged)\b)(?:\w+)(?: [\w'-]+){{0,4}}?) any ?more(?=[,.!]|$| because| since)"),
+    (None, rf"{IM} no longer (?:an? )?(?P<ends>(?:allergic|intolerant|afraid|scared|into|pregnant|obsessed|keen|fond|learning|studying|working|training|living|interested|addicted|on|member|fan)(?: [\w'-]+){{0,4}}?)(?=[,.!]|$| because| since)"),
+    (None, r"i (?:no longer|don['’]?t|do not|stopped|quit|have stopped|gave up|['’]ve stopped|have given up|['’]ve given up) (?P<ends>(?!(?:eat (?:meat|fish)|think|know|want|need|believe|understand|see|care|remember|get|have)\b)[a-z]+(?: [\w'-]+){0,3}?)(?: any ?more)(?=[,.!]|$| because| since)"),
+    (None, rf"(?:i|i['’]?ve|i have) {ADV}(?:quit|stopped|given up|gave up|kicked|been off) (?P<ends>smok|drink|vap|gambl|swear|run|danc|fish|hunt|ski|climb)\w*\b(?! (?:less|more)\b)"),
+)  # fmt: skip
 WAYS: tuple[Row, ...] = (
     # Likes
     ("favourite {kind}", rf"my (?:all-time |absolute |current |personal )?fav(?:ou?rite|e|orite)? (?!(?:part|thing|memory|moment|time|one|way|bit|option|version|variant|answer|suggestion|choice|solution|idea|draft|design|approach|candidate|line|sentence|title)s?\b)(?P<kind>\w+(?: \w+)?) (?:is|are) (?!(?:that|this|these|when|how|it|the one|probably)\b){VALUE}"),
@@ -68,6 +75,8 @@ WAYS: tuple[Row, ...] = (
     (None, rf"i(?:['’]?ve| have) {ADV}been (?:married|sober|into \w+|to {CAPITAL})\b"),
     (None, rf"i(?:['’]?ve| have) {ADV}(?:had|known|owned|played|lived|run|taught|sung|driven|ridden|worn|used|worked|studied|practi[cs]ed|collected|taught) (?!(?:this|that|these|the same|issues?|problems?|trouble)\b)[^,.;!?]{{0,80}}\b(?:for (?:\d+|an?|two|three|four|five|six|ten|many|over|about|almost)|since)\b"),
     # Tools and languages
+    ("operating system", rf"i(?:['’]?m|['’]?ve| am| have)? {ADV}(?:use|run|on|using|running|moved to|(?:switched|gone|went|migrated|changed)(?: from [\w .]{{2,25}})?(?: back)? to) (?P<value>(?:arch|debian|fedora|ubuntu|mint|nixos|gentoo|opensuse|manjaro|endeavouros|pop!?_?os|windows(?: (?:\d+|xp))?|macos|freebsd|openbsd|arch linux|linux mint|linux))(?=[,.!]|$| now\b| again\b| instead\b| these days\b| btw\b| for everything\b)"),
+    ("editor", rf"i(?:['’]?m|['’]?ve| am| have)? {ADV}(?:use|using|moved to|(?:switched|gone|went|migrated|changed)(?: from [\w .]{{2,25}})?(?: back)? to) (?P<value>(?:vim|neovim|nvim|emacs|vs ?code|helix|sublime(?: text)?|kakoune|intellij|pycharm|zed|cursor|nano))(?=[,.!]|$| now\b| again\b| instead\b| these days\b| btw\b| for everything\b)"),
     (None, rf"i can (?:also |only )?(?:read|understand|write|speak|code in)(?: \w+)? (?:{LANGUAGE}|{CODE})"),
     (None, rf"{IM} {ADV}(?:teaching myself|self-taught in|picking up) (?!(?:it|this|that|the|where|on)\b)\w+"),
     (None, rf"{WE} (?:can )?{ADV}speak (?:\w+ ){{0,2}}{LANGUAGE}\b"),
@@ -97,9 +106,9 @@ WAYS: tuple[Row, ...] = (
     (None, rf"(?:my|our) (?:(?:main|preferred|primary|go-to|default|daily|work|home|text|code|programming|window|current) ){{1,2}}(?:editor|ide|browser|shell|os|operating system|distro|distribution|keyboard|phone|laptop|computer|camera|language|stack|terminal|database|car|bike|machine) is (?:an? )?(?:\w+ )?(?:{CAPITAL}|{CODE})"),
     (None, rf"(?:all )?my (?:[\w-]+ ){{0,2}}(?:notes|files|photos|laptop|computer|phone|desktop|server|machine|editor|car|bike|tv|camera|tablet)(?: computer)? (?:all )?(?:live|lives|runs?|is an?|are in|are on) (?:\w+ )?{CAPITAL}"),
     # Possessions
-    (None, rf"{WE} {ADV}have (?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{OWNED}\b(?! (?:problem|issue|question|error|in (?:my|the|this) (?:code|project|game|app|story|novel|data)|objects?|tables?|class(?:es)?|column|field))"),
+    (None, rf"{WE} {ADV}have (?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{OWNED}\b(?! (?:problem|issue|question|error|(?:process|node|element|class|component|theme|thread|table|object|window|div|directory|folder|company|record|row|entity|selector|widget|task|document|page|table)s?\b|in (?:my|the|this|an?) (?:\w+ )?(?:code|project|game|app|story|novel|data|tree|view|tree view|dom|graph|hierarchy|list|database|document|form|menu|xml|json|html|schema)|objects?|tables?|class(?:es)?|column|field))"),
     (None, rf"{WE} {ADV}(?:only |just |now )?have (?:solar panels|underfloor heating|air conditioning|chickens|bees|hens|kids|children|grandchildren|siblings|bad eyesight|roommates|flatmates)\b(?! (?:who|that) )"),
-    (None, rf"{WE} {ADV}(?:only |just |now )?have (?!no [^,.!?]* and\b)(?:only |just )?(?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{THING}s?\b(?! (?:in (?:my|the|this) (?:code|project|game|app|story|novel|data)|issue|problem|question|error))"),
+    (None, rf"{WE} {ADV}(?:only |just |now )?have (?!no [^,.!?]* and\b)(?:only |just )?(?!no [^,.!?]* and\b){COUNTED}(?:[\w'’-]+ ){{0,3}}{THING}s?\b(?! (?:(?:process|node|element|class|component|theme|thread|table|object|window|div|directory|folder|company|record|row|entity|selector|widget|task|document|page|table)s?\b|in (?:my|the|this|an?) (?:\w+ )?(?:code|project|game|app|story|novel|data|tree|view|tree view|dom|graph|hierarchy|list|database|document|form|menu|xml|json|html|schema)|issue|problem|question|error))"),
     (None, rf"{WE} {ADV}(?:don['’]?t|do not) (?:have|own) (?:an?|any) (?:[\w'’-]+ ){{0,2}}(?:{THING}|{ANIMAL}|kids|children|siblings)\b"),
     (None, rf"{WE} {ADV}have no (?:kids|children|siblings|pets|tv|oven|car|driving licen[cs]e|sense of smell)\b(?! and\b)"),
     (None, rf"{WE} {ADV}have twin (?:boys|girls|sons|daughters|brothers|sisters)\b"),
@@ -117,6 +126,5 @@ WAYS: tuple[Row, ...] = (
     (None, rf"{WEVE}(?: just| recently| have| finally)? (?:sold|gave away|given away|got rid of|lost|crashed) (?:the|our|my) (?P<ends>(?!(?:way|mind|job|temper|train|patience|focus|code|keys|voice|streak)\b)[\w'-]+(?: [\w'-]+)?)\b"),
     # What holds no longer
     ("marital status", rf"(?:i|we|me and \w+|{NAME} and i|my \w+ and i)(?:['’]ve| have)? {ADV}(?P<value>broke|broken|split) up(?: with (?:my )?(?P<ends>[\w'-]+))?"),
-    (None, r"i (?:no longer|don['’]?t|do not|stopped|quit|have stopped|gave up|['’]ve stopped|have given up|['’]ve given up) (?P<ends>(?!(?:think|know|want|need|believe|understand|see|care|remember|get|have)\b)[a-z]+(?: [\w'-]+){0,3}?)(?: any ?more)(?=[,.!]|$| because| since)"),
     (None, r"i (?:no longer|have stopped|['’]ve stopped|stopped|gave up|['’]ve given up) (?P<ends>(?:speak|play|us|smok|drink|eat|run|sing|work|driv|teach|cycl|swim|liv|wear|lik|go|studi|study|learn|train)\w*(?: [\w'-]+){0,5}?)(?=[,.!]|$| because| since)"),
 )  # fmt: skip

@@ -76,7 +76,7 @@ EVENT = (
 )
 TO_BE = r"(?:is|are|['’]s|was|will be|takes place|starts?|begins?|is scheduled for|has been moved to|has moved to|got moved to|leaves|departs|arrives|ends)"
 CONDITION = (
-    r"(?:allergic to(?! (?:\w+ )?(?:mornings?|mondays?|weekdays?|work|working|people|meetings?|effort|exercise|exercising"
+    r"(?:allergic to(?! (?:\w+ )?(?:code|xml|json|java|javascript|php|python|windows|spreadsheets|excel|bureaucracy|jargon|hype|mornings?|mondays?|weekdays?|work|working|people|meetings?|effort|exercise|exercising"
     r"|nonsense|drama|commitment|fun|responsibilit\w+|housework|homework|chores|small talk|bugs|stupid\w*|adulting|mess)\b)"
     r"|vegetarian|vegan|pescatarian|lactose[- ]intolerant|gluten[- ]intolerant|intolerant (?:to|of)|coeliac"
     r"|celiac|diabetic|dyslexic|colou?r[- ]?blind|red-green blind|deaf|blind in|left-handed|bilingual|trilingual|asthmatic|haemophiliac|disabled|hard of hearing|visually impaired|partially sighted|wheelchair[- ]bound|in a wheelchair|neurodivergent|on the (?:autism )?spectrum|short of sight|perimenopausal|menopausal|postpartum|breastfeeding|immunocompromised|bipolar|teetotal|teetotaller|an?(?:a)emic"

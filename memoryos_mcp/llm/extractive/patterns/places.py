@@ -1,5 +1,6 @@
 """Names that are plainly places: where a statement does not say that it names one, only these are taken for one."""
 
+import re
 from functools import cache
 
 _CITIES = """
@@ -59,6 +60,13 @@ _REGIONS = """
 """
 
 
+_AFTER = re.compile(
+    r" (?:now|too|again|right now|for now|these days|nowadays|at the moment|all year|btw|with|since|for|until|till|and|but|so|because|where|which|on"
+    r" (?:business|holiday)|if that)\b.*$",
+    re.IGNORECASE,
+)
+
+
 @cache
 def _names() -> frozenset[str]:
     return frozenset(name.strip() for line in (_CITIES + _REGIONS).splitlines() for name in line.split("|"))
@@ -66,5 +74,5 @@ def _names() -> frozenset[str]:
 
 def is_place(text: str) -> bool:
     """Return whether a text begins with a known city, region or country, up to a comma or its end."""
-    name = " ".join(text.partition(",")[0].split()).strip(" .!?;:").casefold()
+    name = _AFTER.sub("", " ".join(text.partition(",")[0].split())).strip(" .!?;:").casefold()
     return bool(name) and (name in _names() or name.removeprefix("the ") in _names())
