@@ -59,7 +59,7 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     VALUE_END,
     WHEN,
 )
-from memoryos_mcp.llm.extractive.patterns.elided import ELIDED
+from memoryos_mcp.llm.extractive.patterns.elided import elided
 from memoryos_mcp.llm.extractive.patterns.places import is_place
 from memoryos_mcp.llm.extractive.patterns.wish_topics import topic_of
 from memoryos_mcp.llm.prose import SIDE_MAX_CHARS, sentences
@@ -282,7 +282,7 @@ def _clauses(sentence: str) -> list[str]:
 
 def _elided(text: str, table: Table) -> Answer | None:
     """Return what a text states if a subject is put before it: "Moved to Rome", "Allergic to nuts"."""
-    for subject, begins in ELIDED:
+    for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)
     return None

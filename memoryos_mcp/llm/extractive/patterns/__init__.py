@@ -23,11 +23,16 @@ from memoryos_mcp.llm.extractive.patterns import (
     spanish,
 )
 from memoryos_mcp.llm.extractive.patterns.places import is_place
-from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, IVE, WE, WERE, WEVE, Row
+from memoryos_mcp.llm.extractive.patterns.vocabulary import ADV, IM, IVE, WE, WERE, WEVE, Row
 
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
+# Words by which a text is in English, and those that tell nothing of one that is.
+_ENGLISH = frozenset(
+    "the and my our what of with you your that it have this how are from is to be been at for i've i'm".split()
+)
+_SHARED = frozenset("-me -o a c d i in l la m me n no non note on per plus s t use ci".split())
 _IN_OTHER_SCRIPT = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # English words that end like verbs of other languages.
 _ENGLISH_ENDINGS = frozenset(
@@ -35,26 +40,16 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-# What patterns begin with that match a text only if its first letter is one of these.
+# What patterns begin with that match a text only if it begins with these letters: "b" for what is, "i" for any other.
 _BEGINNINGS = (
-    (
-        "iw",
-        (
-            "i ",
-            "i(",
-            "i[",
-            f"{IM} ",
-            f"{WE} ",
-            f"{WE}(",
-            f"{WEVE} ",
-            f"{WEVE}(",
-            f"{WERE} ",
-            f"(?:i|{IVE}) ",
-            f"(?:{IM}|{IVE} ",
-        ),
-    ),
-    ("mo", ("my ", "(?:my|our) ")),
+    ("b", (f"{IM} ", f"{WERE} ")),
+    ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
+    ("m", ("my ", "(?:my|our) ")),
 )
+_LITERAL = re.compile(r"[a-hj-ln-vx-z](?=[a-z]* )")
+# How a text begins: with "I'm" or "we are", with "I" or "we", with "my" or "our"; and whether an adverb follows.
+_I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
+_ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
 # The end of a slot whose value must be a known place.
 OF_PLACE = "@place"
 # Slots under which facts were kept by earlier versions.
@@ -79,9 +74,15 @@ class Pattern:
     is_of_assistant: bool = False
     is_of_place: bool = False
 
-    def match(self, text: str, start: int) -> re.Match[str] | None:
-        """Return the match at ``start``, or None."""
-        match = _compiled(self.text).match(text, start)
+    def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
+        """Return the match at ``start``, or None.
+
+        Args:
+            text: The text.
+            start: Where it must match.
+            has_adverb: False if no adverb follows the subject: then the pattern need not look for one.
+        """
+        match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
 
@@ -91,7 +92,8 @@ class Group:
 
     Attributes:
         needs: Words of which every text that one of them matches has one; empty if that is not known.
-        patterns: By the letters one of which a text begins with, in lower case; "" holds for every text. In order.
+        patterns: In order, by how a text that they match begins: "b" for "I'm" and the like, "i" for "I" and "we", "m" for
+            "my" and "our", else its first letter; "" holds for every text.
     """
 
     needs: frozenset[str]
@@ -100,8 +102,14 @@ class Group:
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
         """Return the first pattern that matches a text from ``start`` on, with its match."""
         first = text[start : start + 1].lower()
+        has_adverb = True
+        if first in {"i", "w"}:
+            has_adverb = _ADVERB.match(text, start) is not None
+            first = "b" if _I_AM.match(text, start) else "i"
+        elif first in {"m", "o"}:
+            first = "m"
         for pattern in self.patterns.get(first, self.patterns[""]):
-            match = pattern.match(text, start)
+            match = pattern.match(text, start, has_adverb=has_adverb)
             if match is not None:
                 return pattern, match
         return None
@@ -117,7 +125,7 @@ class Table:
         """Return the first pattern that matches a text from ``start`` on, with its match."""
         said = _words_of(text)
         for group in self.groups:
-            if group.needs and group.needs.isdisjoint(said):
+            if group.needs and not _may_be_in(group, said):
                 continue
             found = group.first_match(text, start)
             if found is not None:
@@ -193,8 +201,19 @@ def _patterns(
 
 
 @cache
-def _compiled(text: str) -> re.Pattern[str]:
+def _compiled(text: str, has_adverb: bool) -> re.Pattern[str]:
+    if not has_adverb:
+        for _, beginnings in _BEGINNINGS:
+            for beginning in beginnings:
+                if text.startswith(f"{beginning}{ADV}"):
+                    text = beginning + text[len(beginning) + len(ADV) :]
     return re.compile(text, re.IGNORECASE)
+
+
+def _may_be_in(group: Group, said: frozenset[str]) -> bool:
+    """Whether a text with these words may be in the language of a group."""
+    hits = group.needs & said
+    return bool(hits) and not (hits <= _SHARED and not _ENGLISH.isdisjoint(said))
 
 
 @lru_cache(64)
@@ -207,15 +226,24 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -> Group:
-    others = tuple(pattern for pattern in patterns if not _first_letters(pattern.text))
-    by_letter = {
-        letter: tuple(pattern for pattern in patterns if letter in (_first_letters(pattern.text) or letter))
-        for letter in "iwmo"
-    }
-    return Group(needs, {"": others, **by_letter})
+    by_beginning = [(pattern, _beginning(pattern.text)) for pattern in patterns]
+    keys = {"b", "i", "m"} | {key for _, key in by_beginning}
+    return Group(
+        needs,
+        {
+            key: tuple(
+                pattern for pattern, found in by_beginning if found in {"", key} or (key == "b" and found == "i")
+            )
+            for key in (*sorted(keys), "")
+        },
+    )
 
 
 @cache
-def _first_letters(text: str) -> str:
-    """Return the letters of which a text that the pattern matches begins with one, or nothing if that may be another."""
-    return next((letters for letters, beginnings in _BEGINNINGS if text.startswith(beginnings)), "")
+def _beginning(text: str) -> str:
+    """Return how a text begins that the pattern matches, as the keys of a group tell it; nothing if that varies."""
+    for key, beginnings in _BEGINNINGS:
+        if text.startswith(beginnings):
+            return key
+    literal = _LITERAL.match(text)
+    return literal[0] if literal else ""

@@ -5,6 +5,7 @@ A row is the subject that is missing, and what a text begins with that lacks it.
 """
 
 import re
+from functools import cache
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, DIET, KIN, ROLE
 
@@ -30,26 +31,29 @@ _OWN = (
 )
 _OF_KIN = rf"(?:(?:hobbies|name|birthday|favou?rite \w+|pronouns|native language|time ?zone)(?:['’]s|:)? |(?:doctor|gp|dentist|physio|therapist) (?:says|said|told me)(?: that)? i|(?:car|phone|laptop|flat|house) is (?:an? )|(?!family ){KIN}(?:['’]s)? (?:is|are|has|have|just|works?|lives?|loves?|hates?|can['’]?t|doesn['’]t) )"
 
-ELIDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (subject, re.compile(begins, re.IGNORECASE))
-    for subject, begins in (
-        ("I've ", rf"{_JUST}been\b"),
-        ("I ", rf"{_JUST}{_PAST}\b"),
-        ("I'm ", rf"{_JUST}{_STATE}"),
-        ("I ", rf"{_JUST}{_OWN}"),
-        ("I'm a ", rf"{_JUST}(?:[\w-]+ ){{0,3}}{ROLE} (?:at|for|in|from|here|by day|by trade|based in)\b"),
-        ("I was ", r"(?:laid off|made redundant|promoted|furloughed|diagnosed with)\b"),
-        (
-            "I'm ",
-            rf"(?:going|off) to {CAPITAL}|still at {CAPITAL}|on holiday in|freelancing\b|saving for|born and bred\b",
-        ),
-        ("my ", _OF_KIN),
-        (
-            "ich ",
-            r"(?:bin|wohne|lebe|arbeite|komme (?:aus|ursprünglich)|heiße|habe?|mag|hasse|liebe|vertrage|esse|trinke|studiere"
-            r"|lerne|spiele|fahre|fliege|ziehe|spreche|heirate)(?! (?:ich|du|wir|ihr|sie|es|mir|mich)\b) \w",
-        ),
-        ("j'", r"(?:habite|adore|ai (?:un|une|deux|trois|\d\d ans))\b"),
-        ("je ", r"(?:travaille|suis|bosse|viens de|vis à) "),
-    )
+_ROWS: tuple[tuple[str, str], ...] = (
+    ("I've ", rf"{_JUST}been\b"),
+    ("I ", rf"{_JUST}{_PAST}\b"),
+    ("I'm ", rf"{_JUST}{_STATE}"),
+    ("I ", rf"{_JUST}{_OWN}"),
+    ("I'm a ", rf"{_JUST}(?:[\w-]+ ){{0,3}}{ROLE} (?:at|for|in|from|here|by day|by trade|based in)\b"),
+    ("I was ", r"(?:laid off|made redundant|promoted|furloughed|diagnosed with)\b"),
+    (
+        "I'm ",
+        rf"(?:going|off) to {CAPITAL}|still at {CAPITAL}|on holiday in|freelancing\b|saving for|born and bred\b",
+    ),
+    ("my ", _OF_KIN),
+    (
+        "ich ",
+        r"(?:bin|wohne|lebe|arbeite|komme (?:aus|ursprünglich)|heiße|habe?|mag|hasse|liebe|vertrage|esse|trinke|studiere"
+        r"|lerne|spiele|fahre|fliege|ziehe|spreche|heirate)(?! (?:ich|du|wir|ihr|sie|es|mir|mich)\b) \w",
+    ),
+    ("j'", r"(?:habite|adore|ai (?:un|une|deux|trois|\d\d ans))\b"),
+    ("je ", r"(?:travaille|suis|bosse|viens de|vis à) "),
 )
+
+
+@cache
+def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the subjects that may be missing, and what a text begins with that lacks each."""
+    return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)

@@ -27,7 +27,7 @@ ENDINGS: tuple[Row, ...] = (
     (None, rf"{IM} not (?:an? )?(?P<ends>(?!(?:vegetarian|vegan|pescatarian|flexitarian|married|single|engaged)\b)(?:\w+)(?: [\w'-]+){{0,4}}?) any ?more(?=[,.!]|$| because| since)"),
     (None, rf"{IM} no longer (?:an? )?(?P<ends>(?:allergic|intolerant|afraid|scared|into|pregnant|obsessed|keen|fond|learning|studying|working|training|living|interested|addicted|on|member|fan)(?: [\w'-]+){{0,4}}?)(?=[,.!]|$| because| since)"),
     (None, r"i (?:no longer|don['’]?t|do not|stopped|quit|have stopped|gave up|['’]ve stopped|have given up|['’]ve given up) (?P<ends>(?!(?:eat (?:meat|fish)|think|know|want|need|believe|understand|see|care|remember|get|have)\b)[a-z]+(?: [\w'-]+){0,3}?)(?: any ?more)(?=[,.!]|$| because| since)"),
-    (None, rf"(?:i|i['’]?ve|i have) {ADV}(?:quit|stopped|given up|gave up|kicked|been off) (?P<ends>smok|drink|vap|gambl|swear|run|danc|fish|hunt|ski|climb)\w*\b(?! (?:less|more)\b)"),
+    (None, rf"(?:i|i['’]?ve|i have) {ADV}(?:quit|stopped|given up|gave up|kicked|been off) (?P<ends>(?:smok|drink|vap|gambl|swear|run|danc|fish|hunt|ski|climb)\w*)\b(?! (?:less|more)\b)"),
 )  # fmt: skip
 WAYS: tuple[Row, ...] = (
     # Likes
