@@ -46,7 +46,7 @@ _BEGINNINGS = (
     ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
     ("m", ("my ", "(?:my|our) ")),
 )
-_LITERAL = re.compile(r"[a-hj-ln-vx-z](?=[a-z]* )")
+_LITERAL = re.compile(r"[a-hj-lnp-vx-z](?=[a-z]* )")
 # How a text begins: with "I'm" or "we are", with "I" or "we", with "my" or "our"; and whether an adverb follows.
 _I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
 _ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
@@ -115,7 +115,7 @@ class Group:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Groups of patterns, the most specific patterns of each first."""
 
@@ -123,14 +123,18 @@ class Table:
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
         """Return the first pattern that matches a text from ``start`` on, with its match."""
-        said = _words_of(text)
-        for group in self.groups:
-            if group.needs and not _may_be_in(group, said):
-                continue
+        return _first_match(self, text, start)
+
+
+@lru_cache(256)
+def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+    said = _words_of(text)
+    for group in table.groups:
+        if not group.needs or _may_be_in(group, said):
             found = group.first_match(text, start)
             if found is not None:
                 return found
-        return None
+    return None
 
 
 @cache
@@ -156,6 +160,7 @@ def greeted_table() -> Table:
     return Table((_group(_patterns(names)), *user_table().groups))
 
 
+@cache
 def names_of(table: Table) -> Table:
     """Return the patterns of a table that tell a name."""
     groups = (
