@@ -141,7 +141,7 @@ class Lessons:
 
 
 # The slots of what one would say of somebody first, in this order; those of their family end in whom it is.
-HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work")
+HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work", "employer")
 FAMILY = "family:"
 
 

@@ -246,7 +246,7 @@ def test_a_statement_fills_its_slot(slot: str, text: str) -> None:
 @pytest.mark.parametrize("text", [text for texts in UNSLOTTED.values() for text in each(texts)])
 def test_a_statement_without_a_slot_is_learned(text: str) -> None:
     (change,) = learned(text)
-    assert change.slot in (None, "work", "marital status", "plan for flight")
+    assert change.slot in (None, "work", "marital status", "plan for flight", "operating system", "editor")
     assert change.text.split(" [")[0] in text
 
 

@@ -17,7 +17,7 @@ from memoryos_mcp.llm.extractive.patterns import (
     Table,
     assistant_table,
     greeted_table,
-    name_table,
+    names_of,
     user_table,
     wish_table,
 )
@@ -26,15 +26,19 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     AGE_BESIDE_NAME,
     APPOSITION,
     ASKS_NICELY,
+    ASKS_TEXT,
     CLAUSE_END,
     ENDS_END,
     FOR_ONCE,
+    FOR_OTHERS,
     GREETING,
     HYPOTHETICAL,
     LEAD_IN,
     LETTER,
     NEXT_WISH,
     NO_WISH,
+    NOT_FAMILY,
+    NOT_WISHED,
     OF_THE_TALK,
     OPEN_END,
     OVER,
@@ -44,16 +48,20 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     POINTS_ELSEWHERE,
     QUOTE_MARKS,
     QUOTED_NAME,
-    SAME_RELATION,
+    SAME_NAME,
+    SAME_STEM,
     SEVERAL,
     SHARED_SUBJECT,
     SHOWS_TEXT,
+    SHOWS_WHAT_FOLLOWS,
     SPEAKS_TO,
     TAINT,
     VALUE_END,
     WHEN,
 )
-from memoryos_mcp.llm.extractive.patterns.elided import ELIDED
+from memoryos_mcp.llm.extractive.patterns.elided import elided
+from memoryos_mcp.llm.extractive.patterns.places import is_place
+from memoryos_mcp.llm.extractive.patterns.wish_topics import topic_of
 from memoryos_mcp.llm.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.pages import Page
 from memoryos_mcp.terms import content_words as telling_words
@@ -121,7 +129,7 @@ def statements(page: Page) -> Iterator[Statement]:
     answered = [
         each for sentence in _own_sentences(page.agent_response) for each in _stated(sentence, assistant_table())
     ]
-    if answered and not _is_shown(page.agent_response):
+    if answered and not (_is_shown(page.agent_response) or _asks_for_text(page.user_input)):
         for piece, found in answered:
             yield _statement(page, About.ASSISTANT, piece, Kind.STATEMENT, found)
 
@@ -136,6 +144,10 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
     """
     when = WHEN.match(text)
     found = (table.first_match(text, when.end()) if when else None) or table.first_match(text, 0)
+    if found is None and when is not None:
+        # "Next week I'm flying": what wants a time behind it has it in front.
+        text = f"{text[when.end() :].rstrip(' .!')} {when[0].strip(' ,')}"
+        found = table.first_match(text, 0)
     if found is None:
         return None
     pattern, match = found
@@ -146,7 +158,8 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 def stems_of(text: str) -> frozenset[str]:
     """Return the stems that tell what a text says."""
-    return frozenset(stem(word) for word in telling_words(text) or words(text))
+    stems = (stem(word) for word in telling_words(text) or words(text))
+    return frozenset(SAME_STEM.get(each, each) for each in stems)
 
 
 def _statement(page: Page, about: About, piece: str, kind: Kind, found: Answer) -> Statement:
@@ -156,8 +169,12 @@ def _statement(page: Page, about: About, piece: str, kind: Kind, found: Answer) 
 
 
 def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
-    is_greeted = False
-    for sentence in _own_sentences(text):
+    is_greeted = is_followed = False
+    for whole in _own_sentences(text):
+        sentence, is_own = _up_to_request(whole)
+        if is_followed:
+            return
+        is_followed = not is_own
         is_greeting = GREETING.match(sentence) is not None
         table = greeted_table() if is_greeting or is_greeted else user_table()
         is_greeted = is_greeting and len(words(sentence)) <= 4
@@ -188,7 +205,7 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
     for text in (piece, _without_lead_in(piece)):
         if WORDS_MIN <= len(words(text)) <= WORDS_MAX:
             found = answer_of(text, wish_table())
-            if found is not None and not FOR_ONCE.search(text):
+            if found is not None and not (FOR_ONCE.search(text) or NOT_WISHED.search(text)):
                 return text, Kind.WISH, found
     return None
 
@@ -197,6 +214,20 @@ def _is_shown(text: str) -> bool:
     """Whether a text is asked to be made or played, or is a letter: then nobody says it of themselves."""
     head = text[:SIDE_MAX_CHARS]
     return bool(SHOWS_TEXT.search(head) or LETTER.search(head))
+
+
+def _asks_for_text(text: str) -> bool:
+    """Whether a text asks for a text or a play: then the reply is that, and tells nothing of who made it."""
+    head = text[:SIDE_MAX_CHARS]
+    return _is_shown(text) or bool(ASKS_TEXT.search(head) or SHOWS_WHAT_FOLLOWS.search(head))
+
+
+def _up_to_request(sentence: str) -> tuple[str, bool]:
+    """Return a sentence up to where it asks for a text, and whether what follows it is still the user's own."""
+    made_up, asked = SHOWS_WHAT_FOLLOWS.search(sentence), ASKS_TEXT.search(sentence)
+    if asked is not None and (made_up is None or asked.start() <= made_up.start()):
+        return sentence[: asked.start()], FOR_OTHERS.search(sentence, asked.start()) is None
+    return (sentence, True) if made_up is None else (sentence[: made_up.start()], False)
 
 
 def _own_sentences(text: str) -> Iterator[str]:
@@ -251,7 +282,7 @@ def _clauses(sentence: str) -> list[str]:
 
 def _elided(text: str, table: Table) -> Answer | None:
     """Return what a text states if a subject is put before it: "Moved to Rome", "Allergic to nuts"."""
-    for subject, begins in ELIDED:
+    for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)
     return None
@@ -272,7 +303,7 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
     yield text, found
     if found.slot == "name" and (aged := AGE_BESIDE_NAME.match(text)):
         yield f"I'm {aged['value']}", Answer("age", stems_of(aged["value"]))
-    if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)):
+    if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)) and is_place(placed["value"]):
         yield f"I work in {placed['value']}", Answer("lives", stems_of(placed["value"]), is_implied=True)
 
 
@@ -289,7 +320,7 @@ def _found(text: str, table: Table, after: str = "") -> Answer | None:
         return None
     found = answer_of(text, table)
     if found is None and after:
-        whole = answer_of(text + after, name_table(), is_certain=True)
+        whole = answer_of(text + after, names_of(table), is_certain=True)
         return whole if whole is not None and not (TAINT.search(text) or SPEAKS_TO.search(text)) else None
     return found
 
@@ -315,17 +346,21 @@ def _is_spoiled(text: str, match: re.Match[str], pattern: Pattern) -> bool:
 def _answer(text: str, match: re.Match[str], pattern: Pattern) -> Answer:
     groups = match.groupdict()
     ends = stems_of(ENDS_END.sub("", groups["ends"])) if groups.get("ends") else frozenset()
+    topic = topic_of(text) if pattern.kind is Kind.WISH and pattern.slot is None else None
+    if topic is not None:
+        return Answer(topic[0], frozenset({topic[1]}), ends)
     if pattern.slot is None:
         return Answer(ends=ends)
     value = VALUE_END.sub("", groups["value"])
     who = (groups.get("who") or "").lower()
     named = {
-        "who": SAME_RELATION.get(who, who),
+        "who": SAME_NAME.get(who, who),
         "value": groups["value"].strip(),
-        "kind": (groups.get("kind") or "").lower(),
+        "kind": " ".join(SAME_NAME.get(word, word) for word in (groups.get("kind") or "").lower().split()),
         "what": (groups.get("what") or "").lower(),
     }
     stems = stems_of(value) if value.strip() else frozenset()
     if not stems or (pattern.slot in HELD_FOR_A_TIME and OVER.search(text)):
         return Answer(ends=ends)
-    return Answer(pattern.slot.format_map(named), stems, ends)
+    slot = pattern.slot.format_map(named)
+    return Answer(NOT_FAMILY.get(slot, slot), stems, ends)

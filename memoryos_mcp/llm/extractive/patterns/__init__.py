@@ -22,11 +22,17 @@ from memoryos_mcp.llm.extractive.patterns import (
     russian,
     spanish,
 )
+from memoryos_mcp.llm.extractive.patterns.places import is_place
+from memoryos_mcp.llm.extractive.patterns.vocabulary import ADV, IM, IVE, WE, WERE, WEVE, Row
 
-Row = tuple[str | None, str]
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
+# Words by which a text is in English, and those that tell nothing of one that is.
+_ENGLISH = frozenset(
+    "the and my our what of with you your that it have this how are from is to be been at for i've i'm".split()
+)
+_SHARED = frozenset("-me -o a c d i in l la m me n no non note on per plus s t use ci".split())
 _IN_OTHER_SCRIPT = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # English words that end like verbs of other languages.
 _ENGLISH_ENDINGS = frozenset(
@@ -34,7 +40,18 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
+# What patterns begin with that match a text only if it begins with these letters: "b" for what is, "i" for any other.
+_BEGINNINGS = (
+    ("b", (f"{IM} ", f"{WERE} ")),
+    ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
+    ("m", ("my ", "(?:my|our) ")),
+)
+_LITERAL = re.compile(r"[a-hj-lnp-vx-z](?=[a-z]* )")
+# How a text begins: with "I'm" or "we are", with "I" or "we", with "my" or "our"; and whether an adverb follows.
+_I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
+_ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
+# The end of a slot whose value must be a known place.
+OF_PLACE = "@place"
 # Slots under which facts were kept by earlier versions.
 FORMER_SLOTS = {"lives in": "lives", "works as": "work", "works at": "employer", "born in": "from"}
 
@@ -44,15 +61,29 @@ class Pattern:
     """A way to begin a statement or wish, and the slot that it fills.
 
     Attributes:
+        text: The regular expression, compiled when it is first needed.
         is_event: Whether it may name a day that is soon over.
         is_of_assistant: Whether the assistant says it, who may speak to "you".
+        is_of_place: Whether its value must be a known place.
     """
 
     slot: str | None
-    regex: re.Pattern[str]
+    text: str
     kind: Kind = Kind.STATEMENT
     is_event: bool = False
     is_of_assistant: bool = False
+    is_of_place: bool = False
+
+    def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
+        """Return the match at ``start``, or None.
+
+        Args:
+            text: The text.
+            start: Where it must match.
+            has_adverb: False if no adverb follows the subject: then the pattern need not look for one.
+        """
+        match = _compiled(self.text, has_adverb).match(text, start)
+        return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +92,30 @@ class Group:
 
     Attributes:
         needs: Words of which every text that one of them matches has one; empty if that is not known.
-        any_of_them: Tells whether one of them matches.
+        patterns: In order, by how a text that they match begins: "b" for "I'm" and the like, "i" for "I" and "we", "m" for
+            "my" and "our", else its first letter; "" holds for every text.
     """
 
     needs: frozenset[str]
-    patterns: tuple[Pattern, ...]
-    any_of_them: re.Pattern[str]
+    patterns: dict[str, tuple[Pattern, ...]]
+
+    def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+        """Return the first pattern that matches a text from ``start`` on, with its match."""
+        first = text[start : start + 1].lower()
+        has_adverb = True
+        if first in {"i", "w"}:
+            has_adverb = _ADVERB.match(text, start) is not None
+            first = "b" if _I_AM.match(text, start) else "i"
+        elif first in {"m", "o"}:
+            first = "m"
+        for pattern in self.patterns.get(first, self.patterns[""]):
+            match = pattern.match(text, start, has_adverb=has_adverb)
+            if match is not None:
+                return pattern, match
+        return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Groups of patterns, the most specific patterns of each first."""
 
@@ -77,17 +123,18 @@ class Table:
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
         """Return the first pattern that matches a text from ``start`` on, with its match."""
-        said = _words_of(text)
-        for group in self.groups:
-            if group.needs and group.needs.isdisjoint(said):
-                continue
-            if group.any_of_them.match(text, start) is None:
-                continue
-            for pattern in group.patterns:
-                match = pattern.regex.match(text, start)
-                if match is not None:
-                    return pattern, match
-        return None
+        return _first_match(self, text, start)
+
+
+@lru_cache(256)
+def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+    said = _words_of(text)
+    for group in table.groups:
+        if not group.needs or _may_be_in(group, said):
+            found = group.first_match(text, start)
+            if found is not None:
+                return found
+    return None
 
 
 @cache
@@ -114,10 +161,19 @@ def greeted_table() -> Table:
 
 
 @cache
-def name_table() -> Table:
-    """Return the patterns of names."""
-    patterns = (pattern for group in user_table().groups for pattern in group.patterns)
-    return Table((_group(tuple(pattern for pattern in patterns if pattern.slot == "name")),))
+def names_of(table: Table) -> Table:
+    """Return the patterns of a table that tell a name."""
+    groups = (
+        (
+            group.needs,
+            {
+                letter: tuple(each for each in patterns if each.slot == "name")
+                for letter, patterns in group.patterns.items()
+            },
+        )
+        for group in table.groups
+    )
+    return Table(tuple(Group(needs, patterns) for needs, patterns in groups))
 
 
 @cache
@@ -136,7 +192,33 @@ def assistant_table() -> Table:
 def _patterns(
     rows: Iterable[Row], *, kind: Kind = Kind.STATEMENT, is_event: bool = False, is_of_assistant: bool = False
 ) -> tuple[Pattern, ...]:
-    return tuple(Pattern(slot, re.compile(text, re.IGNORECASE), kind, is_event, is_of_assistant) for slot, text in rows)
+    return tuple(
+        Pattern(
+            slot.removesuffix(OF_PLACE) if slot else None,
+            text,
+            kind,
+            is_event,
+            is_of_assistant,
+            OF_PLACE in (slot or ""),
+        )
+        for slot, text in rows
+    )
+
+
+@cache
+def _compiled(text: str, has_adverb: bool) -> re.Pattern[str]:
+    if not has_adverb:
+        for _, beginnings in _BEGINNINGS:
+            for beginning in beginnings:
+                if text.startswith(f"{beginning}{ADV}"):
+                    text = beginning + text[len(beginning) + len(ADV) :]
+    return re.compile(text, re.IGNORECASE)
+
+
+def _may_be_in(group: Group, said: frozenset[str]) -> bool:
+    """Whether a text with these words may be in the language of a group."""
+    hits = group.needs & said
+    return bool(hits) and not (hits <= _SHARED and not _ENGLISH.isdisjoint(said))
 
 
 @lru_cache(64)
@@ -149,9 +231,24 @@ def _words_of(text: str) -> frozenset[str]:
 
 
 def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -> Group:
-    unnamed = (_NAMED_GROUP.sub("(?:", pattern.regex.pattern) for pattern in patterns)
+    by_beginning = [(pattern, _beginning(pattern.text)) for pattern in patterns]
+    keys = {"b", "i", "m"} | {key for _, key in by_beginning}
     return Group(
         needs,
-        patterns,
-        re.compile("|".join(unnamed), re.IGNORECASE),
+        {
+            key: tuple(
+                pattern for pattern, found in by_beginning if found in {"", key} or (key == "b" and found == "i")
+            )
+            for key in (*sorted(keys), "")
+        },
     )
+
+
+@cache
+def _beginning(text: str) -> str:
+    """Return how a text begins that the pattern matches, as the keys of a group tell it; nothing if that varies."""
+    for key, beginnings in _BEGINNINGS:
+        if text.startswith(beginnings):
+            return key
+    literal = _LITERAL.match(text)
+    return literal[0] if literal else ""

@@ -3,6 +3,7 @@
 import re
 
 from memoryos_mcp.llm.extractive.patterns import french, german, italian, portuguese, spanish
+from memoryos_mcp.terms import stem
 
 LEAD_IN = re.compile(
     r"(?:(?:well|yeah|yep|yup|yes|(?:no|nope|nah|nein|nee|non|não)(?=[,.!;:–—])|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"
@@ -57,7 +58,7 @@ _FIRST_PERSON_PT = r"(?:eu|moro|vivo|trabalho|tenho|sou|estou|meu|minha|gosto|fa
 _SAID_SO = r"(?! (?:said|says|told me|asked|replied|claims|claimed|wrote|shouted|thinks|thought)\W*(?:$|[,.;]))"
 _AFTER_COMMA = (
     r"(?:and|but|because|since|considering|although|though|which|maybe|can|could|would|should|will|shall|am|do|does|did|is|are"
-    r"|how|what|where|when|why|so|any|please|you know|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
+    r"|how|what|where|when|why|so|any|please|pls|you know|(?:help|suggest|recommend|tell|give|show|find|plan|remind|write|draft|need|looking for|any(?:one|thing)|tips|thoughts|ideas|advice)(?: me| us| an?| some| the| my)?|i|i['’]\w+|im|ive|my|we|we['’]\w+|our|it|it['’]s|that|that['’]s|this"
     rf"|let['’]s|just|if|hobbies|there|(?:he|she|they)\b{_SAID_SO}|(?!{_TAG}\W*$)[^,?]{{1,120}}\?\W*$|{_ASKS}"
     rf"|{_FIRST_PERSON_DE}|aber|weil|also|daher|deshalb|idee|bitte|{_FIRST_PERSON_FR}|mais|donc|alors|peux"
     rf"|{_FIRST_PERSON_ES}|pero|así que|{_FIRST_PERSON_IT}|{_FIRST_PERSON_PT}|ma|quindi|perché|mas|então|porque|por isso)(?!\w)"
@@ -90,17 +91,11 @@ AGE_BESIDE_NAME = re.compile(
     re.IGNORECASE,
 )
 PLACE_OF_WORK = re.compile(
-    r"^(?:I|i|I['’]m|i['’]m|We|we)\b(?!.*\b(?:student|studying|degree|phd|retired)\b).* in (?P<value>(?!(?:Marketing|Sales|Engineering"
-    r"|Finance|Accounting|Nursing|Banking|Consulting|Advertising|Publishing|Gaming|Computer|Data|Machine|Human|Customer"
-    r"|Product|Software|Hardware|Business|Information|Public|Artificial|Cloud|Security|Research|Science|Education|Medicine"
-    r"|Law|Art|Arts|History|Music|Health|Healthcare|Tech|Technology|Design|Operations|Logistics|Retail|Insurance|Support"
-    r"|Procurement|Legal|Web|Mobile|Digital|Quality|Risk|Real|Corporate|Middle|Primary|Year|Grade|Team|Building"
-    r"|January|February|March|April|May|June|July|August|September|October|November|December"
-    r"|[A-Z]\w*(?:ics|ology|istry)|Python|Java\w*|TypeScript|Rust|Go|Ruby|English|German|French|Spanish|Italian)\b)"
-    r"(?:UK|USA|US|NYC|[A-ZÀ-Ý][a-zà-ÿ]{2,}(?:[ -](?:[a-z]{2,3}[ -])?[A-ZÀ-Ý][a-zà-ÿ]+){0,2}))(?=\W*$|,| and | for | since | with )",
+    r"^(?:I|i|I['’]m|i['’]m|We|we)\b(?!.*\b(?:student|studying|degree|phd|retired)\b).* in (?P<value>(?-i:[A-ZÀ-Ý])[\w'’-]*(?: (?:[a-z]{2,3} )?(?-i:[A-ZÀ-Ý])[\w'’-]+){0,2})"
+    r"(?=\W*$|,| and | for | since | with )",
 )
 NEXT_WISH = re.compile(
-    r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b)"
+    r",? (?:and|but|so) (?=(?:please |kindly )?(?:always|never|don['’]t|from now on|keep|stop|call me)\b|(?:please )?explain [^,.;]{2,40}, always)"
     r"|(?<=\w): (?=(?:please |always |never |no |keep ))",
     re.IGNORECASE,
 )
@@ -117,7 +112,7 @@ TAINT = re.compile(
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
     r"|trouble|let me|let['’]s|i think|i thought|i believe|i hope|hopefully|hoping|says|said|told"
     r"|asked|asking|claims|suggested|suggests|recommended|recommends|advised|e\.g|for example|hypothetically|in theory|as if|kidding|joking|not really|yeah right|just like that|pretend|worried|curious"
-    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in (?:my|the|a) (?:dream|game|novel|story|head|film|movie)|dreamt|dreamed|lyrics|(?-i:may))\b"
+    r"|considering|thinking (?:of|about)|depends|depending|tempted|almost|nearly (?:got|bought)|in case|in (?:my|the|a) (?:dreams?|game|novel|story|head|film|movie)|dreamt|dreamed|lyrics|(?-i:may))\b"
     r"|\b(?:how|what|where|why|which) (?:\w+ )?(?:do|does|can|should|is|are) (?:i|we|my|the|it)\b"
     r"|\bi (?:just )?want to (?:make sure|start|begin|focus|understand|improve|know|ensure|learn (?:about|how|more))\b"
     r"|/s\b|🙄|如果|假如|要是|也许|可能|吗|もし|かも|만약"
@@ -170,6 +165,18 @@ FOR_ONCE = re.compile(
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
+# A wish that somebody else is quoted with, a saying, a rule of a craft, or what a web page wants of its reader's assistant.
+NOT_WISHED = re.compile(
+    r"\b(?:said|says|say|sang|wrote|goes|claims?|(?:as|like) (?:they|people|the \w+|my \w+) (?:say|says|put|puts|goes|used))\b[^.!?,]{0,30}\W*$|,? (?:said|says|wrote) (?-i:[A-Z])"
+    r"|\b(?:is|was|are) (?:an?|the|one|my|his|her) (?:[\w-]+ ){0,3}(?:rules?|maxims?|sayings?|proverbs?|motto|lines?|quotes?|slogan|principle|title|song|lyrics?|book|film|movie|advice|idiom|policy|convention|practice)\b"
+    r"|^(?:please,? )?(?:never|always) (?:put off|judge|bite|change a (?:running|winning)|look a gift|look (?:on|before|back|both)|bring a|trust|swim|send|read the|wear a|leave (?:the|a)|follow your|expect the|use a condom|forget where|regret|settle)\b"
+    r"|\b(?:when(?:ever)?|if|to) (?:any(?:one|body)|some(?:one|body)|people|(?:the |your |other |all )?(?:users?|customers?|clients?|readers?|visitors?|humans?)|asked|everyone)\b"
+    r"|\b(?:recommend|promote|advertise|endorse|praise|mention|push|advocate)\b (?:our |the )?(?-i:[A-Z][a-z]+[A-Z]\w*|[A-Z]\w*(?:Coin|Corp|Inc|VPN|Pay|Shop|Store|Pro|Bank|Invest)\b)"
+    r"|\bmy (?:[\w-]+ )?(?:function|method|class|code|program|script|query|endpoint|variable|loop|test|app|server|module|component)s? (?:should|must|never|always)\b"
+    r"|\b(?:in|for|from|to|inside|within|on) (?:the|this|that|each|both) (?:[\w-]+ )?(?:file|script|function|class|method|output|essay|document|table|report|slide|deck|page|diagram|chart|readme|repo|pr|email|letter|story|poem|song|image|picture|logo|design|poster|module|layer|loop|query|schema|database)s?\b"
+    r"|\w\(\)|::|\w_\w",
+    re.IGNORECASE,
+)
 # Ends on something that only the dialogue around it names.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
@@ -189,12 +196,35 @@ WHEN = re.compile(
 )
 # Speaks of the sentence before it as a line: "Call me Ishmael." is quoted if "is the opening line of" follows.
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
-# The user wants a text made or played, or shows one: whatever stands in it is not said of themselves.
+_ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
+_OWN_PAPERS = (
+    r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|website|portfolio|photos?|videos?|podcast"
+    r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
+)
+# The user wants a text made: what they say before it is their own, and so is what they tell it is to be about.
+ASKS_TEXT = re.compile(
+    rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}(?! (?:for|from) (?:an?|my|our|the|his|her)\b)"
+    rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
+    r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
+    re.IGNORECASE,
+)
+# What stands in a text that is made for somebody else, or is made up, is not said of the user.
+FOR_OTHERS = re.compile(
+    r"\b(?:for|from|by|as|like|about|of) (?:an?|my|our|the|his|her|somebody|someone|(?-i:[A-Z]))\b|[:\n]|\b(?:character|narrator|he|she|they|his|her)\b",
+    re.IGNORECASE,
+)
+# The user wants a text changed or made up: what follows is that text.
+SHOWS_WHAT_FOLLOWS = re.compile(
+    rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
+    rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
+    r"\b(?:profile|story|poem|song|lyrics|haiku|limerick|dialogue|script|bio|monologue|diary|scene|sketch|rap|ballad|sonnet|verse|fairy ?tale|blurb|tweet|testimonial|persona)\b"
+    rf"|\\b(?:something like|along the lines of|it (?:should|could|must) say|(?:starting|beginning) with|as follows|goes like)\\b",
+    re.IGNORECASE,
+)
+# The user shows a text or plays one: nothing in all that they say is said of themselves.
 SHOWS_TEXT = re.compile(
-    r"(?:^|[.!?:]\s{1,3}|\bplease,? |\b(?:can|could|would|will) (?:you|u)(?: please)? |\bhelp me (?:to )?|\b(?:to|and|then) )"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
-    r"|(?:^|[.!?:]\s{1,3})(?:write|compose|make|create|generate|give me) (?:me )?(?:an?|the|some|\d) [^.!?]{0,60}"
-    r"(?:story|poem|song|lyrics|haiku|limerick|dialogue|letter|e-?mail|speech|script|bio|monologue|cover letter|post|caption)\b"
+    rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|improve|check)(?: up)?"
+    r" (?:(?:all|each|any|some|both) (?:of )?)?(?:this|that|it|these|those|them|the (?:above|following|text|paragraph|sentence|email|letter|essay|message|passage|post)|what i wrote)\b"
     r"|\brole-?play|\bpretend|\bimagine (?:that |you|i)|\bact (?:as|like) (?:an?|my|the|if)\b|\bin the voice of\b|\bin character\b"
     r"|\blet['’]s play\b|\byou are (?:now )?an? (?:pirate|king|queen|wizard|character|detective|robot|knight)\b|\bfictional\b"
     r"|\bmy character\b|\bsong (?:goes|lyrics)|\blyrics\b"
@@ -228,7 +258,7 @@ ENDS_END = re.compile(
 )
 ASKS_NICELY = re.compile(r"(?:please|kindly|from now on|call me|don['’]t ever)\b", re.IGNORECASE)
 NO_WISH = re.compile(
-    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:always|never|from now on)\b).*\?\s*$"
+    r"^(?!\W*(?:can|could|would|will) you (?:please )?(?:(?:always|never|from now on)\b|.*\b(?:from now on|every time|each time|always|in (?:the )?future|going forward|so (?:much|often)|all the time)\W*$)).*\?\s*$"
     r"|\bnever (?:say never|mind)\b|\balways be there\b",
     re.IGNORECASE,
 )
@@ -243,7 +273,16 @@ OVER = re.compile(
     r"\b(?:ago|when i was|as a (?:kid|child)|back in|used to|in (?:19|20)\d\d|after (?:college|school)|once)\b",
     re.IGNORECASE,
 )
-SAME_RELATION = {
+# Stems that say the same of what somebody likes.
+SAME_STEM = {stem(word): stem("like") for word in ("love", "enjoy", "adore")}
+# Slots of people who are no family.
+NOT_FAMILY = {
+    f"family:{who}": who
+    for who in ("boss", "chef", "chefin", "cheffe", "jefe", "jefa", "best friend", "bester freund", "beste freundin")
+}
+SAME_NAME = {
+    "color": "colour",
+    "movie": "film",
     "mom": "mother",
     "mum": "mother",
     "dad": "father",

@@ -1,6 +1,8 @@
 """What Chinese, Japanese and Korean statements begin with."""
 
-USER: tuple[tuple[str | None, str], ...] = (
+from memoryos_mcp.llm.extractive.patterns.vocabulary import Row
+
+USER: tuple[Row, ...] = (
     # Chinese
     ("name", r"我(?:的名字)?(?:叫|是叫)(?:做)?(?P<value>[\w·]{1,12})"),
     ("name", r"我的名字是(?P<value>[\w·]{1,12})"),

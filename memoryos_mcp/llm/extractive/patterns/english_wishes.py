@@ -4,7 +4,7 @@ A request for one answer is no wish. So a wish says that it holds for more than 
 whenever, remember that.
 """
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME
+from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME, Row
 
 _DO = (
     r"(?:use|give|answer|reply|respond|write|put|begin|start|end|add|include|show|explain|ask|keep|call|address|avoid"
@@ -17,19 +17,29 @@ _NEVER = r"(?:don['’]?t|do not|never)"
 _TEXTS = r"(?:answers?|repl(?:y|ies)|responses?|messages?|explanations?|summaries|emails?|reviews?|code|texts?|lists?)"
 _FORM = (
     rf"(?:metric|imperial|{LANGUAGE}|(?:British|American|plain|simple) \w+|bullet points|full sentences|lower ?case"
-    r"|celsius|fahrenheit|euros|dollars|kilomet(?:er|re)s|miles|kilograms?|24-hour|markdown|plain text)"
+    r"|celsius|fahrenheit|euros|dollars|pounds|yen|(?:swiss )?francs|rupees|kronor|crowns|chf|eur|usd|gbp|grams|ounces|cups|stones?|feet|inches|cent(?:i?)met(?:er|re)s|kilomet(?:er|re)s|miles|kilograms?|24-hour|markdown|plain text)"
 )
-WISHES: tuple[tuple[str | None, str], ...] = (
+WISHES: tuple[Row, ...] = (
     ("called", rf"(?:from now on,? )?{_PLEASE}(?:(?:you can|just|do|you may) )?(?:call|address) me (?:as )?(?P<value>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?(?!(?:back|crazy|when|if|later|a|an|the|old|at|on)\b){ONE_NAME})(?! (?:back|later|when)\b)"),
     ("called", r"(?:please |just |you can )?call me (?P<value>(?!(?:back|crazy|when|if|later|a|an|the|old|at|on|out|in|by|to|and|it|whatever|names|anything|what|again|that|this)\b)[a-z]{2,12})(?:,? please| from now on)?\W*$"),
     ("assistant called", rf"(?:from now on,? )?(?:your name is|you(?:['’]re| are) (?:now )?called|(?:i['’]ll|i will|i want to|let me) call you) (?P<value>{ONE_NAME})"),
     (None, rf"{_PLEASE}(?:always|never(?: ever)?) (?!stop |be (?!(?:brief|concise|polite|honest|direct|formal|informal|specific|critical|short|precise|clear|patient|kind|strict|condescending|rude|vague)\b)|keep (?:going|it|calm|on)|say never|make (?:a|me|you|them|us|sure)|remind me of ){_DO}\b(?! (?:mind|up|in\W*$|again\W*$|me wonder|yourself|a (?:book|dream)|dream))"),
     (None, rf"(?:from now on|in (?:the )?future|going forward),? (?:i(?:['’]?d| would) like you to |i want you to |you should |you must )?{_PLEASE}(?:always |never |don['’]?t |do not |no |only ){{0,2}}(?:{_DO}\b|\w+ please)"),
     (None, rf"{_PLEASE}(?:don['’]?t|do not) (?:ever )?(?!be\b){_DO}\b[^.;?!]{{0,80}}\b(?:ever|again|any ?more|with me|to me|in (?:my|your) \w+)\b"),
-    (None, rf"{_PLEASE}(?:don['’]?t|do not) use (?:any )?(?:\w+ )?(?:emojis?|exclamation marks|jargon|slang|bullet points|abbreviations|emoticons|headings|tables|swear words)\b"),
+    (None, rf"{_PLEASE}(?:don['’]?t|do not) use (?:any )?(?:\w+ )?(?:emojis?|exclamation marks|jargon|slang|abbreviations|emoticons|swear words|(?:em[- ]?)?dashes|semicolons|hashtags|all caps|acronyms|clich[eé]s|buzzwords|filler words|passive voice|contractions)\b(?! (?:in|for) (?:the|this|that|my (?:file|code|script|table|essay))\b)"),
     ("assistant called", r"you(?:['’]re| are) (?P<value>(?-i:[A-Z][a-z]+)), my (?:[\w-]+ ){0,2}(?:coach|assistant|tutor|guide|companion|trainer|secretary|mentor|teacher|helper)\b"),
     (None, rf"{_NEVER} (?:ever )?call me (?!(?:back|later|when|if|at|on|again|out|crazy|old)\b)\w+(?: \w+)?\W*$"),
     (None, rf"{_NEVER} (?:ever )?call me [\"“”']\w+"),
+    (None, rf"{_NEVER} (?:ever )?(?:call|address) me by \w+"),
+    (None, r"(?:please,? )?use (?:the )?(?:formal|informal|polite|[\"“”'](?:du|sie|tu|vous|tú|usted|lei)[\"“”'])(?: (?:form|you|address|[\"“”']\w+[\"“”']))?,? (?:with|when|for|in|to|not|instead)\b(?! (?:this|that|the (?:mail|letter))\b)"),
+    (None, r"(?:please,? )?(?:don['’]?t|do not|never) (?:give|send|show|offer|add) (?:me )?(?:any |those |your )?(?:\w+ )?(?:disclaimers?|lectures?|warnings?|caveats|compliments|praise|summaries|pep talks|emojis?|unsolicited advice)\b"),
+    (None, r"(?:please,? )?keep (?:it|things|everything|answers|replies|your (?:answers|replies|tone)) (?:\w+ ){0,2}(?:short|brief|concise|simple|formal|informal|casual|friendly|light|professional)(?: and \w+)?,? (?:in general|always|please,? always|at all times|generally|with me|from now on)\b"),
+    (None, rf"(?:no need to|you don['’]?t (?:have|need) to) {_DO} [^.;?!]{{0,40}}\b(?:every|all the time|each time|always|with me)\b"),
+    (None, rf"(?:when|whenever) (?:suggesting|recommending|writing|giving|explaining|answering|replying|translating|coding|summari[sz]ing|quoting|planning|reviewing|listing|talking|making) [^.;:?]{{2,60}}?, {_PLEASE}(?:always |never |don['’]?t |do not |only )?{_DO}\b"),
+    (None, r"(?:when|whenever) (?:you|i) (?:write|give|show|send|make|suggest|ask for|explain|answer|reply|translate|code) [^.;:?]{2,60}?, (?!(?:i|we|it|the (?:file|app|server))\b)[\w' ]{2,30} (?:should|must) (?:always |never )?be\b"),
+    (None, r"i(?:['’]d| would) rather you (?:just |always |never |not )?(?!(?:go|be|use (?:this|that|the)|do (?:this|that|it))\b)[a-z]+ [^.;?!]{3,80}"),
+    (None, rf"(?:can|could|would|will) you (?:please )?(?:stop \w+ing|{_DO})\b[^?]{{2,80}}\b(?:every time|each time|from now on|in (?:the )?future|going forward|always|all the time|so (?:much|often))\b"),
+    (None, rf"{_PLEASE}(?:just )?{_DO}\b[^.;?!:]{{2,80}},? (?:always|every time|each time)\W*$"),
     (None, r"i(?:['’]?d like| would like| want| need) you to be (?:\w+ )?(?:honest|direct|blunt|concise|brief|critical|formal|informal|strict|polite|patient|precise|specific) with me\b"),
     (None, rf"please,? use {_FORM}(?: (?:units|spelling|format|english|time|notation|clock|only))*\W*$"),
     (None, rf"{_PLEASE}stop (?:using|giving|adding|calling|asking|writing|apologi[sz]ing|suggesting|starting|ending|saying|repeating|including|putting|being so)\b"),
@@ -66,8 +76,8 @@ WISHES: tuple[tuple[str | None, str], ...] = (
     (None, r"(?:you (?:can|may)|feel free to) (?:swear|curse|joke|tease me|be (?:\w+ )?(?:blunt|honest|direct|harsh|brutal|frank|sarcastic|informal|casual|strict)|use (?:\w+ )?(?:slang|jargon|emojis|humou?r|sarcasm|technical terms)|speak \w+ (?:to|with) me|drop the formalities)\b"),
     (None, rf"{_PLEASE}{_DO}\b[^.;?!:]{{2,80}}\b(?:from now on|from here on|going forward|in (?:the )?future|at all times|for all (?:my|future) \w+)\b"),
     (None, rf"(?:if|when|whenever) i (?:ask|say|send|paste|share|mention|request|type) (?:you )?(?:for|about|an?|my|[\"“]\w+[^\"”]{{0,30}}[\"”]|you (?:something|anything))[^.;:?]{{0,60}}, {_PLEASE}{_DO}\b"),
-    (None, rf"for (?:code|recipes|emails?|translations?|summaries|maths?|measurements|dates|prices|recommendations|explanations|python|german|french|spanish), {_PLEASE}(?:always|never|prefer|use|stick to|avoid|keep|don['’]?t|give me|follow)\b"),
-    (None, r"(?:please,? )?(?:format|write|give|show|put) (?:me )?(?:all |your )?(?:dates|times|prices|numbers|amounts|units|temperatures|distances|names|currencies|code snippets) (?:as|in|with|like) (?!(?:the table|this|that|column)\b)\w+"),
+    (None, rf"for (?:all )?(?:code|recipes|emails?|translations?|summaries|maths?|measurements|dates|prices|recommendations|explanations|python|german|french|spanish), {_PLEASE}(?:always|never|prefer|use|stick to|avoid|keep|don['’]?t|give me|follow|assume|stay|include|leave)\b"),
+    (None, r"(?:please,? )?(?:format|write|give|show|put) (?:me )?(?:all |your )?(?:dates|times|prices|numbers|amounts|units|temperatures|distances|names|currencies|code snippets) (?:as|in|with|like|the) (?!(?:the table|this|that|column)\b)\w+"),
     (None, r"i(?:['’]?d| would) like you to (?:challenge|push|correct|treat|act as my|speak|question|teach|coach|help me stay|hold me) ?(?!(?:this|that)\b)\w+"),
     (None, rf"you (?:should|must) (?:always|never) {_DO}\b"),
     (None, r"use (?:metric|imperial|british|american|celsius|fahrenheit|(?:the )?24-hour)\b[^.?!:]{0,40}\b(?:with me|for me|always|please|everywhere|throughout|units|spelling)\W*$"),

@@ -1,8 +1,6 @@
 """What statements and wishes begin with in French."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
@@ -41,7 +39,7 @@ USER: tuple[Row, ...] = (
     ("name", r"je m['’]appelle (?P<value>[a-zà-ÿ-]{2,15})(?=[,.!]| et\b|$)"),
     ("name", rf"moi,? c['’]est {_NAME}(?=[,.!]|$| et\b)"),
     ("name", rf"je suis {_NAME}(?=,? (?:et )?(?:je|j['’]\w+)\b|, \d\d\b)"),
-    ("age", rf"(?:moi,? )?j['’]ai {_ADV}(?P<value>\d\d) ans"),
+    ("age", rf"(?:moi,? )?j['’]ai {_ADV}(?P<value>\d\d) ans(?! (?:d['’]|de )(?!sagesse))"),
     ("age", r"(?:je viens d['’]avoir|je vais avoir|j['’]aurai|j['’]ai (?:presque|bientôt|tout juste|à peine)|j['’]ai eu) (?P<value>\d\d) ans"),
     ("age", r"j['’]ai (?P<value>la (?:vingtaine|trentaine|quarantaine|cinquantaine|soixantaine))\b"),
     ("birthday", r"(?:mon anniversaire(?: est|, c['’]est)|je suis née?) (?:le )?(?P<value>\d{1,2}(?:er)? \w+)"),
@@ -50,7 +48,7 @@ USER: tuple[Row, ...] = (
     ("lives", rf"(?:moi,? )?(?:j['’]ai|nous avons|on a|je viens de|on vient de|nous venons de|on vient d['’]|je viens d['’]|nous venons d['’]) ?{_ADV}(?:déménagé|déménager|emménagé|emménager|m['’]installer|nous installer|s['’]installer) (?:\w+ )?(?:à|en|au) {_PLACE}"),
     ("lives", rf"(?:je me suis|on s['’]est|nous nous sommes) {_ADV}(?:installée?s?) {_ADV}(?:à|en|au) {_PLACE}"),
     (None, rf"(?:moi,? )?(?:j['’]habite|je vis|nous habitons|nous vivons|on habite|on vit) {_ADV}(?:dans|avec|chez|à la|en|au|à|toute seule|tout seul|seule?)\b"),
-    ("from", rf"(?:moi,? )?(?:je viens|je suis originaire|je suis) {_ADV}(?:de |d['’]|du |des ){_PLACE}"),
+    ("from", rf"(?:moi,? )?(?:je viens|je suis originaire|je suis) {_ADV}(?:de |d['’]|du |des )(?![^.,;!?]*\b(?:ce (?:matin|soir)|cet après-midi|aujourd['’]hui|hier|en (?:train|voiture|avion|bus))\b){_PLACE}"),
     ("from", rf"je suis née? (?:à|en|au) {_PLACE}"),
     (None, r"j['’]ai grandi (?:à|en|au|dans|sur) \w+"),
     ("work", rf"(?:moi,? )?je (?:travaille|bosse) {_ADV}(?:comme|en tant que?) (?:qu['’])?{VALUE}"),

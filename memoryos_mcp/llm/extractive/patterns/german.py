@@ -1,8 +1,6 @@
 """What statements and wishes begin with in German."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
@@ -61,19 +59,21 @@ _JOB = (
 _LANG = r"(?:deutsch|englisch|französisch|spanisch|italienisch|portugiesisch|polnisch|russisch|türkisch|arabisch|niederländisch|schwedisch|dänisch|norwegisch|griechisch|chinesisch|japanisch|koreanisch|ungarisch|tschechisch|latein|ukrainisch|kroatisch|persisch)"
 
 USER: tuple[Row, ...] = (
-    ("name", rf"(?:ich hei(?:ß|ss)e|mein (?:name|vorname) ist|man nennt mich|alle nennen mich|meine freunde nennen mich|ich werde) (?:übrigens )?{_NAME}(?! genannt \w)"),
+    ("name", rf"(?:ich hei(?:ß|ss)e|mein (?:name|vorname) ist|man nennt mich|alle nennen mich|meine freunde nennen mich) (?:übrigens )?{_NAME}(?! genannt \w)"),
+    ("name", rf"ich werde (?:von \w+ |meist(?:ens)? )?{_NAME} genannt\b"),
     ("name", r"(?:ich hei(?:ß|ss)e|mein name ist) (?!(?:das|es|dich|sie|nicht|so|alle|wie|ein\w*|der|die|alles|jeden)\b)(?P<value>[a-zäöüß-]{2,15})(?=[,.!]| und\b|$)"),
     ("name", rf"ich bin (?:der |die )?{_NAME}(?=,? (?:und )?(?:ich|arbeite|wohne|komme|lebe|habe|brauche|suche)\b|, \d\d\b| aus (?-i:[A-Z]))"),
-    ("age", rf"{_i('bin')}(?P<value>\d\d)(?: jahre(?: alt)?\b|(?=[,.!]| und\b| geworden|$))"),
+    ("age", rf"{_i('bin')}(?P<value>\d\d)(?: jahre(?: alt)?\b(?! (?!und\b|aber\b)\w)|(?=[,.!]| und\b| geworden|$))"),
     ("age", r"ich (?:bin|werde) (?P<value>(?:bald|fast|anfang|mitte|ende|gerade) (?:\d\d|zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig))\b"),
     ("birthday", r"(?:mein geburtstag ist|ich habe|ich hab|ich bin|ich wurde) (?:am )?(?P<value>\d{1,2}\. ?(?:\w+|\d{1,2}\.))(?: \d{4})?(?: geburtstag| geboren)?"),
     ("birthday", r"ich (?:bin|wurde) (?P<value>(?:jahrgang )?(?:19|20)\d\d)(?: geboren| in\b|(?=[,.!]|$))"),
-    ("lives", rf"{_i('wohnen?|leben?')}(?:hier )?in (?!(?:eine[mr]|der|dem|meine[mr]|unsere[mr]|diese[mr]|der nähe)\b){VALUE}"),
+    ("lives", rf"{_i('wohnen?|leben?')}(?:hier )?in (?!(?:miete|scheidung|trennung|angst|frieden|harmonie|armut|rente|beziehung|ehe|sünde|sorge|freiheit|wohlstand|untermiete|wgs?|partnerschaft|hoffnung|stille|zweisamkeit|panik|saus|gefahr|erinnerung|eine[mr]|der|dem|meine[mr]|unsere[mr]|diese[mr]|der nähe)\b){VALUE}"),
     ("lives", rf"{_i('wohnen?|leben?')}in (?:der |dem |den )(?:nähe von |umgebung von )?{_PLACE}"),
     ("lives", rf"in (?P<value>{ONE_NAME}) (?:wohne|lebe) ich\b"),
     ("lives", r"(?:ich bin|wir sind) (?:[\w]+ ){0,4}nach (?!(?:draußen|oben|unten|hause)\b)(?P<value>[\w-]+(?: [\w-]+)?) (?:um)?gezogen"),
-    (None, rf"{_i('wohnen?|leben?')}(?:in|auf|bei|mit|allein|alleine|zu zweit|zu dritt|am|im|an)\b"),
-    ("from", rf"{_i('komme|stamme')}(?:aus )(?:der |dem |den )?{_PLACE}"),
+    (None, rf"{_i('wohnen?|leben?')}(?!in (?:angst|armut|frieden|gefahr|sorge|panik)\b)(?:in|auf|bei|mit|allein|alleine|zu zweit|zu dritt|am|im|an)\b"),
+    ("from", rf"{_i('komme|stamme')}aus (?!(?:Versehen|Spaß|Zeitmangel|Interesse|Neugier)\b){_PLACE}"),
+    ("from", rf"{_i('komme|stamme')}aus (?:der |dem |den )(?P<value>(?:schweiz|türkei|ukraine|slowakei|mongolei|usa|niederlanden|iran|irak|jemen|libanon|sudan|kongo|pfalz|eifel|oberpfalz|lausitz|uckermark|steiermark|toskana|bretagne|normandie|provence|ruhrgebiet|saarland|schwarzwald|allgäu|burgenland|emsland|sauerland|rheinland|münsterland|harz|vogtland|nähe von \w+)\b|(?:norden|süden|osten|westen) (?:von )?(?-i:[A-ZÄÖÜ])\w+)"),
     ("from", rf"{_i('komme|stamme')}aus (?!(?:der|dem|den|einem|einer|versehen|diesem|dieser|spaß|meinem|meiner|zeit)\b)(?P<value>[a-zäöüß-]+)(?=[,.!]|$| und\b| aber\b)"),
     ("from", rf"(?:ich bin|ich wurde) in (?P<value>{ONE_NAME}) (?:geboren|aufgewachsen)"),
     ("work", rf"{_i('arbeite')}als {VALUE}"),
@@ -82,9 +82,9 @@ USER: tuple[Row, ...] = (
     ("work", r"mein (?:beruf|job) ist (?!(?:so|sehr|zu|nicht|echt|stressig|anstrengend|langweilig)\b)(?P<value>[^,.;!?]+)"),
     ("work", rf"(?:ich|ich habe|ich hab) (?:\w+ )?(?:mache|angefangen|begonnen|lerne) (?:eine |meine )?(?:ausbildung|lehre) (?:zur|zum|als) {VALUE}"),
     ("work", rf"ich mache (?:gerade )?(?:eine |meine )?(?:ausbildung|lehre) (?:zur|zum|als) {VALUE}"),
-    ("employer", rf"{_i('arbeite|bin|schaffe|jobbe')}(?:bei|für) (?!(?:der|dem|einem|einer|mir|dir|euch|uns|ihm|ihr|meine\w*|diese\w*|so|sowas|zu hause)\b){VALUE}"),
+    ("employer", rf"{_i('arbeite|bin|schaffe|jobbe')}(?:bei|für) (?!(?:geld|wenig|gutes|mindestlohn|nichts|zwei|drei|vier|spaß|lau|der|dem|einem|einer|mir|dir|euch|uns|ihm|ihr|meine\w*|diese\w*|so|sowas|zu hause)\b){VALUE}"),
     ("employer", rf"{_i('arbeite')}(?:bei|für) (?:der |dem ){_PLACE}"),
-    (None, rf"{_i('arbeite')}(?:in|im|an|am|bei|für|von zu hause|von zuhause|nachts|teilzeit|vollzeit|remote|schicht) ?\w*(?<!diesem)(?<!dem code)"),
+    (None, rf"{_i('arbeite')}(?!für (?:geld|wenig|nichts|lau|zwei)\b)(?:in|im|an|am|bei|für|von zu hause|von zuhause|nachts|teilzeit|vollzeit|remote|schicht) ?\w*(?<!diesem)(?<!dem code)"),
     ("studies", rf"{_i('studiere')}(?!(?:das|es|die|an|in|gerade)\b){VALUE}"),
     (None, rf"{_i('leite|führe|betreibe|besitze|gründe')}(?:eine?n?|das|den|die|mein\w*|unser\w*) (?:\w+ ){{0,2}}(?:team|abteilung|laden|geschäft|restaurant|café|firma|unternehmen|hof|bauernhof|praxis|bäckerei|werkstatt|verein|chor|schule|kita|agentur|startup|hotel|pension|kneipe|bar)\b"),
     ("family:{who}", rf"meine? {_ONE}(?: hei(?:ß|ss)t|,)? {_NAME}"),

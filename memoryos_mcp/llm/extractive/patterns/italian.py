@@ -1,8 +1,6 @@
 """What statements and wishes begin with in Italian."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
@@ -43,7 +41,7 @@ USER: tuple[Row, ...] = (
     ("name", rf"(?:io )?(?:mi chiamo|il mio nome è|tutti mi chiamano|gli amici mi chiamano|mi chiamano) {_NAME}"),
     ("name", r"(?:mi chiamo|il mio nome è) (?P<value>[a-zà-ÿ-]{2,15})(?=[,.!]| e\b|$)"),
     ("name", rf"(?:io )?sono {_NAME}(?=,? (?:e )?(?:lavoro|vivo|abito|ho|studio|vengo|vorrei|cerco)\b|, \d\d\b|, (?:piacere|un[ao']?|di|molto lieto|lieta)\b)"),
-    ("age", rf"(?:ho|compio|ho compiuto|ho appena compiuto|sto per compiere|compirò) {_ADV}(?P<value>\d\d) anni"),
+    ("age", rf"(?:ho|compio|ho compiuto|ho appena compiuto|sto per compiere|compirò) {_ADV}(?P<value>\d\d) anni(?! (?:di|in|che|d['’])\b)"),
     ("birthday", r"(?:il mio compleanno è|compio gli anni|faccio gli anni|sono nat[oa]) (?:il|l['’]) ?(?P<value>\d{1,2} \w+)"),
     ("birthday", r"sono nat[oa] nel (?P<value>\d{4})"),
     ("lives", rf"(?:abito|vivo|abitiamo|viviamo|risiedo|sto) {_ADV}(?:a|ad|in|nel|nella|vicino a) {_PLACE}"),

@@ -1,8 +1,6 @@
 """What statements and wishes begin with in Portuguese."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
@@ -42,7 +40,7 @@ USER: tuple[Row, ...] = (
     ("name", rf"(?:(?:eu )?(?:me chamo|chamo-me)|o meu nome é|meu nome é|todos me chamam de|todo mundo me chama de|me chamam de|meus amigos me chamam de) {_NAME}"),
     ("name", r"(?:me chamo|chamo-me|meu nome é) (?P<value>[a-zà-ÿ-]{2,15})(?=[,.!]| e\b|$)"),
     ("name", rf"(?:eu )?sou (?:o |a )?{_NAME}(?=,? (?:e )?(?:trabalho|moro|vivo|tenho|estudo|preciso|quero)\b|, \d\d\b|, (?:prazer|um|uma|de)\b)"),
-    ("age", rf"(?:tenho|fiz|acabei de fazer|acabo de fazer|vou fazer|faço|completei) {_ADV}(?P<value>\d\d) anos"),
+    ("age", rf"(?:tenho|fiz|acabei de fazer|acabo de fazer|vou fazer|faço|completei) {_ADV}(?P<value>\d\d) anos(?! (?:de|em|que|trabalhando|vivendo|casad)\b)"),
     ("birthday", r"(?:(?:o )?meu aniversário é|faço aniversário|faço anos|nasci) (?:em|no dia|a|dia) (?P<value>\d{1,2} de \w+)"),
     ("birthday", r"nasci em (?P<value>\d{4})"),
     ("lives", rf"(?:moro|vivo|moramos|vivemos|mora|resido|estou morando|estou a viver|estou vivendo) {_ADV}(?:em|no|na|nos|nas|perto de) (?!(?:um|uma)\b){_PLACE}"),

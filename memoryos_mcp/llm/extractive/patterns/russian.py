@@ -1,8 +1,8 @@
 """What Russian statements begin with."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import VALUE
+from memoryos_mcp.llm.extractive.patterns.vocabulary import VALUE, Row
 
-USER: tuple[tuple[str | None, str], ...] = (
+USER: tuple[Row, ...] = (
     ("name", rf"меня зовут {VALUE}"),
     ("lives", rf"я (?:сейчас |теперь )?живу в {VALUE}"),
     ("work", r"я работаю (?!(?:в|на|над|с)\b)(?P<value>\w+)"),

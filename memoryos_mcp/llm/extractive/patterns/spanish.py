@@ -1,8 +1,6 @@
 """What statements and wishes begin with in Spanish."""
 
-from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE
-
-Row = tuple[str | None, str]
+from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
 # A text without any of these words (-o: without one that ends in o) states nothing in this language.
 NEEDS = frozenset(
@@ -42,7 +40,7 @@ USER: tuple[Row, ...] = (
     ("name", rf"(?:yo )?(?:me llamo|mi nombre es|todos me llaman|todo el mundo me llama|mis amigos me llaman|me dicen|me llaman|me conocen como) {_NAME}"),
     ("name", r"(?:me llamo|mi nombre es) (?P<value>[a-zà-ÿ-]{2,15})(?=[,.!]| y\b|$)"),
     ("name", rf"soy {_NAME}(?=,? (?:y )?(?:trabajo|vivo|tengo|soy|estudio|necesito|quiero)\b|, \d\d\b|, (?:un|una|de|mucho gusto|encantad[oa])\b)"),
-    ("age", rf"(?:tengo|cumplí|acabo de cumplir|cumplo|voy a cumplir|he cumplido) {_ADV}(?P<value>\d\d) años"),
+    ("age", rf"(?:tengo|cumplí|acabo de cumplir|cumplo|voy a cumplir|he cumplido) {_ADV}(?P<value>\d\d) años(?! (?:de|en|que|trabajando|viviendo|estudiando|casad|con|siendo)\b)"),
     ("birthday", r"(?:mi cumpleaños es|cumplo años|nací) el (?P<value>\d{1,2} de \w+)"),
     ("birthday", r"nací en (?P<value>\d{4})"),
     ("lives", rf"(?:vivo|vivimos|resido|residimos|estoy viviendo|estamos viviendo) {_ADV}en (?:el |la |las |los )?(?!(?:una?|un)\b){_PLACE}"),

@@ -1,5 +1,7 @@
 """Words that the tables of patterns share."""
 
+Row = tuple[str | None, str]
+"""The slot that a pattern fills, or None, and the pattern."""
 VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
 ONE_NAME = r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
 NAME = rf"(?:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
