@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
 from memoryos_mcp.llm.extractive.patterns import assistant_table, user_table, wish_table
-from memoryos_mcp.llm.extractive.statements import Statement, answer_of, statements, stems_of
+from memoryos_mcp.llm.extractive.statements import GUESS, Statement, answer_of, statements, stems_of
 from memoryos_mcp.pages import Page
 from memoryos_mcp.segments import jaccard
 
@@ -25,8 +25,6 @@ _NEGATION = re.compile(
 _NUMBER = re.compile(r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten)\b", re.IGNORECASE)
 
 
-GUESS = "I work in "
-"""How a place begins that is only guessed."""
 _OF_PLACES = frozenset({"lives", "from"})
 _OWN = re.compile(r"(?:i|we|my|our|i['’]\w+|we['’]\w+)\b", re.IGNORECASE)
 _DAYS = re.compile(r" \[[^\]]+\]")

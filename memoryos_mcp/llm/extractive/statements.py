@@ -75,6 +75,8 @@ WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
+# How a place begins that is only guessed: who works in a town mostly lives there.
+GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
 
@@ -304,7 +306,7 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
     if found.slot == "name" and (aged := AGE_BESIDE_NAME.match(text)):
         yield f"I'm {aged['value']}", Answer("age", stems_of(aged["value"]))
     if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)) and is_place(placed["value"]):
-        yield f"I work in {placed['value']}", Answer("lives", stems_of(placed["value"]), is_implied=True)
+        yield f"{GUESS}{placed['value']}", Answer("lives", stems_of(placed["value"]), is_implied=True)
 
 
 def _found(text: str, table: Table, after: str = "") -> Answer | None:

@@ -53,7 +53,6 @@ _ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.remo
 # The end of a slot whose value must be a known place.
 OF_PLACE = "@place"
 # Slots under which facts were kept by earlier versions.
-FORMER_SLOTS = {"lives in": "lives", "works as": "work", "works at": "employer", "born in": "from"}
 
 
 @dataclass(frozen=True, slots=True)
