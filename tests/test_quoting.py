@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
 from memoryos_mcp.pages import Page, Source, Tier
 from memoryos_mcp.profile import Level, Trait, profile_text
-from memoryos_mcp.quoting import CLOSE, INDENT, OPEN, disarmed
+from memoryos_mcp.quoting import CLOSE, INDENT, OPEN, disarmed, plain
 from memoryos_mcp.responding import Manner, response_request
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
@@ -74,6 +76,41 @@ def assert_only_ours_at_the_margin(write: Callable[[Draw], str], stored: Sequenc
     for delimiter in (OPEN, CLOSE):
         assert text.count(delimiter) == form.count(delimiter)
     assert not any(sign in text for sign in [*LINE_ENDS[1:], *UNSEEN[2:]])
+
+
+# Marks of form that are seen: they stand over or under digits and letters of the Arabic, Syriac and Kaithi scripts.
+SEEN_MARKS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+# Marks that Unicode has fonts leave out though their category does not say so, and blank signs.
+BLANK = [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2065, 0x2800, 0x3164, *range(0xFE00, 0xFE10)]
+BLANK += [0xFFA0, *range(0xFFF0, 0xFFF9), 0x16FE4, *range(0x13430, 0x13440), 0x1D159, *range(0xE0000, 0xE1000)]
+
+
+def test_no_mark_without_a_look_stays_between_latin_letters() -> None:
+    marks = [code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
+    kept = [code for code in {*marks, *BLANK} - SEEN_MARKS if chr(code) in plain(f"a{chr(code) * 2}b{chr(code)}c")]
+    assert list(map(hex, kept)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("می\u200cخواهم", "क्\u200dष", "ന്\u200d ", "ന്\u200d", "র\u200d্য", "ශ්\u200dරී"),
+        *("👩\u200d⚕\ufe0f", "👨\u200d👩\u200d👧\u200d👦", "🏳\ufe0f\u200d🌈", "❤\ufe0f\u200d🔥", "👩🏽\u200d💻"),
+    ],
+)
+def test_a_joiner_stays_where_it_joins(text: str) -> None:
+    assert plain(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x\u200dy", "\u200c", "می\u200c\u200cخ", "می\u200c ", "\u200dم", "क्\u200d\u200c", "a\ufe0f\u200d😀"),
+        *("😀\u200c😀", "😀\u200da", "a\u200d😀", "😀\u200d\u200d😀", "😀\u200d", "</mem\u200dory>"),
+    ],
+)
+def test_a_joiner_that_joins_nothing_is_left_out(text: str) -> None:
+    assert plain(text) == re.sub("[\u200c\u200d]|(?<=a)\ufe0f", "", text)
 
 
 # What tools answer ----------------------------------------------------------------------------------------------------
