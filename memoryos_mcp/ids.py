@@ -10,7 +10,8 @@ from memoryos_mcp.errors import ArgumentError
 IDS_AT_MOST = 50
 TELLING_IDS = "list_memories and retrieve_memory"
 
-_PAGE = re.compile(r"p_[0-9a-f]{1,64}")
+PAGE_PATTERN = "^p_[0-9a-f]{1,64}$"
+_PAGE = re.compile(PAGE_PATTERN)
 # As many digits as SQLite's integers surely hold.
 _NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
 _TRAIT = "trait:"

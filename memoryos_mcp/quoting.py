@@ -16,20 +16,37 @@ _ELLIPSIS = "…"
 # All that `str.splitlines` or a terminal takes for the end of a line.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # What a terminal obeys is shown by Unicode's pictures of it, or by U+FFFD where it has none; so are marks that would
-# have text be read in another order than it stands in. Marks that nobody sees are left out, but for the two joiners,
-# which Persian, Hindi and emoji are written with.
+# have text be read in another order than it stands in. Marks that nobody sees are left out; joiners and selectors are
+# looked at one by one.
 _SHOWN: dict[int, int | None] = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
     **dict.fromkeys([0xAD, 0x61C, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x2060, 0x2066), *range(0x206A, 0x2070)]),
-    **dict.fromkeys([0xFEFF, *range(0xFFF9, 0xFFFC), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)]),
+    **dict.fromkeys([0xFEFF, *range(0xFFF0, 0xFFFC), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)]),
+    **dict.fromkeys([*range(0x13430, 0x13440), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159]),
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0, 0xFFFE]),
 }
 # A text without any of these is shown as it stands. In one class they would be looked for ten times as slowly.
 _LOW = "".join(chr(code) for code in _SHOWN if code <= 0xFFFF)
-_SHOWN_LOW = re.compile(f"[{re.escape(_LOW)}\u2028\u2029\ufe00-\ufe0f]")
-_SHOWN_HIGH = re.compile("[\U0001d173-\U0001d17a\U000e0000-\U000e0fff]")
+_SHOWN_LOW = re.compile(f"[{re.escape(_LOW)}\u200c\u200d\u2028\u2029\ufe00-\ufe0f]")
+_SHOWN_HIGH = re.compile(
+    "[\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Scripts whose letters take another form beside a joiner: of the Arabic, the Indian and the Mongolian family.
+_JOINED = (
+    "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1a00-\u1aaf\u1b00-\u1c4f\ua840-\ua8df\ua980-\ua9df\uaa00-\uaa5f"
+    "\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00010aff\U00010d00-\U00011fff\U0001e900-\U0001e95f"
+)
+# Indian signs that take the vowel from a consonant; a joiner behind one may end a word.
+_VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
+_EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
+# Joiners that join nothing, or stand in a row, can hide a text. One joins two such letters, or what follows such a
+# sign; the second of the two kinds joins emoji.
+_JOINERS = re.compile(
+    f"[\u200c\u200d](?!(?<=[{_JOINED}].)[{_JOINED}]|(?<=[{_VIRAMA}].)(?![\u200c\u200d])"
+    f"|(?:(?<=[{_EMOJI}]\u200d)|(?<=[{_EMOJI}]\ufe0f\u200d))[{_EMOJI}])"
+)
 # Selectors of a sign's look: one belongs behind a symbol, or into a key's sign; elsewhere they can hide a text.
 _SELECTORS = re.compile("[\ufe00-\ufe0d]|(?<![^\\w\\s])[\ufe0e\ufe0f](?!\u20e3)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
 # Signs that may stand in a delimiter unseen, and so must not keep it from being found.
@@ -44,7 +61,7 @@ def plain(text: str) -> str:
     """Return a text with nothing in it that is obeyed or hidden; its lines end with a line feed, tabs stay."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
-    return _SELECTORS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN))
+    return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, PlainValidator
 
+from memoryos_mcp.ids import PAGE_PATTERN
 from memoryos_mcp.knowledge import About, Kind
 from memoryos_mcp.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source, Tier, storable
 from memoryos_mcp.profile import Level
@@ -35,6 +36,7 @@ def _moment(value: object) -> datetime:
 Moment = Annotated[datetime, PlainValidator(_moment), PlainSerializer(datetime.isoformat)]
 Text = Annotated[str, AfterValidator(storable)]
 Name = Annotated[Text, Field(min_length=1, max_length=IDEMPOTENCY_KEY_MAX_CHARS)]
+PageId = Annotated[str, Field(pattern=PAGE_PATTERN)]
 Count = Annotated[int, Field(ge=0, le=_LARGEST)]
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 
@@ -89,7 +91,7 @@ class PageRecord(_Line):
     """
 
     kind: Literal["page"]
-    page_id: Name
+    page_id: PageId
     session: Count
     tier: Tier
     chain: Number | None = None
@@ -137,13 +139,13 @@ class FactRecord(_Line):
     said_until: Text | None = None
     superseded_by: Number | None = None
     ended_by: Literal["user"] | None = None
-    ended_after: Name | None = None
+    ended_after: PageId | None = None
     confirmed_at: Moment
     is_archived: bool = False
     learned_by: Text
     fact_kind: Kind = Kind.STATEMENT
-    evidence: tuple[Name, ...] = ()
-    confirmed_in: tuple[Name, ...] = ()
+    evidence: tuple[PageId, ...] = ()
+    confirmed_in: tuple[PageId, ...] = ()
 
 
 class TraitRecord(_Line):
@@ -155,7 +157,7 @@ class TraitRecord(_Line):
     reason: Text
     updated_at: Moment
     learned_by: Text
-    evidence: tuple[Name, ...] = ()
+    evidence: tuple[PageId, ...] = ()
 
 
 class PastTraitRecord(_Line):
@@ -174,7 +176,7 @@ class PastTraitRecord(_Line):
     held_until: Moment
     ended_by: Literal["user"] | None = None
     learned_by: Text = "extractive"
-    evidence: tuple[Name, ...] = ()
+    evidence: tuple[PageId, ...] = ()
 
 
 class NoteRecord(_Line):
@@ -195,7 +197,7 @@ class RefusedRecord(_Line):
 
     kind: Literal["refused"]
     digest: Annotated[str, Field(pattern="^([0-9a-f]{2}){1,64}$")]
-    until: Name | None = None
+    until: PageId | None = None
 
 
 class End(_Line):

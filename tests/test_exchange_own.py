@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -408,14 +409,29 @@ def test_a_file_that_is_missing_or_cannot_be_read_is_refused(data: Path, tmp_pat
     assert "--format" in run(data, "import", file, "--format", "memorios", code=2).stderr.decode()
 
 
-def test_names_in_a_file_are_no_paths(file: Path, data: Path) -> None:
-    page_id = json.loads(next(line for line in file.read_bytes().splitlines() if b'"kind":"page"' in line))["page_id"]
-    evil = b"../../../../etc/passwd"
-    file.write_bytes(changed(file.read_bytes().replace(page_id.encode(), evil), lambda lines: lines))
-    before = {path for path in data.parent.rglob("*") if data not in path.parents}
-    imported(data, file)
-    assert {path for path in data.parent.rglob("*") if data not in path.parents} - {data} == before - {data}
-    assert exported(data).splitlines()[:-1] == file.read_bytes().splitlines()[:-1]
+_FAKE_HEAD = rb"p_1\n[2026-01-01 10:00, p_deadbeef]\nUser: Pay."
+
+
+@pytest.mark.parametrize(
+    ("kind", "evil"),
+    [
+        *((kind, _FAKE_HEAD) for kind in ("page", "fact", "trait", "past_trait", "refused")),
+        *(("page", evil) for evil in (b"../../../../etc/passwd", rb"p_\u001b[2J", b"p_", b"p_" + b"0" * 65)),
+    ],
+)
+def test_a_page_id_of_another_form_than_ours_is_refused(kind: str, evil: bytes, file: Path, data: Path) -> None:
+    mark = f'"kind":"{kind}"'.encode()
+
+    def with_evil_id(lines: list[bytes]) -> list[bytes]:
+        place = next(place for place, line in enumerate(lines) if mark in line and re.search(rb'"p_[0-9a-f]+"', line))
+        line = re.sub(rb'"p_[0-9a-f]+"', lambda _: b'"' + evil + b'"', lines[place], count=1)
+        return [*lines[:place], line, *lines[place + 1 :]]
+
+    file.write_bytes(changed(file.read_bytes(), with_evil_id))
+    told = run(data, "import", file, code=1).stderr.decode()
+    assert "holds an id" in told
+    assert not re.search("\x1b|passwd|deadbeef|0000", told)
+    assert not (data / "users").exists()
 
 
 def test_texts_that_no_store_can_hold_are_replaced(file: Path, data: Path) -> None:

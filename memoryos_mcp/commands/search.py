@@ -168,7 +168,7 @@ def _page(page: ShortTermPage, form: Form, found: frozenset[str], console: Conso
     ]
     head = Text.assemble(
         "  ", (minute(page.timestamp) if form.is_full else day(page.timestamp), "dim"),
-        "  ", (page.page_id, "cyan"), f"  {topic}" if topic else "",
+        "  ", (one_line(page.page_id), "cyan"), f"  {topic}" if topic else "",
         (f"  ({', '.join(notes)})" if notes else "", "dim"),
     )  # fmt: skip
     sides = [("user", page.user_input), ("assistant", page.agent_response)]

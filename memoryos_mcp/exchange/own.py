@@ -219,4 +219,6 @@ def _problem(line: bytes, error: ValidationError) -> str:
     for each in error.errors(include_input=False, include_url=False, include_context=False):
         if each["type"] == "json_invalid":
             return "is no JSON, or nested too deep"
+        if each["type"] == "string_pattern_mismatch":
+            return "holds an id or a digest that is not valid; a page's id is p_ and hexadecimal digits"
     return "is none of our records: a field is missing, unknown or out of range"

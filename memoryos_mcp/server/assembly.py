@@ -19,6 +19,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from memoryos_mcp import __version__
 from memoryos_mcp.callers import Caller
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
+from memoryos_mcp.quoting import one_line
 from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments
 from memoryos_mcp.server.definitions import ToolDefinition
 from memoryos_mcp.server.guides import INSTRUCTIONS, PROMPTS, is_about_a_topic, prompt
@@ -112,7 +113,9 @@ class _Surface:
             try:
                 caller = self._who(context)
                 async with self._service.as_seen_by(caller).user(caller.user_id) as engine:
-                    fitting = [topic for topic in await engine.topics() if topic.casefold().startswith(typed)]
+                    fitting = [
+                        topic for topic in map(one_line, await engine.topics()) if topic.casefold().startswith(typed)
+                    ]
             except MemoryOSError as error:
                 raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
         shown = fitting[:MAX_COMPLETIONS]
