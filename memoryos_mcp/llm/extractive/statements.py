@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import zip_longest
 
 from memoryos_mcp.knowledge import About, Kind
@@ -311,18 +312,21 @@ def _found(text: str, table: Table, after: str = "") -> Answer | None:
     text = QUOTED_NAME.sub(r"\1", text)
     if QUOTE_MARKS.search(text):
         return None
-    size = words(text)
-    if any(is_unspaced(word) for word in size):
-        is_fit = UNSPACED_CHARS[0] <= len(text) <= UNSPACED_CHARS[1]
-    else:
-        is_fit = WORDS_MIN <= len(size) <= WORDS_MAX
-    if not is_fit:
+    if not _is_fit(text):
         return None
     found = answer_of(text, table)
     if found is None and after:
         whole = answer_of(text + after, names_of(table), is_certain=True)
         return whole if whole is not None and not (TAINT.search(text) or SPEAKS_TO.search(text)) else None
     return found
+
+
+@lru_cache(256)
+def _is_fit(text: str) -> bool:
+    size = words(text)
+    if any(is_unspaced(word) for word in size):
+        return UNSPACED_CHARS[0] <= len(text) <= UNSPACED_CHARS[1]
+    return WORDS_MIN <= len(size) <= WORDS_MAX
 
 
 def _without_lead_in(text: str) -> str:

@@ -181,7 +181,7 @@ NOT_WISHED = re.compile(
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
-    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|it(?!['’]s (?:dry|wet|hot|cold|raining|sunny|warm|dark|nice|not raining)))\b"
+    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|(?-i:[Ii]t)(?!['’]s (?:dry|wet|hot|cold|raining|sunny|warm|dark|nice|not raining)))\b"
     r"|\b(?:of|visiting|seeing|to) (?:these|those)\b|\bthat (?:world|place|way|feeling|one)\b",
     re.IGNORECASE,
 )
