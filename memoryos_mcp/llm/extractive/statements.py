@@ -28,14 +28,18 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     APPOSITION,
     ASKS_NICELY,
     ASKS_TEXT,
+    BEGINS_PAIR,
     CLAUSE_END,
     ENDS_END,
+    ENDS_ON_PEOPLE,
+    ENDS_PAIR,
     FOR_ONCE,
     FOR_OTHERS,
     GREETING,
     HYPOTHETICAL,
     LEAD_IN,
     LETTER,
+    MORE_PEOPLE,
     NEXT_WISH,
     NO_WISH,
     NOT_FAMILY,
@@ -255,7 +259,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
                 yield from _both(text, found, table)
                 return
     may_lack_subject = True
-    for clause in _clauses(sentence):
+    for clause in _joined(_clauses(sentence)):
         if HYPOTHETICAL.match(clause):
             return
         piece = clause.strip().rstrip(",")
@@ -279,6 +283,20 @@ def _clauses(sentence: str) -> list[str]:
         return CLAUSE_END.split(sentence)
     clauses = CLAUSE_END.split(sentence[: quote.start()])
     return clauses if OPEN_END.search(clauses[-1]) else clauses[:-1]
+
+
+def _joined(clauses: list[str]) -> list[str]:
+    """Return clauses with those joined that are one: "my wife and I", "with my wife and our son"."""
+    joined: list[str] = []
+    for clause in clauses:
+        if joined and (
+            (BEGINS_PAIR.search(joined[-1]) and ENDS_PAIR.match(clause))
+            or (ENDS_ON_PEOPLE.search(joined[-1]) and MORE_PEOPLE.match(clause))
+        ):
+            joined[-1] = f"{joined[-1]} {clause}"
+        else:
+            joined.append(clause)
+    return joined
 
 
 def _elided(text: str, table: Table) -> Answer | None:
