@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import zip_longest
 
 from memoryos_mcp.knowledge import About, Kind
@@ -27,14 +28,18 @@ from memoryos_mcp.llm.extractive.patterns.around import (
     APPOSITION,
     ASKS_NICELY,
     ASKS_TEXT,
+    BEGINS_PAIR,
     CLAUSE_END,
     ENDS_END,
+    ENDS_ON_PEOPLE,
+    ENDS_PAIR,
     FOR_ONCE,
     FOR_OTHERS,
     GREETING,
     HYPOTHETICAL,
     LEAD_IN,
     LETTER,
+    MORE_PEOPLE,
     NEXT_WISH,
     NO_WISH,
     NOT_FAMILY,
@@ -256,7 +261,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
                 yield from _both(text, found, table)
                 return
     may_lack_subject = True
-    for clause in _clauses(sentence):
+    for clause in _joined(_clauses(sentence)):
         if HYPOTHETICAL.match(clause):
             return
         piece = clause.strip().rstrip(",")
@@ -280,6 +285,20 @@ def _clauses(sentence: str) -> list[str]:
         return CLAUSE_END.split(sentence)
     clauses = CLAUSE_END.split(sentence[: quote.start()])
     return clauses if OPEN_END.search(clauses[-1]) else clauses[:-1]
+
+
+def _joined(clauses: list[str]) -> list[str]:
+    """Return clauses with those joined that are one: "my wife and I", "with my wife and our son"."""
+    joined: list[str] = []
+    for clause in clauses:
+        if joined and (
+            (BEGINS_PAIR.search(joined[-1]) and ENDS_PAIR.match(clause))
+            or (ENDS_ON_PEOPLE.search(joined[-1]) and MORE_PEOPLE.match(clause))
+        ):
+            joined[-1] = f"{joined[-1]} {clause}"
+        else:
+            joined.append(clause)
+    return joined
 
 
 def _elided(text: str, table: Table) -> Answer | None:
@@ -313,18 +332,21 @@ def _found(text: str, table: Table, after: str = "") -> Answer | None:
     text = QUOTED_NAME.sub(r"\1", text)
     if QUOTE_MARKS.search(text):
         return None
-    size = words(text)
-    if any(is_unspaced(word) for word in size):
-        is_fit = UNSPACED_CHARS[0] <= len(text) <= UNSPACED_CHARS[1]
-    else:
-        is_fit = WORDS_MIN <= len(size) <= WORDS_MAX
-    if not is_fit:
+    if not _is_fit(text):
         return None
     found = answer_of(text, table)
     if found is None and after:
         whole = answer_of(text + after, names_of(table), is_certain=True)
         return whole if whole is not None and not (TAINT.search(text) or SPEAKS_TO.search(text)) else None
     return found
+
+
+@lru_cache(256)
+def _is_fit(text: str) -> bool:
+    size = words(text)
+    if any(is_unspaced(word) for word in size):
+        return UNSPACED_CHARS[0] <= len(text) <= UNSPACED_CHARS[1]
+    return WORDS_MIN <= len(size) <= WORDS_MAX
 
 
 def _without_lead_in(text: str) -> str:

@@ -79,6 +79,21 @@ CLAUSE_END = re.compile(
     r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|\s{0,3}[\U0001f300-\U0001f643\U0001f645-\U0001faff\u2600-\u27bf]{1,5}\ufe0f?\s{1,3}(?=\w)|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
+# "my wife and I", "with my wife and our son": both sides of the "and" are one part of a sentence.
+BEGINS_PAIR = re.compile(
+    r"^\W*(?:(?:and|but|so|also|hi|hey|hello|und|aber|y|e|et),? )?(?:me|(?:my|our|meine?|unsere?|mi|mia|mio|minha|meu|mon|ma) [\w'’-]+(?: (?-i:[A-ZÀ-Ý])[\w'’-]+| in law)?)$",
+    re.IGNORECASE,
+)
+ENDS_PAIR = re.compile(r"(?:and i|und ich|y yo|et moi|e io|e eu)\b", re.IGNORECASE)
+ENDS_ON_PEOPLE = re.compile(
+    r"\b(?:with|and|mit|con|com|avec) (?:my|our|meine[mrn]?|unsere[mrn]?|mi|mis|mia|mio|minha|meu|mon|ma|mes|notre) (?:[\w-]+ ){0,2}[\w'’-]+$",
+    re.IGNORECASE,
+)
+MORE_PEOPLE = re.compile(
+    r"(?:and|und|y|e|et) (?:my|our|meine[mrn]?|unsere[mrn]?|mi|mis|mia|mio|minha|meu|mon|ma|mes|notre|nos) (?:(?:\w+ )?(?:kids|children|dogs?|cats?|sons?|daughters?|baby|twins|hijos|hijas|hijo|hija|perro|gato|gatos"
+    r"|kinder[nr]?|sohn|tochter|hund|katzen?|figli|figlia|figlio|cane|gatti|filhos?|filhas?|enfants|fils|fille|chien|chat)(?: (?-i:[A-ZÀ-Ý])\w+)?)(?: (?:in|at|near|en|a|em|à) .*)?\W*$",
+    re.IGNORECASE,
+)
 # Two statements that share their subject.
 SHARED_SUBJECT = re.compile(
     r",? (?:and|but) (?=(?:live|work|study|have|play|speak|own|drive|love|hate|am)\b(?! (?:to|been|in mind)\b))"
@@ -181,7 +196,7 @@ NOT_WISHED = re.compile(
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
-    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|it(?!['’]s (?:dry|wet|hot|cold|raining|sunny|warm|dark|nice|not raining)))\b"
+    r"|^(?:(?! (?:and|but) )[^,;:–—])*\b(?:them|(?-i:[Ii]t)(?!['’]s (?:dry|wet|hot|cold|raining|sunny|warm|dark|nice|not raining)))\b"
     r"|\b(?:of|visiting|seeing|to) (?:these|those)\b|\bthat (?:world|place|way|feeling|one)\b",
     re.IGNORECASE,
 )

@@ -11,7 +11,7 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, DIET, KIN, 
 
 _JUST = r"(?:(?:just|recently|finally|also|already|still|now|currently|mostly|actually|always|never|only) ){0,2}"
 _PAST = (
-    r"(?:moved|adopted|got(?! (?:it|you|that|an? (?:error|question|problem|issue|warning)))|bought|started(?! (?:with|from|by)\b)|turned \d\d|became|finished my|passed my"
+    r"(?:landed (?:an?|my)|moved|adopted|got(?! (?:it|you|that|an? (?:error|question|problem|issue|warning)))|bought|started(?! (?:with|from|by)\b)|turned \d\d|became|finished my|passed my"
     r"|graduated|retired|joined|switched (?:from|to)|quit (?:my|smoking|drinking)|stopped (?:eating|smoking|drinking)|gave up"
     r"|got (?:tickets|a)|broke my|sold (?:my|our)|booked|grew up|worked (?:as|at|for)|lost my|signed up|had (?:surgery|a baby|my))"
 )
@@ -19,7 +19,7 @@ _STATE = (
     rf"(?:originally from {CAPITAL}|born and raised in|based in|living (?:in|with)|allergic to|intolerant (?:to|of)"
     r"|(?:lactose|gluten)[- ]intolerant|diabetic|coeliac|celiac|pregnant|colou?r[- ]?blind|dyslexic|left-handed"
     rf"|{DIET}(?= (?:here|since|for|now|and|but|who|with)\b|[,.!]|$)|not an? (?:\w+ )?fan of|(?:a )?(?:big|huge) fan of|working (?:at|for|as|in|remotely|nights)"
-    rf"|studying|driving (?:an? |the |for )|working (?:part|full|two|three|six|\d+)|doing my|on (?:maternity|paternity|parental|sick) leave|in my (?:first|second|third|fourth|final|last) (?:year|semester|trimester)|renting|staying (?:with|w/|at|in)|raising|living (?:at|on|near|alone|by)|moving (?:back )?to|taking (?:my|an?) |going to {CAPITAL}|studying|learning {CAPITAL}|training (?:for|to be)|married (?:to|with|for)|happily married|divorced(?= (?:with|and|since)\b|[,.!]|$)|single (?:mum|mom|dad|parent|mother|father)"
+    rf"|studying|driving (?:an? |the |for )|working (?:part|full|two|three|six|\d+)|doing my|on (?:maternity|paternity|parental|sick) leave|in my (?:first|second|third|fourth|final|last) (?:year|semester|trimester)|renting|staying (?:with|w/|at|in {CAPITAL})|raising|living (?:at|on|near|alone|by)|moving (?:back )?to|taking (?:my|an?) |going to {CAPITAL}|studying|learning {CAPITAL}|training (?:for|to be)|married (?:to|with|for)|happily married|divorced(?= (?:with|and|since)\b|[,.!]|$)|single (?:mum|mom|dad|parent|mother|father)"
     r"|retired(?= (?:now|since|from|and|\w+ here)\b|[,.!]|$)|self-employed|unemployed|in my (?:early|mid|late|twenties|thirties|forties|fifties|sixties|[2-9]0s)"
     r"|[1-9]\d(?:, | years? old\b| ?[fm]\b| ?yo\b)"
     rf"|at (?=(?-i:[A-Z])[\w. ]{{1,30}}, (?:doing|working|leading|as)\b)"
@@ -36,7 +36,10 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("I ", rf"{_JUST}{_PAST}\b"),
     ("I'm ", rf"{_JUST}{_STATE}"),
     ("I ", rf"{_JUST}{_OWN}"),
-    ("I'm a ", rf"{_JUST}(?:[\w-]+ ){{0,3}}{ROLE} (?:at|for|in|from|here|by day|by trade|based in)\b"),
+    (
+        "I'm a ",
+        rf"{_JUST}(?!(?:an?|the|my|our|your|his|her|their|no|every|any|another|some|this|that|which|what)\b)(?:[\w-]+ ){{0,3}}{ROLE} (?:at|for|in|from|here|by day|by trade|based in)\b",
+    ),
     ("I was ", r"(?:laid off|made redundant|promoted|furloughed|diagnosed with)\b"),
     (
         "I'm ",
