@@ -146,6 +146,11 @@ async def test_a_host_of_our_own_is_let_through_with_any_port(host: str) -> None
         "[::1",
         "::1",
         "127.0.0.1@evil.example",
+        "evil@127.0.0.1:8000",
+        "127.0.0.1:8000.evil.example",
+        "localhost:8000@evil.example",
+        "localhost:http",
+        "[localhost]",
         "0.0.0.1",
         "127.1",
         "2130706433",
@@ -166,10 +171,27 @@ async def test_a_request_without_a_host_or_with_two_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://localhost", "http://127.0.0.1:3000", "https://[::1]:8443", "HTTP://LOCALHOST"]
+    ("host", "origin"),
+    [
+        ("localhost", "http://localhost"),
+        ("127.0.0.1:3000", "http://127.0.0.1:3000"),
+        ("[::1]:8443", "https://[::1]:8443"),
+        ("localhost", "HTTP://LOCALHOST"),
+    ],
 )
-async def test_a_page_of_this_machine_may_call(origin: str) -> None:
-    assert await host_status(("host", "localhost"), ("origin", origin)) == 200
+async def test_the_address_itself_is_an_origin_that_may_call(host: str, origin: str) -> None:
+    assert await host_status(("host", host), ("origin", origin)) == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_what_another_page_had_a_browser_fetch_is_refused(site: str) -> None:
+    """An image of a foreign page is fetched without an origin."""
+    fetched, host = ("sec-fetch-site", site), ("host", "localhost")
+    assert await host_status(host, fetched, method="GET") == 403
+    origin = ("origin", "https://app.example.org")
+    assert await host_status(host, fetched, origin, origins=[origin[1]]) == 200
+    for ours in ("none", "same-origin"):
+        assert await host_status(host, ("sec-fetch-site", ours), method="GET") == 200
 
 
 @pytest.mark.parametrize(
@@ -180,6 +202,12 @@ async def test_a_page_of_this_machine_may_call(origin: str) -> None:
         "",
         "http://localhost.evil.example",
         "http://localhost@evil.example",
+        "http://evil@localhost",
+        "http://localhost:3000",
+        "http://127.0.0.1",
+        "http://localhost:8000.evil.example",
+        "ftp://localhost",
+        "http://localhost/",
         "localhost",
         "file://",
         "http://[::1",
@@ -289,15 +317,75 @@ async def test_a_request_whose_client_left_in_the_middle_of_its_body_is_dropped(
     assert (answer.status, app.types) == (0, [])
 
 
-async def test_the_end_of_a_connection_is_still_seen_after_the_body() -> None:
-    seen: list[str] = []
+async def test_a_request_ends_when_its_client_has_gone() -> None:
+    app = App()
+    app.may_answer.clear()
+    limited = rated(app, Seconds(), max_at_once=1)
+    for _ in range(3):
+        answer = await ask(BodyGuard(limited, MAX_BYTES), http_scope(), part(b"{}"), {"type": "http.disconnect"})
+        assert answer.status == 0
+    app.may_answer.set()
+    assert (await ask(limited, http_scope())).status == 200
+
+
+@pytest.mark.parametrize(("after_answer_s", "is_done"), [(LIMIT_S, True), (0.05, False)])
+async def test_what_follows_an_answer_has_its_time(
+    after_answer_s: float, is_done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "AFTER_ANSWER_S", after_answer_s)
+    is_answered, done = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.extend([(await receive())["type"], (await receive())["type"]])
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        is_answered.set()
+        await asyncio.sleep(0.1 if is_done else LIMIT_S)
+        done.set()
+
+    messages = [part(b"{}")]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        await is_answered.wait()
+        return {"type": "http.disconnect"}
 
     async with asyncio.timeout(LIMIT_S):
-        await BodyGuard(app, MAX_BYTES)(http_scope(), sending(part(b"{}"), {"type": "http.disconnect"}), Answer().send)
-    assert seen == ["http.request", "http.disconnect"]
+        await BodyGuard(app, MAX_BYTES)(http_scope(), receive, Answer().send)
+    assert done.is_set() == is_done
+
+
+async def test_an_application_that_fails_behind_a_body_fails_as_it_did() -> None:
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        await ask(BodyGuard(failing, MAX_BYTES), http_scope(), part(b"{}"))
+
+
+async def test_a_request_takes_room_until_its_answer_was_taken() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"large"})
+
+    limited = RateGuard(app, caller=lambda _: "", per_second=1000, max_at_once=1, clock=Seconds())
+    sent: list[Message] = []
+    has_read, waits = asyncio.Event(), asyncio.Event()
+
+    async def send(message: Message) -> None:
+        if sent and sent[-1].get("body"):  # what came before waits to be read
+            waits.set()
+            await has_read.wait()
+        sent.append(message)
+
+    async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
+        group.create_task(limited(http_scope(), sending(part(b"")), send))
+        await waits.wait()
+        assert (await ask(limited, http_scope())).status == 429
+        has_read.set()
+    assert b"".join(message.get("body", b"") for message in sent) == b"large"
+    assert [message.get("more_body", False) for message in sent] == [False, True, False]
+    assert (await ask(limited, http_scope())).status == 200
 
 
 class Seconds:

@@ -32,6 +32,7 @@ LIMIT_S = 90
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 IDLE_CONNECTIONS = 300
 TEN_MB = 10_000_000
+READ_AT_ONCE = 400_000
 ROUTES = [
     *((method, "/mcp") for method in ("GET", "POST", "DELETE", "OPTIONS", "PUT")),
     *(("GET", path) for path in ("/sse", "/health/live", "/health/ready", "/metrics", "/nothing", "/")),
@@ -191,12 +192,61 @@ async def test_every_route_refuses_a_foreign_name_and_a_foreign_page(http_server
                 for host in ("evil.example", f"evil.example:{http_server.port}", "127.0.0.1.evil.example"):
                     answer = await http.request(method, http_server.url + path, headers=shown | {"host": host})
                     assert answer.status_code == 421, (method, path, host)
-                for origin in ("http://evil.example", "null", "https://localhost.evil.example"):
+                for origin in ("http://evil.example", "null", "http://localhost.evil.example", "http://localhost:5173"):
                     answer = await http.request(method, http_server.url + path, headers=shown | {"origin": origin})
                     assert answer.status_code == 403, (method, path, origin)
                     assert "access-control-allow-origin" not in answer.headers
-        page_here = bearer(token) | {"origin": "http://localhost:5173"}
+        page_here = bearer(token) | {"origin": http_server.url}
         assert await status(http, http_server, page_here) == 200
+
+
+async def test_only_a_handshake_opens_a_session(data: Path) -> None:
+    with HttpServer(data, {"max_sessions_per_token": 2, "requests_per_second": 10_000.0}) as server:
+        token = server.add_token("ada")
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
+            session = await open_session(http, server, token)
+            shown = MCP_HEADERS | bearer(token)
+            for method in ("GET", "DELETE", "POST", "OPTIONS", "HEAD", "PUT"):
+                for body in (b"", json.dumps(tool_call("get_memory_stats")).encode(), b'{"method":"initialize"}'):
+                    answer = await http.request(method, f"{server.url}/mcp", headers=shown, content=body)
+                    assert answer.status_code in {400, 405}
+                    assert "mcp-session-id" not in answer.headers
+            refused = await http.post(f"{server.url}/mcp", headers=shown | {"accept": "image/*"}, json=INITIALIZE)
+            assert refused.status_code == 406
+            answer = await raw_call(http, server, token, tool_call("get_memory_stats"), session)
+            assert answer.status_code == 200
+            head = await http.head(f"{server.url}/sse", headers=bearer(token))
+            assert head.status_code == 405
+
+
+async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
+    with HttpServer(data, {"requests_per_second": 10_000.0}) as server:
+        token = server.add_token("ada", Scope.READ)
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=10) as http:
+            session = await open_session(http, server, token)
+            for _ in range(2):
+                same = tool_call("retrieve_memory", query="hello there")
+                answers = await asyncio.gather(*(raw_call(http, server, token, same, session) for _ in range(30)))
+                assert {answer.status_code for answer in answers} == {200, 409}
+                assert all("an id of its own" in each.text for each in answers if each.status_code == 409)
+            assert (await raw_call(http, server, token, same | {"id": "2"}, session)).status_code == 200
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 8
+        assert "Traceback" not in server.stderr
+
+
+async def test_a_caller_decides_not_how_long_the_log_is(data: Path) -> None:
+    with HttpServer(data, {"max_sessions_per_token": 1, "requests_per_second": 10_000.0}) as server:
+        token = server.add_token("ada")
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
+            for _ in range(20):
+                await open_session(http, server, token)
+            token_file(data).write_bytes(b"not a database" * 1000)
+            for _ in range(20):
+                assert await status(http, server, bearer(token)) == 503
+        assert server.stderr.count("a session was ended") == 1
+        assert server.stderr.count("a token could not be checked") == 1
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/messages"])
@@ -221,6 +271,7 @@ async def test_no_body_whatever_brings_more_than_a_refusal_or_its_text_into_the_
     bodies = [
         b"",
         b"{",
+        json.dumps({"x": SECRET}).encode(),
         f'{{"jsonrpc": "2.0", "id": 1, "method": "{SECRET}"'.encode(),
         json.dumps({"jsonrpc": "2.0", "id": {"a": SECRET}, "method": 5}).encode(),
         json.dumps([INITIALIZE, INITIALIZE, SECRET]).encode(),
@@ -245,6 +296,8 @@ async def test_no_body_whatever_brings_more_than_a_refusal_or_its_text_into_the_
                 headers = MCP_HEADERS | bearer(token) | more
                 answer = await http.post(http_server.url + path, headers=headers, content=body)
                 assert answer.status_code < 500, (body[:60], path)
+                assert SECRET not in answer.text
+                assert "pydantic" not in answer.text
         for path in ("/messages", "/messages?session_id=x", "/messages?session_id=%00", "/mcp?a=%ff"):
             answer = await http.post(http_server.url + path, headers=MCP_HEADERS | bearer(token), content=b"{}")
             assert 400 <= answer.status_code < 500
@@ -345,7 +398,7 @@ async def test_more_requests_at_once_than_may_be_are_refused_and_none_of_the_oth
 
 
 async def _echo(request: Request) -> Response:
-    return PlainTextResponse(await request.body())
+    return PlainTextResponse(await request.body() or b"x" * TEN_MB)
 
 
 @asynccontextmanager
@@ -375,6 +428,7 @@ async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
 @pytest.fixture
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "HEAD_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(patience, "READ_TIMEOUT_S", 0.2)
 
 
 async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:
@@ -444,6 +498,23 @@ async def test_a_body_that_goes_on_after_its_answer_is_hung_up_on(
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(status_line)
         writer.write(b"x")
         await drip_until_hung_up(writer, reader, drop)
+
+
+@pytest.mark.usefixtures("impatience")
+async def test_an_answer_that_nobody_reads_is_hung_up_on_and_one_that_is_read_slowly_is_not() -> None:
+    async with patient_server() as port:
+        slow, idle = [await asyncio.open_connection("127.0.0.1", port, limit=READ_AT_ONCE) for _ in range(2)]
+        for _, writer in (slow, idle):
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        size = 0
+        while part := await slow[0].read(READ_AT_ONCE):
+            size += len(part)
+            await asyncio.sleep(0.05)
+        assert size > TEN_MB
+        with contextlib.suppress(ConnectionError):
+            assert len(await idle[0].read(-1)) < TEN_MB
+        for _, writer in (slow, idle):
+            writer.close()
 
 
 @pytest.mark.usefixtures("impatience")

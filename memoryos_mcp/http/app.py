@@ -145,6 +145,10 @@ def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
 
     class Stream:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] != "GET":  # the router takes HEAD for GET
+                await refusal(405, "use GET", allow="GET")(scope, receive, send)
+                return
+
             async def serve(watched: Send) -> None:
                 async with transport.connect_sse(scope, receive, watched) as (incoming, outgoing):
                     await server.run(incoming, outgoing, server.create_initialization_options())

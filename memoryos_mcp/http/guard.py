@@ -5,9 +5,9 @@ slowly, and how often one caller may ask.
 """
 
 import math
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection
-from urllib.parse import urlsplit
 
 import anyio
 from mcp_types import INVALID_REQUEST
@@ -19,6 +19,8 @@ from memoryos_mcp.config.http import LOOPBACK
 
 # A body has to be there within this time: a page's worth takes a slow line a few seconds.
 BODY_TIMEOUT_S = 20.0
+# What a request still does after its answer, such as handing an accepted message on, has to be done within this time.
+AFTER_ANSWER_S = 10.0
 # Callers whose rate is remembered; the least recently seen are forgotten, which only gives them a fresh start.
 CALLERS_REMEMBERED = 10_000
 # What one caller may hold open to listen to: a stream for each window of a few editors.
@@ -26,6 +28,11 @@ STREAMS_PER_CALLER = 64
 # One caller may take this share of what is worked on at once, but may always have a few requests under way.
 SHARE_OF_ONE = 8
 ALWAYS_AT_ONCE = 8
+
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([^:\[\]]+))(?::[0-9]{1,5})?", re.IGNORECASE)
+_ORIGIN = re.compile(r"https?://(.+)", re.IGNORECASE)
+# What a browser says of a request that a page of another site, or of another port of this machine, had it send.
+_OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
 def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
@@ -45,8 +52,8 @@ class HostGuard:
     Args:
         app: What is guarded.
         hosts: Names without ports that the server may be addressed by, lower-cased.
-        origins: Origins that may call it from a browser, ``scheme://host[:port]``; those of loopback with any port
-            where loopback is among ``hosts``.
+        origins: Origins that may call it from a browser, ``scheme://host[:port]``. Where loopback is among ``hosts``,
+            the address itself that a request is sent to is one too.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -61,10 +68,12 @@ class HostGuard:
             return
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or _host_name(f"//{hosts[0]}") not in self._hosts:
+        if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
             answer = refusal(421, "this server does not go by that name; name it in allowed_hosts if it should")
             await answer(scope, receive, send)
-        elif not all(self._is_known(origin) for origin in origins):
+        elif not all(self._is_known(origin, hosts[0]) for origin in origins) or (
+            not origins and headers.get("sec-fetch-site") in _OF_ANOTHER_PAGE
+        ):
             answer = refusal(
                 403, "pages of that origin may not call this server; name it in allowed_origins if they may"
             )
@@ -72,22 +81,23 @@ class HostGuard:
         else:
             await self._app(scope, receive, send)
 
-    def _is_known(self, origin: str) -> bool:
+    def _is_known(self, origin: str, host: str) -> bool:
         if origin.lower() in self._origins:
             return True
-        name = _host_name(origin)
-        return name in LOOPBACK and name in self._hosts
+        found = _ORIGIN.fullmatch(origin)
+        return found is not None and found[1].lower() == host.lower() and _host_name(host) in LOOPBACK
 
 
-def _host_name(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
+def _host_name(authority: str) -> str | None:
+    """Return the lower-cased name in ``name[:port]``, without brackets; None if that is not its form."""
+    found = _AUTHORITY.fullmatch(authority)
+    return found and (found[1] or found[2]).lower()
 
 
 class BodyGuard:
     """Hands a request on once its body is there: not too large (413) and not too slowly sent (408).
+
+    When its client has gone, a request is ended, and gives back what it holds.
 
     Args:
         app: What is guarded.
@@ -101,7 +111,7 @@ class BodyGuard:
         self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its whole body, or refuse it; drop it if its client left in the middle of it."""
+        """Pass the request on with its whole body until its client leaves, or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
@@ -122,11 +132,40 @@ class BodyGuard:
             # Hung up on in the middle of sending, a client would not see the answer; what still comes is thrown away.
             await refusal(413, problem)(scope, receive, send)
             return
+        await self._run(body, scope, receive, send)
+
+    async def _run(self, body: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application on a body that is there, and end it when its client has gone."""
+        gone, is_answered = anyio.Event(), False
 
         async def replay() -> Message:
-            return body.pop(0) if body else await receive()
+            if body:
+                return body.pop(0)
+            await gone.wait()
+            return {"type": "http.disconnect"}
 
-        await self._app(scope, replay, send)
+        async def noted(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = is_answered or _is_last(message)
+            await send(message)
+
+        async def watch(running: anyio.CancelScope) -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            gone.set()
+            # A server says so too when the answer has been sent.
+            if is_answered:
+                await anyio.sleep(AFTER_ANSWER_S)
+            running.cancel()
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(watch, group.cancel_scope)
+                await self._app(scope, replay, noted)
+                group.cancel_scope.cancel()
+        except ExceptionGroup as errors:
+            [error] = errors.exceptions
+            raise error from error.__cause__
 
     async def _read(self, receive: Receive, body: list[Message]) -> bool:
         """Read until the body or the connection ends; return whether it stayed within its size."""
@@ -144,6 +183,7 @@ class BodyGuard:
 class RateGuard:
     """Lets each caller ask so often, and so much at once, of which one has a share; more is refused with 429.
 
+    A request is under way until the connection has taken its answer: what its client does not read waits in memory.
     What is only listened to, by GET, is not counted among these: each caller may hold `STREAMS_PER_CALLER` open.
 
     Args:
@@ -198,7 +238,7 @@ class RateGuard:
         self._at_once += 1
         self._of_each[key] += 1
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, _until_taken(send))
         finally:
             self._at_once -= 1
             self._of_each[key] -= 1
@@ -229,3 +269,22 @@ class RateGuard:
         if len(self._left) > CALLERS_REMEMBERED:
             self._left.popitem(last=False)
         return 0.0 if is_let else (1 - left) / self._per_second
+
+
+def _until_taken(send: Send) -> Send:
+    """Return what sends the end of an answer only once the connection has taken what came before.
+
+    A server that holds much unsent takes a message and waits before the next one.
+    """
+
+    async def send_in_two(message: Message) -> None:
+        if _is_last(message) and message.get("body"):
+            await send({**message, "more_body": True})
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    return send_in_two
+
+
+def _is_last(message: Message) -> bool:
+    return message["type"] == "http.response.body" and not message.get("more_body", False)

@@ -19,6 +19,7 @@ from memoryos_mcp.http.closing import Closing
 from memoryos_mcp.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.http.patience import PatientProtocol
 from memoryos_mcp.http.tokens import TokenStore, token_file
+from memoryos_mcp.logs import Seldom
 from memoryos_mcp.pages import utc_now
 from memoryos_mcp.service import MemoryService
 
@@ -32,6 +33,14 @@ KEEP_ALIVE_S = 75
 BACKLOG = 2048
 # It logs messages that it cannot parse, and with them what was said; its client is told, nobody else need be.
 _TALKATIVE = "mcp.server.sse"
+# They log for a request, so that a caller decides how often.
+_SELDOM = (
+    "memoryos_mcp.http.callers",
+    "memoryos_mcp.http.jwt_tokens",
+    "memoryos_mcp.http.sessions",
+    "mcp.server.streamable_http_manager",
+    "uvicorn.error",
+)
 
 
 async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
@@ -45,6 +54,9 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
         ConfigError: The address cannot be listened on.
     """
     logging.getLogger(_TALKATIVE).setLevel(logging.CRITICAL)
+    seldom = Seldom()
+    for name in _SELDOM:
+        logging.getLogger(name).addFilter(seldom)
     listening = _listen(settings.host, settings.port)
     host, port = listening.getsockname()[:2]
     tokens = TokenStore(token_file(settings.data_storage_path), clock=utc_now)

@@ -113,9 +113,8 @@ class _Surface:
             try:
                 caller = self._who(context)
                 async with self._service.as_seen_by(caller).user(caller.user_id) as engine:
-                    fitting = [
-                        topic for topic in map(one_line, await engine.topics()) if topic.casefold().startswith(typed)
-                    ]
+                    topics = map(one_line, await engine.topics())
+                    fitting = [topic for topic in topics if topic.casefold().startswith(typed)]
             except MemoryOSError as error:
                 raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
         shown = fitting[:MAX_COMPLETIONS]
