@@ -1,0 +1,202 @@
+"""What users, clients, config files and data files see is what the files in ``tests/golden`` hold.
+
+A change of the outside is a change of these files: run the tests with ``MEMORYOS_GOLDEN=write`` and read the diff.
+"""
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import memoryos_mcp
+from memoryos_mcp import MemoryEngine, Memoryos, MemoryService, Settings, errors
+from tests.servers import PipeServer, clean_environment, open_store, wait_until
+
+GOLDEN = Path(__file__).parent / "golden"
+WRITES = os.environ.get("MEMORYOS_GOLDEN") == "write"
+LIMIT_S = 60
+SETTINGS = {"embedding_model_name": "none", "consolidation_idle_s": 0, "short_term_capacity": 2, "timezone": "UTC"}
+PAGES = (
+    ("2026-01-04T09:00:00+00:00", "Hi! I'm Nadia and I work as a carpenter in Leeds.", "Welcome, Nadia."),
+    ("2026-01-04T09:05:00+00:00", "Remember that my answers should be short.", "I will keep them short."),
+    ("2026-01-05T18:00:00+00:00", "I'm allergic to walnuts.", "Noted: no walnuts."),
+    ("2026-01-06T18:00:00+00:00", "My dog Biscuit is a beagle.\n## He howls", "A beagle, how nice."),
+    ("2026-02-01T08:00:00+00:00", "Which oil is best for an oak table?", "Hard wax oil: two thin coats."),
+    ("2026-02-01T08:10:00+00:00", "And for a beech bench outside?", "Decking oil, once a year."),
+)
+# What differs from one run or machine to the next.
+VOLATILE = (
+    (re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[+-]\d\d:\d\d|Z)?"), "time"),
+    (re.compile(r"\bp_[0-9a-f]{16}\b"), "page"),
+    (re.compile(r"\bf_[0-9A-Za-z_-]{6,}"), "receipt"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "sha256"),
+)
+SAID = {time for time, _, _ in PAGES} | {time[:16].replace("T", " ") for time, _, _ in PAGES}
+
+
+class Names:
+    """Gives what differs between runs a name of its own, the same one each time it comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        self._given: dict[str, str] = {}
+
+    def clean(self, found: Any) -> Any:
+        """Return JSON without what differs between runs."""
+        if isinstance(found, dict):
+            return {self.clean(key): self.clean(value) for key, value in found.items()}
+        if isinstance(found, list):
+            return [self.clean(value) for value in found]
+        if isinstance(found, float) and not found.is_integer():
+            return "<number>"
+        return self._text(found) if isinstance(found, str) else found
+
+    def _text(self, text: str) -> str:
+        text = text.replace(self._folder, "<folder>").replace(memoryos_mcp.__version__, "<version>")
+        for pattern, kind in VOLATILE:
+            text = pattern.sub(lambda match, kind=kind: self._named(kind, match[0]), text)  # type: ignore[misc]
+        return text
+
+    def _named(self, kind: str, found: str) -> str:
+        if kind == "time":
+            return found if any(found.startswith(said[:16]) for said in SAID) else "<now>"
+        number = 1 + sum(name.startswith(f"<{kind} ") for name in self._given.values())
+        return self._given.setdefault(found, f"<{kind} {number}>")
+
+
+def compare(name: str, found: Any) -> None:
+    """Compare with a golden file, or write it."""
+    file = GOLDEN / name
+    text = found if isinstance(found, str) else json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    if WRITES:
+        GOLDEN.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def filled(server: PipeServer) -> list[str]:
+    """Return the ids of the pages that a server was given, all of them organised and read."""
+    pages = [server.add(user, agent, timestamp=time) for time, user, agent in PAGES]
+    wait_until(lambda: bool((stats := server.stats())["is_settled"] and not stats["backlog_pages"]), "all is organised")
+    return pages
+
+
+def test_what_a_client_is_told_is_unchanged(tmp_path: Path) -> None:
+    with PipeServer(tmp_path / "data", SETTINGS) as server:
+        told = {
+            method: server.reply(server.send(method)).get("result")
+            for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+        }
+        told["initialize"] = server.initialise()
+    compare("client.json", Names(tmp_path).clean(told))
+
+
+def test_what_each_tool_returns_is_unchanged(tmp_path: Path) -> None:
+    names = Names(tmp_path)
+    with PipeServer(tmp_path / "data", SETTINGS) as server:
+        pages = filled(server)
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("add_memory", {"user_input": "My password: hunter2hunter2", "agent_response": "", "meta_data": {"a": 1}}),
+            ("retrieve_memory", {"query": "walnuts", "explain": True}),
+            ("retrieve_memory", {"query": "oak", "max_tokens": 100, "relationship_with_user": "friend"}),
+            ("get_user_profile", {"include_assistant_knowledge": True}),
+            ("get_memory_stats", {}),
+            ("get_memory", {"ids": [pages[3], "s1", "k1"]}),
+            *(("list_memories", {"tier": tier, "limit": 3}) for tier in ("pages", "segments", "knowledge", "profile")),
+            ("correct_memory", {"id": "k1", "text": "I work as a joiner in York.", "dry_run": True}),
+            ("forget_memory", {"ids": [pages[4]]}),
+            ("retrieve_memory", {}),
+            ("add_memory", {"user_input": "", "agent_response": ""}),
+            ("get_memory", {"ids": ["k999"]}),
+            ("correct_memory", {"id": "k1"}),
+        ]
+        said = []
+        for tool, arguments in calls:
+            reply = server.result(server.send_call(tool, arguments))
+            said.append({"tool": tool, "arguments": arguments, "result": reply})
+    compare("results.json", names.clean(said))
+
+
+def test_what_scripts_read_of_the_command_line_is_unchanged(tmp_path: Path) -> None:
+    data, names = tmp_path / "data", Names(tmp_path)
+    with PipeServer(data, SETTINGS) as server:
+        pages = filled(server)
+        assert server.close() == 0
+    options = ["--data-storage-path", str(data), "--embedding-model-name", "none", "--timezone", "UTC"]
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "memoryos_mcp", *arguments, *options]
+        return subprocess.run(
+            command, env=clean_environment(), check=True, capture_output=True, text=True, timeout=LIMIT_S
+        ).stdout
+
+    commands = [
+        ("stats", "--json"),
+        ("search", "walnuts", "--json"),
+        ("show", pages[0], "k1", "s1", "--json"),
+        ("correct", "k1", "--wrong", "--dry-run", "--json"),
+        ("forget", "--id", pages[1], "--json"),
+        ("reembed", "--status", "--json"),
+        ("export", str(tmp_path / "memory.jsonl"), "--json"),
+        ("import", str(tmp_path / "memory.jsonl"), "--dry-run", "--json"),
+        ("backup", str(tmp_path / "memory.db"), "--json"),
+    ]
+    compare(
+        "command-line.json",
+        {" ".join(names.clean(list(each))): names.clean(json.loads(run(*each))) for each in commands},
+    )
+    lines = [json.loads(line) for line in (tmp_path / "memory.jsonl").read_text(encoding="utf-8").splitlines()]
+    compare("export.json", names.clean(lines))
+
+
+def test_the_settings_are_unchanged() -> None:
+    schema = Settings.model_json_schema()
+    schema["properties"].get("data_storage_path", {}).pop("default", None)
+    compare("settings.json", schema)
+
+
+def test_the_tables_of_a_file_are_unchanged(data: Path) -> None:
+    with PipeServer(data, SETTINGS) as server:
+        server.add("I keep bees.")
+    connection: apsw.Connection = open_store(data)
+    try:
+        tables = connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name").fetchall()
+        version = connection.pragma("user_version")
+    finally:
+        connection.close()
+    compare("schema.sql", f"-- version {version}\n" + "".join(f"{sql};\n" for (sql,) in tables))
+
+
+@pytest.mark.parametrize("public", [Memoryos, MemoryEngine, MemoryService])
+def test_what_programs_call_is_unchanged(public: type) -> None:
+    methods: dict[str, Callable[..., Any]] = {
+        name: value for name, value in inspect.getmembers(public) if callable(value) and not name.startswith("_")
+    }
+    signatures = {
+        "": str(inspect.signature(public)),
+        **{name: str(inspect.signature(m)) for name, m in methods.items()},
+    }
+    properties = [name for name, _ in inspect.getmembers(public, lambda value: isinstance(value, property))]
+    # Where a type is defined is nobody's concern but ours.
+    compare(
+        f"{public.__name__}.json",
+        {n: re.sub(r"\bmemoryos_mcp\.[\w.]*\.| at 0x[0-9a-f]+", "", s) for n, s in signatures.items()}
+        | {"properties": properties},
+    )
+
+
+def test_the_public_names_and_errors_are_unchanged() -> None:
+    raised = {
+        name: [base.__name__ for base in error.__mro__[1:-2]]
+        for name, error in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(error, Exception)
+    }
+    compare("names.json", {"names": memoryos_mcp.__all__, "errors": raised})
