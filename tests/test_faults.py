@@ -57,9 +57,7 @@ def check_full_disk(server: PipeServer, first: str, told: set[str], refusal: str
     assert MARKER not in refusal
     found = server.call("retrieve_memory", query="pottery", max_results=5)
     assert first in [page["page_id"] for page in found["retrieved_pages"]]
-    stats = server.stats()
-    assert stats["total_pages"] == len(told) + 1
-    assert "no space" in stats["only_reads_because"]
+    assert server.stats()["total_pages"] == len(told) + 1
 
 
 @linux_only
@@ -72,7 +70,6 @@ def test_a_size_limit_is_a_clear_error_loses_nothing_and_is_over_once_lifted(dat
         check_full_disk(server, first, told, refusal)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
         after = server.add("There is space again.")
-        assert server.stats()["only_reads_because"] is None
         assert server.close() == 0
         assert MARKER not in server.stderr
     kept = [page.page_id for page in stored_pages(data)]
@@ -105,7 +102,6 @@ def test_a_full_disk_is_a_clear_error_loses_nothing_and_is_over_once_there_is_sp
         check_full_disk(server, first, told, refusal)
         ballast.unlink()
         after = server.add("There is space again.")
-        assert server.stats()["only_reads_because"] is None
         assert server.close() == 0
     kept = [page.page_id for page in stored_pages(data)]
     assert len(kept) == len(told) + 2

@@ -367,6 +367,25 @@ def test_a_server_that_could_only_read_stores_again_once_there_is_space(disk: Pa
 
 
 @linux_only
+def test_servers_tell_that_the_disk_has_filled_up(disk: Path, tmp_path: Path) -> None:
+    data = disk / "data"
+    with PipeServer(data, log=tmp_path / "first.log") as first:
+        first.add("A page.")
+        ballast = fill(disk)
+        with PipeServer(data, log=tmp_path / "second.log") as second:
+            for server in (first, second):
+                assert "no space" in refusal(server)
+                assert "no space" in server.stats()["only_reads_because"]
+        first.kill()
+    with PipeServer(data, log=tmp_path / "third.log") as third:
+        assert "no space" in refusal(third)
+        assert "no space" in third.stats()["only_reads_because"]
+        ballast.unlink()
+        third.add("There is space again.")
+        assert third.stats()["only_reads_because"] is None
+
+
+@linux_only
 def test_a_read_only_disk_without_a_memory_is_told(disk: Path, tmp_path: Path) -> None:
     potter(disk / "data", tmp_path / "first.log")
     remount(disk, "ro")

@@ -807,3 +807,18 @@ async def test_a_memory_opened_by_many_at_once_is_made_once(tmp_path: Path) -> N
         folder = tmp_path / str(number)
         await asyncio.gather(*(hold(folder) for _ in range(8)))
         assert [path.name for path in database_file(folder, "ada").parent.iterdir()] == ["memory.db"]
+
+
+async def test_a_write_that_finds_no_space_is_told_until_one_succeeds(tmp_path: Path) -> None:
+    large = [turn(number) for number in range(500)]
+    async with opened(tmp_path) as store:
+        assert store.only_reads_because is None
+        writer = store._database._writer
+        assert writer is not None
+        writer.pragma("max_page_count", writer.pragma("page_count"))
+        with pytest.raises(StorageError, match="no space"):
+            await store.add_pages(large)
+        assert "no space" in str(store.only_reads_because)
+        writer.pragma("max_page_count", 1_000_000)
+        await store.add_pages(large)
+        assert store.only_reads_because is None

@@ -101,10 +101,8 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
         if may_only_read and ((folder / _MEMORIES).is_dir() or error.errno in _FULL):
             logger.warning("%s cannot be written (%s): what is remembered is only read", folder, reason)
             return
-        problem = (
-            f"data_storage_path: {folder} cannot be written ({reason}); "
-            "make it writable for this account, or name another folder"
-        )
+        fix = "free space" if error.errno in _FULL else "make it writable for this account"
+        problem = f"data_storage_path: {folder} cannot be written ({reason}); {fix}, or name another folder"
         raise config_error([problem]) from error
 
 

@@ -445,8 +445,8 @@ class Database:
 
     def _run_write(self, writer: apsw.Connection, change: Callable[[apsw.Connection], T]) -> T:
         with self._translated():
-            writer.execute("BEGIN IMMEDIATE")
             try:
+                writer.execute("BEGIN IMMEDIATE")
                 result = change(writer)
                 self._refuse_if_lost()
                 writer.execute("COMMIT")

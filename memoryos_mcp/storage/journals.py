@@ -244,15 +244,20 @@ class _Note:
     def is_as_left(self, path: Path) -> bool:
         """Return whether a file may be as it was left.
 
-        After the machine stopped without warning the time on disk may be an earlier one.
+        After the machine stopped without warning the time on disk may be an earlier one. A later time is that of a
+        copy; if the journal or the note is as late, they were copied with the file.
         """
         if len(self.left) < 2 or not all(word.isdecimal() for word in self.left[:2]):
             return True
         found = path.stat()
         size, time_ns = map(int, self.left[:2])
-        older_ns = time_ns - found.st_mtime_ns
+        if size != found.st_size:
+            return False
+        if found.st_mtime_ns > time_ns:
+            beside = (journals_of(path)[0], _owner_file(path))
+            return max(each.stat().st_mtime_ns for each in beside) > found.st_mtime_ns
         is_same_boot = self.left[2:] == (_boot(),) != ("?",)
-        return size == found.st_size and older_ns >= 0 and (older_ns <= _ROUNDED_NS or not is_same_boot)
+        return time_ns - found.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
         """Write the note, for this account only, and over the previous one without needing space.
