@@ -135,7 +135,7 @@ def test_what_scripts_read_of_the_command_line_is_unchanged(tmp_path: Path) -> N
     def run(*arguments: str) -> str:
         command = [sys.executable, "-m", "memoryos_mcp", *arguments, *options]
         return subprocess.run(
-            command, env=clean_environment(), check=True, capture_output=True, text=True, timeout=LIMIT_S
+            command, env=clean_environment(), check=True, capture_output=True, encoding="utf-8", timeout=LIMIT_S
         ).stdout
 
     commands = [
