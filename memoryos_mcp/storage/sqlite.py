@@ -245,7 +245,8 @@ class SqliteStore:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
     async def unread(self, limit: int) -> list[Page]:
-        return await self._pages("WHERE read_by IS NULL ORDER BY seq LIMIT ?", limit)
+        # With a lower bound the index of unread pages is searched, not scanned.
+        return await self._pages("WHERE read_by IS NULL AND seq > 0 ORDER BY seq LIMIT ?", limit)
 
     async def has_degraded(self) -> bool:
         return bool(await self._database.rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
