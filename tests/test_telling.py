@@ -239,7 +239,7 @@ def test_only_what_the_user_is_has_a_slot_and_a_wish_has_none() -> None:
     slots = ["lives", "family:daughter:Mia", "hobby", "family:", "lives"]
     kinds = ["statement"] * 4 + ["wish"]
     found = facts_of(*({"slot": slot, "kind": kind} for slot, kind in zip(slots, kinds, strict=True)))
-    assert [fact.slot for fact in found] == ["lives", "family:daughter:Mia", None, None, None]
+    assert [fact.slot for fact in found] == ["lives", "family:daughter:Mia", None]
     wish = facts_of({"slot": "lives", "kind": "wish"})[0]
     assert (wish.slot, wish.kind) == (None, Kind.WISH)
 

@@ -35,10 +35,9 @@ SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
 SLOT_CHARS = 40
 EVIDENCE_ASKED = 3
-# Tokens of pages that a fact takes to be said, and facts that the shortest pages may teach: who introduces themselves
-# tells many at once.
+# Tokens of pages that a fact takes to be said, and facts that the shortest pages may teach.
 TOKENS_PER_FACT_ASKED = 60
-FACTS_ASKED_MIN = 8
+FACTS_ASKED_MIN = 3
 # More facts than a page can hold are no facts.
 FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
@@ -181,7 +180,7 @@ def learn_request(
 def facts_asked(pages: Sequence[Page]) -> int:
     """Return how many facts at most pages are asked for."""
     told = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
-    return max(FACTS_ASKED_MIN, min(told, FACTS_PER_PAGE_MAX * len(pages)))
+    return min(max(FACTS_ASKED_MIN, told), FACTS_PER_PAGE_MAX * len(pages))
 
 
 def traits_asked(pages: int) -> int:
