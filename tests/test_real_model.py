@@ -19,7 +19,7 @@ from tests.llama import DATA, MODEL, running_llama
 from tests.servers import open_store
 
 PAGES = 10
-LIMIT_S = 900
+LIMIT_S = 1800
 
 pytestmark = pytest.mark.skipif(
     not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue"
