@@ -151,7 +151,7 @@ class Killing:
             handle = server.call("forget_memory", ids=[page])["confirm"]
             assert server.call("forget_memory", confirm=handle)["scrubbed"]
             self.ledger.forgotten.add(word)
-            server.wait_until_settled(limit_s=60)
+            wait_until(lambda: bool(server.stats()["is_settled"]), "all is read for knowledge and the profile", limit_s)
             assert server.close() == 0
             assert "Traceback" not in server.stderr
 

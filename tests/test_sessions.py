@@ -174,7 +174,7 @@ def test_a_kind_of_line_is_logged_once_a_minute_with_a_count(caplog: pytest.LogC
     logger = logging.getLogger("memoryos_mcp.seldom")
     seldom = Seldom(lambda: now)
     logger.addFilter(seldom)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, logger.name):
         for second in range(int(SELDOM_S) + 1):
             now = float(second)
             logger.info("ended: %d", second)
