@@ -25,20 +25,20 @@ from benchmarks.answer_report import LEAST_WIDTH, print_report
 from benchmarks.answer_scores import ADVERSARIAL, Question, load_key, load_questions, spread
 from benchmarks.answer_state import Answer, State
 from benchmarks.datasets import Conversation, DatasetError, load
-from memoryos_mcp.command_line import settings_options
+from memoryos_mcp.cli.command_line import settings_options
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
-from memoryos_mcp.pages import estimate_tokens
-from memoryos_mcp.parts import configured_chat
-from memoryos_mcp.providers import endpoint_of
-from memoryos_mcp.responding import INSTRUCTIONS
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.model.pages import estimate_tokens
+from memoryos_mcp.engine.wiring import configured_chat
+from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.engine.responding import INSTRUCTIONS
+from memoryos_mcp.engine.service import MemoryService
 
 # The same for every question, so that it tells nothing of a question's kind.
 STYLE = (

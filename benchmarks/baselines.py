@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Page
 from memoryos_mcp.embedding import Embedder
-from memoryos_mcp.terms import STOP_WORDS
+from memoryos_mcp.text.terms import STOP_WORDS
 
 BM25_K1, BM25_B = 0.9, 0.4
 _TOKEN = re.compile(r"[a-z0-9]+")

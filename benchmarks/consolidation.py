@@ -31,11 +31,11 @@ from benchmarks.llm_server import MODEL, LlmServer, Tally, running_llm_server
 from benchmarks.pipe import Pipe, memory_server, opened
 from benchmarks.synthetic import USER_ID
 from benchmarks.words import WordEmbedder
-from memoryos_mcp.cli import SWITCH_INTERVAL_S
+from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.llm.chat import Purpose
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.engine.service import MemoryService
 
 LATENCY_MS = 200.0
 # Calls per page of the reference, one after another: continuity, meta information, and its share of the analysis.

@@ -27,7 +27,7 @@ from benchmarks.learned import learn
 from benchmarks.metrics import mean
 from benchmarks.retrieval import SERVER_FLAGS
 from benchmarks.statements import LIFE, Judged, judge_life
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.model.pages import estimate_tokens
 
 BUDGETS = (2_000, 1_000)
 _RULES = """\

@@ -30,14 +30,14 @@ from rich.progress import Progress
 from benchmarks.figures import MB, POLL_S, Figure, percentile_ms, print_figures
 from benchmarks.floors import BareModel
 from benchmarks.synthetic import USER_ID, Grammar, copy_memory, write_memory
-from memoryos_mcp.cli import SWITCH_INTERVAL_S
+from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
 from memoryos_mcp.embedding.bundled import DIMENSION, NAME, BundledEmbedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.engine.service import MemoryService
 
 T = TypeVar("T")
 

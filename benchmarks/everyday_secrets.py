@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from benchmarks.drawing import card_number, drawn
-from memoryos_mcp.redaction import placeholder
+from memoryos_mcp.text.secrets import placeholder
 
 _LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
 _ALNUM = string.ascii_letters + _DIGITS
@@ -108,7 +108,7 @@ def any_password(chance: random.Random) -> str:
 
 def seed_phrase(chance: random.Random, words: int) -> tuple[str, ...]:
     """Return a seed phrase by BIP-39: drawn bits, and their checksum in the last word."""
-    numbers = files("memoryos_mcp.redaction").joinpath("bip39_english.txt").read_text(encoding="ascii").split()
+    numbers = files("memoryos_mcp.text.secrets").joinpath("bip39_english.txt").read_text(encoding="ascii").split()
     entropy = chance.randbytes(words * 4 // 3)
     digest = hashlib.sha256(entropy).digest()[0]
     bits = f"{int.from_bytes(entropy, 'big'):0{len(entropy) * 8}b}" + f"{digest:08b}"[: words // 3]

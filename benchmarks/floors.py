@@ -18,8 +18,9 @@ from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
 from memoryos_mcp.embedding.bundled import BATCH_PIECES, BATCH_ROWS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
-from memoryos_mcp.storage import lexical, lexicon
-from memoryos_mcp.terms import query_words
+from memoryos_mcp.storage.sqlite import lexical
+from memoryos_mcp.storage.sqlite import term_stats
+from memoryos_mcp.text.terms import query_words
 
 READ_BYTES = 1 << 20
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
@@ -74,10 +75,10 @@ def bare_query(
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    known = lexicon.WordCounts()
+    known = term_stats.WordCounts()
 
     async def ask(question: str) -> float:
-        counts = lexicon.lexicon(connection, query_words(question), [], known).counts
+        counts = term_stats.lexicon(connection, query_words(question), [], known).counts
         expression = lexical.any_of(lexical.within_budget(counts) or ["-"])
         began = time.perf_counter()
         query = (await embedder.embed_query(question)).vector[None]

@@ -29,8 +29,8 @@ import psutil
 from memoryos_mcp.llm.catalogue import dimensions
 from memoryos_mcp.llm.chat import Purpose
 from memoryos_mcp.llm.prompts import JUDGE_INSTRUCTIONS, LEARN_INSTRUCTIONS, ORGANISE_INSTRUCTIONS
-from memoryos_mcp.pages import estimate_tokens
-from memoryos_mcp.terms import content_words
+from memoryos_mcp.model.pages import estimate_tokens
+from memoryos_mcp.text.terms import content_words
 
 MODEL = "stub"
 START_TIMEOUT_S = 60.0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks.drawing import card_number, drawn
 from benchmarks.everyday_secrets import iban
-from memoryos_mcp.redaction.checks import base62_crc32
+from memoryos_mcp.text.secrets.checks import base62_crc32
 
 _ALNUM = string.ascii_letters + string.digits
 _WORD = _ALNUM + "_-"

@@ -24,8 +24,8 @@ from rich.table import Table
 from benchmarks.datasets import Conversation, load
 from benchmarks.everyday_secrets import planted, recovery_codes
 from benchmarks.secret_keys import near_misses, secrets_of
-from memoryos_mcp.orders import gives_orders
-from memoryos_mcp.redaction import Redacted, redact
+from memoryos_mcp.text.injection import gives_orders
+from memoryos_mcp.text.secrets import Redacted, redact
 
 ROUNDS = 500
 NEAR_MISS_ROUNDS = 2_000

@@ -24,9 +24,9 @@ import click
 
 from benchmarks.datasets import load
 from benchmarks.learned import learn
-from memoryos_mcp.knowledge import About, AddFact, Fact
+from memoryos_mcp.model.knowledge import About, AddFact, Fact
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
-from memoryos_mcp.pages import Page, Tier
+from memoryos_mcp.model.pages import Page, Tier
 
 LIFE = Path(__file__).parent / "life"
 _DAY = re.compile(r"\[([^\]]+)\]")

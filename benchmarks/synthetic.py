@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.knowledge import Lessons
-from memoryos_mcp.pages import Turn, utc_now
-from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.model.knowledge import Lessons
+from memoryos_mcp.model.pages import Turn, utc_now
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan, StoreOptions
 
 USER_ID = "default_user"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Page
 from memoryos_mcp.embedding import Embedder
-from memoryos_mcp.segments import jaccard
-from memoryos_mcp.terms import stems
+from memoryos_mcp.model.segments import jaccard
+from memoryos_mcp.text.terms import stems
 
 Vector = NDArray[np.float32]
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
-from memoryos_mcp.pages import Window, page_text
-from memoryos_mcp.terms import stems
+from memoryos_mcp.model.pages import Window, page_text
+from memoryos_mcp.text.terms import stems
 
 DIMENSION = 512
 # Of so coarse numbers every order of adding products gives the same sum, and so do all processors.

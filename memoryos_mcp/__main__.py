@@ -25,10 +25,10 @@ def _loaded() -> ModuleType:
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:  # else it is ignored, as in a shell's background
         signal.signal(signal.SIGINT, _end)
-    from memoryos_mcp import cli
+    from memoryos_mcp.cli import main as command_line
 
     signal.signal(signal.SIGINT, handler)
-    return cli
+    return command_line
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

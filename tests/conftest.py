@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryos_mcp.providers import PRESETS
+from memoryos_mcp.llm.providers import PRESETS
 from tests.servers import PipeServer
 
 # A shell that starts the tests in its background has them ignore Ctrl-C, and with them every process that they start.

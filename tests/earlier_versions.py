@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.storage.schema import migrate
+from memoryos_mcp.storage.sqlite.schema import migrate
 
 ONE_DAY_US = 86_400_000_000
 

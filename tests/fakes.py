@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 from benchmarks import words
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.knowledge import CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.pages import Page
-from memoryos_mcp.profile import Trait
-from memoryos_mcp.segments import Digest, Segment
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.segments import Digest, Segment
 
 START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.commands.demo_script import CONVERSATION, Exchange
+from memoryos_mcp.cli.commands.demo_script import CONVERSATION, Exchange
 from tests.documents import ROOT
 from tests.foreign_memories import make_reference, write_reference
 from tests.http_server import HttpServer

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.pages import Source, Turn, utc_now
-from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.sqlite import SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.model.pages import Source, Turn, utc_now
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan, StoreOptions
 from tests.servers import USER, clean_environment, open_store
 
@@ -26,7 +26,7 @@ START = datetime(2023, 5, 8, 13, 56, 0, 123_456, tzinfo=timezone(timedelta(hours
 # The command, which says at its end how much RAM it had at most; the system's own count would include its parent's.
 _TELLING_ITS_PEAK = """
 import atexit, sys
-from memoryos_mcp.cli import main
+from memoryos_mcp.cli.main import main
 atexit.register(lambda: sys.stderr.write(open("/proc/self/status", encoding="utf-8").read()))
 main()
 """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from memoryos_mcp.retrieval.asked import (
+from memoryos_mcp.retrieval.query import (
     COMMON_WEIGHT,
     RARITY_POWER,
     Side,

@@ -5,7 +5,7 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from memoryos_mcp.retrieval.asked_time import Unit, asked_spans, nearness
+from memoryos_mcp.retrieval.query_time import Unit, asked_spans, nearness
 
 NOW = datetime(2023, 10, 20, 12)  # noqa: DTZ001 - the user's own
 WEEK = ("2023-10-09", 7)

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp import background
-from memoryos_mcp.background import BackgroundLoop, Health, LeaseKeeper
+from memoryos_mcp.consolidation import loops
+from memoryos_mcp.consolidation.loops import BackgroundLoop, LeaseKeeper
+from memoryos_mcp.model.stats import Health
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
-from memoryos_mcp.pages import utc_now
-from memoryos_mcp.storage.sqlite import SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.fakes import START, Clock
 
@@ -261,7 +262,7 @@ async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
         done.append(True)
 
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        task = group.create_task(background.to_the_end(work()))
+        task = group.create_task(loops.to_the_end(work()))
         await begun.wait()
         for _ in range(3):
             task.cancel()

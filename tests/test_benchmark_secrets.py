@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from benchmarks import secrets as benchmark
 from benchmarks.datasets import load
 from benchmarks.secret_keys import checked_token
-from memoryos_mcp.redaction import redact
+from memoryos_mcp.text.secrets import redact
 
 DATA = os.environ.get("MEMORYOS_EVAL_DATA")
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.model.pages import estimate_tokens
 from memoryos_mcp.retrieval.budget import ELLIPSIS, quote, roots
 
 FILLER = "Nothing of note was said in this long and winding passage about the weather. " * 30

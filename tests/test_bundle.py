@@ -20,14 +20,14 @@ from packaging.requirements import Requirement
 from pydantic import SecretStr
 
 from memoryos_mcp import __version__
-from memoryos_mcp.cli import cli
-from memoryos_mcp.commands.bundle import DEFAULT_NAME, DISTRIBUTION, archive, bundled_files
-from memoryos_mcp.commands.bundle.manifest import ASKED, ENTRY_POINT, Asked
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.commands.bundle import DEFAULT_NAME, DISTRIBUTION, archive, bundled_files
+from memoryos_mcp.cli.commands.bundle.manifest import ASKED, ENTRY_POINT, Asked
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.values import value_type
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.programs import MCPB, NODE, NODE_PACKAGES, program
 from tests.servers import USER, clean_environment, sdk_client
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window
+from memoryos_mcp.model.pages import Window
 
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
 # Fits no slice and no window; each sentence is its own.

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.clients import jsonc, toml
-from memoryos_mcp.clients.catalogue import CLIENTS
+from memoryos_mcp.cli.installer import jsonc
+from memoryos_mcp.cli.installer import toml
+from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.errors import ClientFileError
 
 FILES = Path(__file__).parent / "client_files"

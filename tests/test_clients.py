@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp.callers import Scope
-from memoryos_mcp.http.tokens import TokenStore, token_file
-from memoryos_mcp.pages import utc_now
+from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.model.pages import utc_now
 from tests.http_server import HttpServer, asker
 from tests.programs import FASTMCP_PYTHON, INSPECTOR, NODE, NODE_PACKAGES, OLD_SDK_PYTHON, program
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, clean_environment, serve_command, stored_pages

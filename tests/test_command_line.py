@@ -14,8 +14,8 @@ import click
 import pytest
 
 from memoryos_mcp import Memoryos
-from memoryos_mcp.cli import cli
-from memoryos_mcp.command_line import (
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.command_line import (
     DESTRUCTIVE,
     EXIT_CODES,
     NOT_AS_FLAGS,
@@ -27,7 +27,7 @@ from memoryos_mcp.command_line import (
     Group,
     run,
 )
-from memoryos_mcp.commands.completing import SHELLS, VARIABLE
+from memoryos_mcp.cli.commands.completing import SHELLS, VARIABLE
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from tests.servers import clean_environment, wait_until

@@ -848,7 +848,7 @@ def test_every_setting_is_described_with_its_unit_and_its_values(name: str) -> N
 def test_reading_settings_imports_nothing_heavy() -> None:
     program = (
         "import sys, memoryos_mcp.config.sources\n"
-        "heavy = {'numpy', 'faiss', 'onnxruntime', 'tokenizers', 'apsw', 'mcp', 'rich', 'memoryos_mcp.heat'}\n"
+        "heavy = {'numpy', 'faiss', 'onnxruntime', 'tokenizers', 'apsw', 'mcp', 'rich', 'memoryos_mcp.model.heat'}\n"
         "raise SystemExit(str(sorted(heavy & set(sys.modules))) if heavy & set(sys.modules) else 0)\n"
     )
     attempt = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.model.pages import estimate_tokens
 from tests.servers import PipeServer, wait_until
 
 # Pages stay where they came in, so that what is found does not hang on when they are filed.

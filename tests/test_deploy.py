@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from memoryos_mcp.cli import cli
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import ENV_PREFIX, Settings
 from memoryos_mcp.config.sources import load_settings
 from tests.documents import joined, section

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from memoryos_mcp import __version__
-from memoryos_mcp.commands.bundle import archive, bundled_files
+from memoryos_mcp.cli.commands.bundle import archive, bundled_files
 from tests.servers import clean_environment
 
 ROOT = Path(__file__).parent.parent

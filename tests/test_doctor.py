@@ -16,10 +16,11 @@ import apsw
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp.cli import cli
-from memoryos_mcp.commands.doctor import machine, models
-from memoryos_mcp.providers import PRESETS, Preset
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.commands.doctor import machine
+from memoryos_mcp.cli.commands.doctor import models
+from memoryos_mcp.llm.providers import PRESETS, Preset
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.http_server import HttpServer
 from tests.llm_server import (
     Answer,
@@ -198,7 +199,7 @@ async def test_a_failing_embeddings_api_is_told_with_what_is_there_as_an_llm_is(
 async def test_where_no_embeddings_api_answers_at_a_servers_own_port_it_is_said_how_it_is_started(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryos_mcp.openai_api.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("memoryos_mcp.llm.api.FIRST_PAUSE_S", 0.01)
     port = free_port()
     preset = Preset(base_url=f"http://localhost:{port}/v1")
     monkeypatch.setattr(models, "PRESETS", {**PRESETS, "llama.cpp": preset})

@@ -11,16 +11,16 @@ from typing import Any
 import apsw
 import pytest
 
-from memoryos_mcp import background
+from memoryos_mcp.consolidation import loops
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
-from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Surroundings
-from memoryos_mcp.profile import Trait
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.views import Stats
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.model.stats import Stats
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from memoryos_mcp.commands.common import opened_store
+from memoryos_mcp.cli.commands.common import opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
-from memoryos_mcp.exchange.found import Found, FoundFact, FoundPage, Skipped, Tell
-from memoryos_mcp.exchange.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
-from memoryos_mcp.exchange.tally import Tally
-from memoryos_mcp.knowledge import About
-from memoryos_mcp.pages import Source, Turn
-from memoryos_mcp.redaction import Redaction
+from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped, Tell
+from memoryos_mcp.transfer.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
+from memoryos_mcp.transfer.tally import Tally
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.pages import Source, Turn
+from memoryos_mcp.model.redaction import Redaction
 
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.schema import CURRENT_VERSION
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from tests.servers import (
     BUSY_BACKGROUND,
     USER,
@@ -459,8 +459,9 @@ def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healt
 KILLED_AS_IT_MAKES_A_MEMORY = """
 import asyncio, os, sys
 from pathlib import Path
-from memoryos_mcp.engine import MemoryEngine
-from memoryos_mcp.storage import database, schema
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import schema
 
 where = schema if sys.argv[1] == "migrate" else database.Database
 setattr(where, sys.argv[1], lambda *_: os._exit(9))

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from memoryos_mcp.knowledge import About, Fact, Kind
-from memoryos_mcp.names import NAMELESS
-from memoryos_mcp.pages import Page, Tier
-from memoryos_mcp.profile import Level, Trait, bearing_on
+from memoryos_mcp.model.knowledge import About, Fact, Kind
+from memoryos_mcp.text.addressees import NAMELESS
+from memoryos_mcp.model.pages import Page, Tier
+from memoryos_mcp.model.profile import Level, Trait, bearing_on
 from memoryos_mcp.retrieval import fitting
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.ranking import Ranked, cut
 from memoryos_mcp.retrieval.recall import RecalledFact
 from memoryos_mcp.storage.values import FoundPage
-from memoryos_mcp.terms import stems
+from memoryos_mcp.text.terms import stems
 
 AT = datetime(2026, 5, 20, tzinfo=UTC)
 NOTHING = Found(wishes=(), traits=(), facts=(), short_term=(), pages=())

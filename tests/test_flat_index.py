@@ -19,8 +19,9 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from memoryos_mcp.vectors import VectorIndex, flat
-from memoryos_mcp.vectors.flat import FlatIndex
+from memoryos_mcp.retrieval.index import VectorIndex
+from memoryos_mcp.retrieval.index import flat
+from memoryos_mcp.retrieval.index.flat import FlatIndex
 
 DIMENSION = 16
 ROW_NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -229,7 +230,7 @@ def test_searches_beside_adds_and_removes_see_only_whole_rows() -> None:
 
 
 def test_importing_the_module_does_not_load_faiss() -> None:
-    program = "import sys, memoryos_mcp.vectors.flat; sys.exit('faiss' in sys.modules)"
+    program = "import sys, memoryos_mcp.retrieval.index.flat; sys.exit('faiss' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
@@ -237,7 +238,7 @@ def test_importing_the_module_does_not_load_faiss() -> None:
 def test_filling_it_in_steps_takes_little_more_than_the_vectors() -> None:
     program = (
         "import numpy as np, resource\n"
-        "from memoryos_mcp.vectors.flat import FlatIndex\n"
+        "from memoryos_mcp.retrieval.index.flat import FlatIndex\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "index = FlatIndex(384)\n"
         "step = np.ones((10_000, 384), dtype=np.float32)\n"

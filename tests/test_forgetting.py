@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 from benchmarks.llm_server import reply_to
-from memoryos_mcp import upkeep
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.consolidation import worker
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.forgetting import Selection
+from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.llm.recording import LOG_NAME
-from memoryos_mcp.storage import database
-from memoryos_mcp.storage.forget_plans import ForgetReceipt
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.rows import to_us
+from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.mapping import to_us
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server
 from tests.servers import (
@@ -388,7 +388,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
 async def test_topics_that_are_many_get_their_words_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryos_mcp.forgetting.WORDS_AT_ONCE", 1)
+    monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.WORDS_AT_ONCE", 1)
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY)
         ids += await add_all(engine, *CHESS)
@@ -428,7 +428,7 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
 
 async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
-    monkeypatch.setattr("memoryos_mcp.forgetting.RETAINED_AT_ONCE", 2)
+    monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
     go_on(monkeypatch, clock)
     async with memory(tmp_path, clock=clock) as engine:
@@ -452,8 +452,8 @@ async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkey
 
 def go_on(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     """Have time go on with a clock whenever that is moved, so that it does not leap, and be watched."""
-    monkeypatch.setattr("memoryos_mcp.storage.retention.steady_us", lambda: to_us(clock.now))
-    monkeypatch.setattr("memoryos_mcp.storage.retention.WATCHED_US", 0)
+    monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.steady_us", lambda: to_us(clock.now))
+    monkeypatch.setattr("memoryos_mcp.storage.sqlite.retention.WATCHED_US", 0)
 
 
 async def waits_until(engine: MemoryEngine, moment: datetime | None) -> bool:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoryos_mcp.vectors import VectorIndex
-from memoryos_mcp.vectors.flat import FlatIndex
-from memoryos_mcp.vectors.growing import GrowingIndex
-from memoryos_mcp.vectors.lists import NEAREST, ListsIndex, recall
+from memoryos_mcp.retrieval.index import VectorIndex
+from memoryos_mcp.retrieval.index.flat import FlatIndex
+from memoryos_mcp.retrieval.index.adaptive import GrowingIndex
+from memoryos_mcp.retrieval.index.ivf import NEAREST, ListsIndex, recall
 
 DIMENSION = 32
 ROWS = 6_000

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
-from memoryos_mcp.http import guard
-from memoryos_mcp.http.guard import BodyGuard, HostGuard, RateGuard
+from memoryos_mcp.server.http import guard
+from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard
 
 LIMIT_S = 20
 MAX_BYTES = 100

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.heat import HeatWeights, heat, prominence, recency
-from memoryos_mcp.segments import jaccard, mean_vector, segment_match
+from memoryos_mcp.model.heat import HeatWeights, heat, prominence, recency
+from memoryos_mcp.model.segments import jaccard, mean_vector, segment_match
 
 NOW = datetime(2026, 5, 8, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.secret_keys import checked_token
-from memoryos_mcp.exchange import own
-from memoryos_mcp.exchange.readers import READERS
+from memoryos_mcp.transfer import own
+from memoryos_mcp.transfer.importers import READERS
 from tests.documents import table
 from tests.foreign_memories import (
     chatgpt_dialogue,

@@ -21,7 +21,7 @@ def test_importing_the_package_loads_no_model_library_no_llm_client_and_no_proto
 
 
 def test_the_way_to_the_first_reply_loads_no_model_library() -> None:
-    doors = "import memoryos_mcp.cli, memoryos_mcp.stdio, memoryos_mcp.server.assembly, memoryos_mcp.service"
+    doors = "import memoryos_mcp.cli.main, memoryos_mcp.server.stdio, memoryos_mcp.server.assembly, memoryos_mcp.engine.service"
     loaded = imported_by(doors)
     assert not loaded & {*MODEL_LIBRARIES, "openai"}
     assert "mcp" in loaded
@@ -29,7 +29,7 @@ def test_the_way_to_the_first_reply_loads_no_model_library() -> None:
 
 def test_importing_the_package_writes_nothing_and_makes_no_file(tmp_path: object) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "import memoryos_mcp.cli, memoryos_mcp.stdio"],
+        [sys.executable, "-c", "import memoryos_mcp.cli.main, memoryos_mcp.server.stdio"],
         capture_output=True,
         check=True,
         timeout=LIMIT_S,

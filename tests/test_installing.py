@@ -19,11 +19,14 @@ from mcp.client.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
-from memoryos_mcp.cli import cli
-from memoryos_mcp.clients import entries, files, jsonc, planning
-from memoryos_mcp.clients.catalogue import CLIENTS, Client
-from memoryos_mcp.clients.places import Found, Machine, places_of
-from memoryos_mcp.commands.installing.outcomes import masked
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.installer import entries
+from memoryos_mcp.cli.installer import files
+from memoryos_mcp.cli.installer import jsonc
+from memoryos_mcp.cli.installer import planning
+from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
+from memoryos_mcp.cli.installer.places import Found, Machine, places_of
+from memoryos_mcp.cli.commands.installing.outcomes import masked
 from memoryos_mcp.errors import ClientFileError
 from tests.test_client_texts import FILES
 
@@ -334,7 +337,7 @@ def test_a_file_that_changes_between_reading_and_writing_is_left(home: Path, mon
         file.write_bytes(newer)
         sync(descriptor)
 
-    monkeypatch.setattr("memoryos_mcp.clients.files.os.fsync", sync_and_change)
+    monkeypatch.setattr("memoryos_mcp.cli.installer.files.os.fsync", sync_and_change)
     with pytest.raises(ClientFileError, match="changed by another program"):
         plan.carry_out(NOW)
     assert (file.read_bytes(), beside(file)) == (newer, [])
@@ -735,7 +738,7 @@ def test_in_a_process_of_its_own_stdout_is_the_json(home: Path) -> None:
 def test_without_the_script_the_module_is_started_and_not_what_lies_in_the_working_folder(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryos_mcp.clients.entries.os.access", lambda *_: False)
+    monkeypatch.setattr("memoryos_mcp.cli.installer.entries.os.access", lambda *_: False)
     command = entries.this_command()
     assert command == (sys.executable, "-P", "-m", "memoryos_mcp")
     (Path.cwd() / "json.py").write_text("raise SystemExit('the wrong module')", encoding="utf-8")

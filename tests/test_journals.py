@@ -14,8 +14,9 @@ import pytest
 
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage import database, journals
-from memoryos_mcp.storage.paths import database_file, kept_copies
+from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import journals
+from memoryos_mcp.storage.sqlite.paths import database_file, kept_copies
 from tests.servers import USER, clean_environment
 from tests.taking_along import run
 
@@ -26,7 +27,8 @@ ADD_AND_DIE = """
 import os, signal, sys
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage import database, journals
+from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import journals
 
 folder, first, last, checkpoint_pages, dies_at = sys.argv[1:]
 database.CHECKPOINT_PAGES = int(checkpoint_pages)

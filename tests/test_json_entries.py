@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.exchange import json_entries
-from memoryos_mcp.exchange.json_entries import MAX_DEPTH, NO_JSON, TOO_DEEP, TOO_LONG, Entry, entries, outline
+from memoryos_mcp.transfer import json_entries
+from memoryos_mcp.transfer.json_entries import MAX_DEPTH, NO_JSON, TOO_DEEP, TOO_LONG, Entry, entries, outline
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

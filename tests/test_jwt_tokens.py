@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.callers import Scope
+from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.errors import ConfigError, IssuerError
-from memoryos_mcp.http import jwt_tokens
-from memoryos_mcp.http.jwt_tokens import (
+from memoryos_mcp.server.http import jwt_tokens
+from memoryos_mcp.server.http.jwt_tokens import (
     ASK_AGAIN_S,
     ASK_AGAIN_WITHOUT_KEYS_S,
     KEYS_FRESH_S,

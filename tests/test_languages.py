@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine import MemoryEngine
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
 from tests.fakes import Clock
 
 LIMIT_S = 60

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.embedding.token_codes import encode
-from memoryos_mcp.retrieval.asked import Side
+from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.retrieval.late_interaction import (
     IN_QUESTION,
     NEIGHBOURS,

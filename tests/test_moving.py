@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.datasets import load
 from benchmarks.synthetic import Grammar
-from memoryos_mcp.pages import utc_now
+from memoryos_mcp.model.pages import utc_now
 from tests.servers import PipeServer, stored_pages, wait_until
 from tests.tiny_models import bge_shaped
 

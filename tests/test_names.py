@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.names import addressed, capitalised, is_called, stated_name, without
+from memoryos_mcp.text.addressees import addressed, capitalised, is_called, stated_name, without
 
 
 @pytest.mark.parametrize(

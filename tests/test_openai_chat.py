@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, SecretStr
 
-from memoryos_mcp.api_refusals import LONGEST_RETRY_AFTER_S
+from memoryos_mcp.llm.api_errors import LONGEST_RETRY_AFTER_S
 from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.openai_api import ATTEMPTS, retry_after_seconds
-from memoryos_mcp.pages import estimate_tokens
-from memoryos_mcp.providers import (
+from memoryos_mcp.llm.api import ATTEMPTS, retry_after_seconds
+from memoryos_mcp.model.pages import estimate_tokens
+from memoryos_mcp.llm.providers import (
     OUTPUT_TOKENS,
     PRESETS,
     REASONING_OUTPUT_TOKENS,

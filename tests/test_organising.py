@@ -11,22 +11,23 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp import background, upkeep
+from memoryos_mcp.consolidation import loops
+from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.heat import HeatWeights
-from memoryos_mcp.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.heat import HeatWeights
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.pages import Page, Turn
-from memoryos_mcp.profile import Level, Trait, TraitChange
-from memoryos_mcp.segments import Digest, Segment
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.model.pages import Page, Turn
+from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.segments import Digest, Segment
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Lease
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 from tests.test_store import lease_of, opened
@@ -1029,7 +1030,7 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
             clock.move(seconds=step_s)
             await asyncio.sleep(0.02)
         calls = len(llm.organised) + len(llm.learned)
-        longest = background.LONGEST_BACKOFF_S
+        longest = loops.LONGEST_BACKOFF_S
         assert 3 <= calls <= 9 + hour_s / longest  # nine pauses of 1 s and more, each twice the last, then the longest
         assert (len(llm.organised) == 0) == is_filed_by_it
         assert await known() == facts

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.pages import Turn, estimate_tokens, make_turn, parse_timestamp, storable
+from memoryos_mcp.model.pages import Turn, estimate_tokens, make_turn, parse_timestamp, storable
 
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.errors import ConfigError
-from memoryos_mcp.providers import (
+from memoryos_mcp.llm.providers import (
     OUTPUT_TOKENS,
     PRESETS,
     REASONING_OUTPUT_TOKENS,

@@ -17,12 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.exchange.found import Found, FoundPage, Skipped
-from memoryos_mcp.exchange.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
-from memoryos_mcp.exchange.readers import chatgpt, claude, recognise
-from memoryos_mcp.exchange.readers.turns import Chat, Message, pages
-from memoryos_mcp.exchange.splitting import split
-from memoryos_mcp.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source
+from memoryos_mcp.transfer.found import Found, FoundPage, Skipped
+from memoryos_mcp.transfer.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
+from memoryos_mcp.transfer.importers import recognise
+from memoryos_mcp.transfer.importers import chatgpt
+from memoryos_mcp.transfer.importers import claude
+from memoryos_mcp.transfer.importers.turns import Chat, Message, pages
+from memoryos_mcp.transfer.splitting import split
+from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source
 from tests.foreign_memories import (
     chatgpt_conversation,
     chatgpt_dialogue,
@@ -367,7 +369,7 @@ def test_a_page_is_split_after_a_sentence() -> None:
 _READ = """
 import sys
 from pathlib import Path
-from memoryos_mcp.exchange.readers import recognise
+from memoryos_mcp.transfer.importers import recognise
 path = Path(sys.argv[1])
 reader = recognise(path)
 counts = {}

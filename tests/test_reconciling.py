@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.consolidation.reconciling import is_same_fact, reconcile
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
-from memoryos_mcp.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.model.profile import Level, Trait, TraitChange
 
 NOW = datetime(2026, 5, 8, tzinfo=UTC)
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import background
-from memoryos_mcp.cli import cli
-from memoryos_mcp.commands import common
+from memoryos_mcp.consolidation import loops
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.commands import common
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.views import Stats
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.model.stats import Stats
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
 from tests.servers import clean_environment
 

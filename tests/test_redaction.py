@@ -19,11 +19,12 @@ from benchmarks.everyday_secrets import planted, recovery_codes
 from benchmarks.secret_keys import checked_token, jwt, near_misses, private_key, secrets_of
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.pages import Turn, utc_now
-from memoryos_mcp.redaction import placeholder, redact, redact_turn
-from memoryos_mcp.redaction.checks import base62_crc32, has_crc32, has_luhn
-from memoryos_mcp.redaction.patterns import PATTERNS
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.model.pages import Turn, utc_now
+from memoryos_mcp.model.redaction import redact_turn
+from memoryos_mcp.text.secrets import placeholder, redact
+from memoryos_mcp.text.secrets.checks import base62_crc32, has_crc32, has_luhn
+from memoryos_mcp.text.secrets.patterns import PATTERNS
+from memoryos_mcp.engine.service import MemoryService
 from tests.memories import NO_MODEL
 from tests.servers import PipeServer
 
@@ -52,7 +53,7 @@ def test_a_secret_of_every_kind_is_left_out_and_named(kind: str) -> None:
 
 
 def test_the_words_of_seed_phrases_are_those_of_the_standard() -> None:
-    words = files("memoryos_mcp.redaction").joinpath("bip39_english.txt").read_bytes()
+    words = files("memoryos_mcp.text.secrets").joinpath("bip39_english.txt").read_bytes()
     known = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
     assert hashlib.sha256(words).hexdigest() == known
 

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp import background
-from memoryos_mcp.cli import cli
-from memoryos_mcp.commands import common
+from memoryos_mcp.consolidation import loops
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.commands import common
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import IDENTITY
 from memoryos_mcp.embedding.revision import PROBE
 from memoryos_mcp.errors import ConfigError, ModelError
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.views import Stats
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.model.stats import Stats
 from tests.llm_server import Answer, Answering, Asked, LlmServer, api_error, embeddings, free_port, llm_server
 from tests.servers import clean_environment
 
@@ -294,7 +294,7 @@ async def test_no_secret_of_the_model_is_printed_or_kept(data: Path) -> None:
 async def test_a_port_where_nothing_answers_is_told_after_three_attempts(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryos_mcp.openai_api.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("memoryos_mcp.llm.api.FIRST_PAUSE_S", 0.01)
     url = f"http://127.0.0.1:{free_port()}/v1"
     async with asyncio.timeout(LIMIT_S):
         result = await run("warmup", *flags(data), "--embedding-base-url", url)

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from memoryos_mcp.pages import Turn
-from memoryos_mcp.storage import page_rows, retention, schema
-from memoryos_mcp.storage.rows import to_us
-from memoryos_mcp.upkeep import RETENTION_EVERY, WAITING_RETENTION_EVERY
+from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.storage.sqlite import page_table
+from memoryos_mcp.storage.sqlite import retention
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.consolidation.worker import RETENTION_EVERY, WAITING_RETENTION_EVERY
 
 START = datetime(2026, 5, 8, 12, tzinfo=UTC)
 RETENTION = timedelta(days=365)
@@ -37,7 +39,7 @@ class Machine:
         return self.passed // timedelta(microseconds=1)
 
     def add_page(self) -> None:
-        page_rows.add_page(self._connection, Turn("I like tea.", "Ok.", self.clock), to_us(self.clock), 1800)
+        page_table.add_page(self._connection, Turn("I like tea.", "Ok.", self.clock), to_us(self.clock), 1800)
 
     def leap(self, **by: float) -> None:
         self._leapt += timedelta(**by)

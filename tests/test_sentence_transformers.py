@@ -27,8 +27,8 @@ from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window
-from memoryos_mcp.parts import make_embedder
+from memoryos_mcp.model.pages import Window
+from memoryos_mcp.engine.wiring import make_embedder
 from tests import tiny_models
 from tests.servers import clean_environment
 
@@ -113,7 +113,7 @@ def test_importing_and_constructing_it_loads_no_model_library() -> None:
         "import sys\n"
         "from memoryos_mcp.embedding import EmbeddingModel\n"
         "from memoryos_mcp.config import Settings\n"
-        "from memoryos_mcp.parts import make_embedder\n"
+        "from memoryos_mcp.engine.wiring import make_embedder\n"
         "make_embedder(EmbeddingModel('maker/model'), Settings())\n"
         "heavy = {'torch', 'sentence_transformers', 'transformers', 'tokenizers'} & sys.modules.keys()\n"
         "sys.exit(f'loaded {heavy}' if heavy else 0)"

@@ -16,12 +16,12 @@ import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Passage
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
-from memoryos_mcp.pages import Window
+from memoryos_mcp.model.pages import Window
 from memoryos_mcp.retrieval.page_index import PageIndex
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import beginning_mark, database_file
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.paths import beginning_mark, database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import clean_environment, stored_pages
 
@@ -308,7 +308,7 @@ MANY_USERS = """
 import asyncio, logging, resource, sys
 from pathlib import Path
 from memoryos_mcp.config import Settings
-from memoryos_mcp.service import MemoryService
+from memoryos_mcp.engine.service import MemoryService
 
 async def main():
     folder, soft, hard = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -338,6 +338,6 @@ def test_as_many_users_are_open_as_the_limit_of_open_files_allows(
         env=clean_environment(),
     )
     assert done.stdout.strip() == str(raised)
-    lowered = [line for line in done.stderr.splitlines() if line.startswith("memoryos_mcp.descriptors: ")]
+    lowered = [line for line in done.stderr.splitlines() if line.startswith("memoryos_mcp.config.descriptors: ")]
     assert len(lowered) == (fitting is not None)
     assert all(f"at most {fitting} users' memories are held open at once, not 200" in line for line in lowered)

@@ -28,7 +28,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from memoryos_mcp.cli import cli
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from tests.documents import ROOT, Block, blocks, documents, spans

@@ -12,18 +12,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoryos_mcp import upkeep
+from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.embedders import Embedders
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window
-from memoryos_mcp.parts import Given, make_parts
-from memoryos_mcp.retrieval import page_index, queries_first
-from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.model.pages import Window
+from memoryos_mcp.engine.wiring import Given, make_parts
+from memoryos_mcp.retrieval import page_index
+from memoryos_mcp.retrieval import priority
+from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Lexicon, PageVectors
-from memoryos_mcp.views import Stats
+from memoryos_mcp.model.stats import Stats
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
 
@@ -293,7 +294,7 @@ async def test_vectors_of_a_model_that_was_not_used_for_a_week_are_deleted(
     async with opened(tmp_path, new, old, clock=clock) as engine:
         await until(engine, is_settled)
         clock.move(days=1)
-        monkeypatch.setattr("memoryos_mcp.spaces.KEPT_UNUSED", timedelta(days=100))
+        monkeypatch.setattr("memoryos_mcp.consolidation.embedding_migration.KEPT_UNUSED", timedelta(days=100))
     async with opened(tmp_path, new, old, clock=clock) as engine:
         await until(engine, is_settled)
         assert {space.identity for space in await engine._store.spaces()} == {old.identity, new.identity}

@@ -16,16 +16,21 @@ import numpy as np
 import pytest
 
 from memoryos_mcp.errors import LeaseLostError, StorageError
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Lessons
-from memoryos_mcp.pages import Turn, Window
-from memoryos_mcp.profile import Level, Trait, TraitChange
-from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage import database, inspection, lexical, lexicon, spaces, sqlite
-from memoryos_mcp.storage.copies import check_copy, make_copy, put_in_place
-from memoryos_mcp.storage.database import Checks
-from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
-from memoryos_mcp.storage.threads import StoreThreads
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
+from memoryos_mcp.model.pages import Turn, Window
+from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import file_header
+from memoryos_mcp.storage.sqlite import lexical
+from memoryos_mcp.storage.sqlite import term_stats
+from memoryos_mcp.storage.sqlite import vector_spaces
+from memoryos_mcp.storage.sqlite import store
+from memoryos_mcp.storage.sqlite.backup import check_copy, make_copy, put_in_place
+from memoryos_mcp.storage.sqlite.database import Checks
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, StoreOptions, WordHit
 from tests.fakes import START, Clock
 
@@ -668,7 +673,7 @@ async def test_a_common_word_is_counted_on_from_where_it_was_counted(
 ) -> None:
     monkeypatch.setattr(lexicon, "REMEMBERED_FROM", 3)
     counted: list[str] = []
-    count = lexicon._posting_count
+    count = term_stats._posting_count
 
     def counting(connection: apsw.Connection, word: str) -> int:
         counted.append(word)
@@ -780,7 +785,7 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[apsw.Connection] = []
-    check = inspection.integrity_check
+    check = file_header.integrity_check
 
     def counted(connection: apsw.Connection) -> None:
         read.append(connection)

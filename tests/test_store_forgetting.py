@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.knowledge import About, ConfirmFact
-from memoryos_mcp.pages import Turn, Window
-from memoryos_mcp.profile import Level, TraitChange
-from memoryos_mcp.segments import Digest
-from memoryos_mcp.storage.database import Database
-from memoryos_mcp.storage.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
-from memoryos_mcp.storage.forgetting import REASON_LOST, WordlessPlace
-from memoryos_mcp.storage.page_rows import add_page
-from memoryos_mcp.storage.sqlite import SqliteStore
+from memoryos_mcp.model.knowledge import About, ConfirmFact
+from memoryos_mcp.model.pages import Turn, Window
+from memoryos_mcp.model.profile import Level, TraitChange
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite.database import Database
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
+from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST, WordlessPlace
+from memoryos_mcp.storage.sqlite.page_table import add_page
+from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan
 from tests.fakes import START
 from tests.test_store import lease_of, opened, vector
@@ -288,7 +288,7 @@ async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) ->
 
 
 async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryos_mcp.storage.lexicon.REMEMBERED_FROM", 1)
+    monkeypatch.setattr("memoryos_mcp.storage.sqlite.term_stats.REMEMBERED_FROM", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 4)
         assert (await store.lexicon(["common"], [])).counts == {"common": 4}
@@ -309,7 +309,7 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
             raise RuntimeError
 
         with monkeypatch.context() as patched:
-            patched.setattr("memoryos_mcp.storage.forgetting.drop_needless", fail)
+            patched.setattr("memoryos_mcp.storage.sqlite.forgetting.drop_needless", fail)
             with pytest.raises(RuntimeError):
                 await store.owned.forget("f_1")
         assert tables(tmp_path) == before

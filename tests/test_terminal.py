@@ -18,14 +18,14 @@ from unittest.mock import patch
 import pytest
 from rich.cells import cell_len
 
-from memoryos_mcp import command_line
-from memoryos_mcp.cli import cli
-from memoryos_mcp.commands.demo_script import CONVERSATION
-from memoryos_mcp.commands.search import highlighted, snippet
-from memoryos_mcp.engine import MemoryEngine
+from memoryos_mcp.cli import command_line
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.cli.commands.demo_script import CONVERSATION
+from memoryos_mcp.cli.commands.search import highlighted, snippet
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.service import MemoryService
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.memories import UNFILED
 from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until
 from tests.test_command_line import InTerminal

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp import terms
+from memoryos_mcp.text import terms
 
 
 def test_english_words_are_lower_cased_and_lose_their_possessive() -> None:

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memoryos_mcp.llm.extractive.titles import TITLE_MAX_CHARS, titles
-from memoryos_mcp.segments import Segment
+from memoryos_mcp.model.segments import Segment
 
 
 def segment(number: int, pages: int, keywords: str, summary: str = "", summariser: str = "extractive") -> Segment:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.knowledge import AddFact, CorrectedFact, KnowledgeChange, Lessons
-from memoryos_mcp.terms import stems
+from memoryos_mcp.model.knowledge import AddFact, CorrectedFact, KnowledgeChange, Lessons
+from memoryos_mcp.text.terms import stems
 
 # Returns one unit-length row per text; None while there is no model.
 Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32] | None]]

@@ -5,8 +5,8 @@ from enum import Enum
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.embedding import Embedder, Passage
-from memoryos_mcp.pages import Page
-from memoryos_mcp.segments import mean_vector
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.segments import mean_vector
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import Lease
 

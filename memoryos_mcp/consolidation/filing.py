@@ -7,10 +7,10 @@ import numpy as np
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.llm import Analyst, Organised, PageView, Topic
-from memoryos_mcp.segments import Digest, Segment, Vector, mean_vector, segment_match
+from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
-from memoryos_mcp.terms import stem, stems
+from memoryos_mcp.text.terms import stem, stems
 
 # A digest follows all pages of a chain or segment, but reads no more than its newest.
 DIGEST_PAGES = 60

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from memoryos_mcp.knowledge import FAMILY, About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
-from memoryos_mcp.profile import Trait, TraitChange
-from memoryos_mcp.terms import stem, words
+from memoryos_mcp.model.knowledge import FAMILY, About, AddFact, ConfirmFact, Fact, KnowledgeChange, Lessons
+from memoryos_mcp.model.profile import Trait, TraitChange
+from memoryos_mcp.text.terms import stem, words
 
 # No negation, direction or tense is among these: they make another fact of a sentence.
 _SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split())

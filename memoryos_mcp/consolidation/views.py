@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from memoryos_mcp.llm import PageView
-from memoryos_mcp.pages import Page
-from memoryos_mcp.segments import Vector, mean_vector
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.segments import Vector, mean_vector
 from memoryos_mcp.storage import Store
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.pages import Window
+from memoryos_mcp.model.pages import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from memoryos_mcp.embedding.windowing import (
     stretches,
 )
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, page_text, storable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

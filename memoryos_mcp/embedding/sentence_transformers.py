@@ -17,7 +17,7 @@ from memoryos_mcp.embedding.batching import MicroBatches
 from memoryos_mcp.embedding.sentence_transformers_model import LoadedModel, load_model
 from memoryos_mcp.embedding.windowing import Stretch, head, slices, stretches
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, page_text, storable
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from memoryos_mcp.embedding.instructions import Instructions, instructions_of
 from memoryos_mcp.embedding.revision import PROBE, revision_of
 from memoryos_mcp.embedding.windowing import head
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.pages import storable
+from memoryos_mcp.model.pages import storable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

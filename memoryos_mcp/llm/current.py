@@ -2,7 +2,7 @@
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
-from memoryos_mcp.reading import Forgettings, Reading
+from memoryos_mcp.llm.reading import Forgettings, Reading
 
 
 class CurrentChat:

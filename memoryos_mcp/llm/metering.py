@@ -6,7 +6,7 @@ from typing import Protocol
 
 from memoryos_mcp.errors import BudgetSpentError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Purpose, Usage
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.model.pages import estimate_tokens
 
 logger = logging.getLogger(__name__)
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from memoryos_mcp.api_refusals import common_error
+from memoryos_mcp.llm.api_errors import common_error
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.openai_api import Refusal
-from memoryos_mcp.providers import CapName, Dialect, Endpoint, FormRung
+from memoryos_mcp.llm.api import Refusal
+from memoryos_mcp.llm.providers import CapName, Dialect, Endpoint, FormRung
 
 _OTHER_CAP: dict[CapName, CapName] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _PLAINER_RUNG = {FormRung.JSON_SCHEMA: FormRung.JSON_OBJECT, FormRung.JSON_OBJECT: FormRung.PROMPT}

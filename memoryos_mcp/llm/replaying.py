@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Usage
 from memoryos_mcp.llm.log_lines import BatchLine, LoggedCompletion, append_line, reason, request_body, request_key
-from memoryos_mcp.pages import estimate_tokens
+from memoryos_mcp.model.pages import estimate_tokens
 
 BATCH_URL = "/v1/chat/completions"
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from memoryos_mcp.errors import ReplyFormatError
 from memoryos_mcp.llm.chat import ChatReply
-from memoryos_mcp.llm.prose import plain
+from memoryos_mcp.text.prose import plain
 
 Item = TypeVar("Item", bound=BaseModel)
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memoryos_mcp.pages import BYTES_PER_TOKEN, estimate_tokens
-from memoryos_mcp.stemming import folded, is_latin, latin_stem, stem
-from memoryos_mcp.terms import is_foreign, query_words
+from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
+from memoryos_mcp.text.stemming import folded, is_latin, latin_stem, stem
+from memoryos_mcp.text.terms import is_foreign, query_words
 
 # A page that is whole in less than this is never cut: a stump of it would tell less than it saves.
 SMALLEST_EXCERPT_TOKENS = 25

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding.token_codes import cosines
-from memoryos_mcp.retrieval.asked import Side
+from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
 # The cosine of a match is taken to this power: one close match says more than two vague ones.

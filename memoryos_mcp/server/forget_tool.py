@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, Field
 
-from memoryos_mcp.amounts import amount
+from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.quoting import delimited, quoted
+from memoryos_mcp.text.quoting import delimited, quoted
 from memoryos_mcp.retrieval.rendering import head
 from memoryos_mcp.server.arguments import RESULTS, Arguments, Count
 from memoryos_mcp.server.texts import minute
 
 if TYPE_CHECKING:
-    from memoryos_mcp.engine import MemoryEngine
-    from memoryos_mcp.storage.forget_plans import ForgetCounts
+    from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts
 
 RESULTS_FOUND = 10
 
@@ -66,7 +66,7 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
     Raises:
         ArgumentError: The arguments cannot be used; nothing was forgotten.
     """
-    from memoryos_mcp.forgetting import Selection  # its libraries are not for the server's start
+    from memoryos_mcp.consolidation.forgetting import Selection  # its libraries are not for the server's start
 
     if not arguments.confirm:
         dry_run = await engine.plan_forgetting(

@@ -3,7 +3,7 @@
 import mcp_types as types
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.quoting import disarmed, one_line
+from memoryos_mcp.text.quoting import disarmed, one_line
 
 INSTRUCTIONS = """\
 This server is the user's long-term memory across conversations.

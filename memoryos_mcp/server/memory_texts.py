@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from memoryos_mcp.amounts import amount
-from memoryos_mcp.quoting import delimited, one_line, quoted
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.text.quoting import delimited, one_line, quoted
 from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
 from memoryos_mcp.server.memory_results import (
     CorrectMemoryResult,

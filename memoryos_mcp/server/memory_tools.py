@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Literal
 
-from memoryos_mcp.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
 from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
 from memoryos_mcp.server.memory_results import (
@@ -22,13 +22,13 @@ from memoryos_mcp.server.memory_results import (
     TraitBefore,
 )
 from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
-from memoryos_mcp.service import Memories
+from memoryos_mcp.engine.service import Memories
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memoryos_mcp.looking import Shown
-    from memoryos_mcp.storage.looked import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
+    from memoryos_mcp.engine.inspection import Shown
+    from memoryos_mcp.model.inspected import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
 
 
 async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArguments) -> Answer:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.knowledge import About, foremost_first, is_head
-from memoryos_mcp.knowledge import Kind as FactKind
-from memoryos_mcp.pages import estimate_tokens
-from memoryos_mcp.profile import profile_text
-from memoryos_mcp.quoting import topic_text
+from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.model.knowledge import About, foremost_first, is_head
+from memoryos_mcp.model.knowledge import Kind as FactKind
+from memoryos_mcp.model.pages import estimate_tokens
+from memoryos_mcp.model.profile import profile_text
+from memoryos_mcp.text.quoting import topic_text
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.arguments import (
@@ -44,14 +44,14 @@ from memoryos_mcp.server.results import (
     TraitEntry,
     UnderstoodQuery,
 )
-from memoryos_mcp.service import Memories
+from memoryos_mcp.engine.service import Memories
 
 if TYPE_CHECKING:
-    from memoryos_mcp import views
-    from memoryos_mcp.knowledge import Fact
-    from memoryos_mcp.retrieval.asked import Asked
+    from memoryos_mcp.model import stats
+    from memoryos_mcp.model.knowledge import Fact
+    from memoryos_mcp.retrieval.query import Asked
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
-    from memoryos_mcp.storage.values import UsageEntry
+    from memoryos_mcp.model.stats import UsageEntry
 
 TOPICS_SHOWN = 10
 # Of the knowledge of each side a profile shows the newest; all of it would fill the window of an assistant.

@@ -7,11 +7,11 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.knowledge import About, CorrectedFact, Lessons
-from memoryos_mcp.pages import Page
-from memoryos_mcp.profile import Trait
-from memoryos_mcp.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
-from memoryos_mcp.segments import Digest, Vector
+from memoryos_mcp.model.knowledge import About, CorrectedFact, Lessons
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
+from memoryos_mcp.model.segments import Digest, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,35 +142,6 @@ class Failure:
     attempts: int
     error: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """How much there is, by tier.
-
-    Attributes:
-        degraded: Pages that the stand-in organised or read for an LLM that failed.
-        attempts: Failed attempts on the page of the backlog that has had most.
-        retention_waits_until: From when on pages older than ``retention_days`` are forgotten, where the clock may be
-            wrong; None if that is not waited for.
-    """
-
-    pages: int
-    short_term: int
-    backlog: int
-    degraded: int
-    attempts: int
-    mid_term: int
-    unembedded: int
-    segments: int
-    archived_segments: int
-    chains: int
-    traits: int
-    user_facts: int
-    assistant_facts: int
-    superseded_facts: int
-    oldest_backlog_at: datetime | None
-    retention_waits_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,25 +313,6 @@ class DonePage:
     page: Page
     is_filed: bool
     is_read: bool
-
-
-@dataclass(frozen=True, slots=True)
-class UsageEntry:
-    """What calls of an LLM cost on one day.
-
-    Attributes:
-        day: The date in the user's zone, ``YYYY-MM-DD``.
-        purpose: What the calls were for.
-        calls: How many, the failed ones included.
-        failed_calls: How many brought no reply.
-    """
-
-    day: str
-    purpose: str
-    calls: int
-    failed_calls: int
-    prompt_tokens: int
-    completion_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

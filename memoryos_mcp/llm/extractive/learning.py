@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memoryos_mcp.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
 from memoryos_mcp.llm.extractive.patterns import assistant_table, user_table, wish_table
 from memoryos_mcp.llm.extractive.statements import GUESS, Statement, answer_of, statements, stems_of
-from memoryos_mcp.pages import Page
-from memoryos_mcp.segments import jaccard
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.segments import jaccard
 
 SAME_JACCARD = 0.8
 NEWS_STEMS_MIN = 3

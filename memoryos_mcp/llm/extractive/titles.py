@@ -9,9 +9,9 @@ are read, so that titles cost next to nothing and those of older memories are as
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from memoryos_mcp.llm.prose import shorten
-from memoryos_mcp.segments import Segment
-from memoryos_mcp.terms import stem
+from memoryos_mcp.text.prose import shorten
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.text.terms import stem
 
 TITLE_PARTS = 3
 TITLE_MAX_CHARS = 60

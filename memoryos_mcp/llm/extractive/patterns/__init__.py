@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from memoryos_mcp.knowledge import Kind
+from memoryos_mcp.model.knowledge import Kind
 from memoryos_mcp.llm.extractive.patterns import (
     asian,
     english,

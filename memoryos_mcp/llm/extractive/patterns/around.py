@@ -3,7 +3,7 @@
 import re
 
 from memoryos_mcp.llm.extractive.patterns import french, german, italian, portuguese, spanish
-from memoryos_mcp.terms import stem
+from memoryos_mcp.text.terms import stem
 
 LEAD_IN = re.compile(
     r"(?:(?:well|yeah|yep|yup|yes|(?:no|nope|nah|nein|nee|non|não)(?=[,.!;:–—])|oh|ooh|wow|hey|hi|hello|hiya|greetings|good (?:morning|evening|afternoon)"

@@ -1,0 +1,362 @@
+"""How the command line speaks: help in sections, settings as options, and what each way to end is called."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from difflib import SequenceMatcher
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, Literal, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.http import HttpSettings
+from memoryos_mcp.config.problems import nearest_name
+from memoryos_mcp.config.sources import check_data_folder, load_settings
+from memoryos_mcp.config.values import allowed_texts, describe_values, value_type
+from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError
+from memoryos_mcp.config.logs import log_to_stderr
+
+logger = logging.getLogger(__name__)
+
+PROGRAM = "memoryos-mcp"
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_UNREAD = 1, 2, 130, 141
+EXIT_CODES: Mapping[int, str] = {
+    0: "Done. A server that was told to stop ends with it too.",
+    EXIT_FAILED: "It failed, or a check of doctor did; stderr says why and what to do.",
+    EXIT_USAGE: "The command line or a setting cannot be used; nothing was done.",
+    EXIT_INTERRUPTED: "Stopped with Ctrl-C; what was done stays done.",
+    EXIT_UNREAD: "Whoever read the output stopped reading, as `| head` does.",
+}
+# In the order in which a person comes to need them; a command that stands nowhere here is listed at the end.
+SECTIONS: Mapping[str, Sequence[str]] = {
+    "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
+    "Look into a memory": ("stats", "search", "show"),
+    "Take it along, put it back, correct, forget": ("export", "import", "backup", "restore", "correct", "forget"),
+    "Models": ("warmup", "reembed", "reconsolidate", "llm-log"),
+    "Connect and set up": ("token", "completion", "bundle"),
+}
+OTHER_COMMANDS = "More"
+# Commands that destroy, which are suggested only to who has all but typed them.
+DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
+_TYPED_SHARE = 0.85
+# A key on a command line stands in every list of processes.
+NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
+# Settings that every command shows in its help; the others would bury its own options.
+SETTINGS_SHOWN = ("user_id", "data_storage_path")
+
+
+class Choice(click.Choice[str]):
+    """One of a few words; a mistyped one is told which was likely meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return what is wrong with a word, and which one is near."""
+        close = nearest_name(str(value), self.choices)
+        told = super().get_invalid_choice_message(value, ctx)
+        return f"{told} Did you mean {close!r}?" if close else told
+
+
+class SettingOption(click.Option):
+    """An option that is a setting, or that tells where settings stand."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the values that a setting of a few can have."""
+        texts = _values(self.name) if self.name in Settings.model_fields else ()
+        if not texts:
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
+
+
+class Command(click.Command):
+    """A command whose help holds its own options first, then the settings that matter most, then examples.
+
+    Args:
+        examples: Command lines, each with what it does.
+        shown_settings: Settings that its help shows beside those that every command's does.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: Sequence[tuple[str, str]] = (),
+        shown_settings: Sequence[str] = (),
+        **more: Any,
+    ) -> None:
+        super().__init__(*args, **more)
+        self.examples = examples
+        self.shown_settings = (*SETTINGS_SHOWN, *shown_settings)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, and apart from them the settings."""
+        parameters = self.get_params(ctx)
+        own = [each for each in parameters if not isinstance(each, SettingOption)]
+        settings = [each for each in parameters if isinstance(each, SettingOption) and self._is_shown(each)]
+        _write_section(formatter, "Options", _records(own, ctx))
+        _write_section(formatter, "Settings", _records(settings, ctx))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        super().format_epilog(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for line, meaning in self.examples:
+                    formatter.write_text(f"# {meaning}")
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error about an argument names the option that sets it."""
+        try:
+            return super().invoke(ctx)
+        except ArgumentError as error:
+            options = {each.name: each.opts[-1] for each in self.params if isinstance(each, click.Option)}
+            if error.argument not in options:
+                raise
+            raise ArgumentError(argument=options[error.argument], problem=error.problem) from error
+
+    def _is_shown(self, option: SettingOption) -> bool:
+        return option.name not in Settings.model_fields or option.name in self.shown_settings
+
+
+class _UnreadError(Exception):
+    """Nobody reads the output any more. Click would take the system's own error for a failure."""
+
+
+@contextmanager
+def _watching_the_reader() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _UnreadError from error
+
+
+class Group(click.Group):
+    """Commands, listed in sections, with the exit codes at the end of the help."""
+
+    command_class = Command
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Return a context, read from the command line; this is where help is printed."""
+        with _watching_the_reader():
+            return super().make_context(*args, **more)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the named command; a mistyped one is told what was likely meant, unless that destroys."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            name = error.command_name
+            near = [
+                each
+                for each in self.list_commands(ctx)
+                if each not in DESTRUCTIVE or SequenceMatcher(None, name, each).ratio() >= _TYPED_SHARE
+            ]
+            raise click.NoSuchCommand(name, possibilities=near, ctx=ctx) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _watching_the_reader():
+            return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands before the options: they are what is looked for."""
+        left = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
+        widest = max(map(len, left))
+        width = formatter.width - 6 - widest
+        sections = {**SECTIONS, OTHER_COMMANDS: left} if self.name == PROGRAM else {"Commands": left}
+        for title, names in sections.items():
+            here = [name for name in names if name in left]
+            left = [name for name in left if name not in here]
+            _write_section(
+                formatter, title, [(name.ljust(widest), self.commands[name].get_short_help_str(width)) for name in here]
+            )
+        _write_section(formatter, "Options", _records(self.get_params(ctx), ctx))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the exit codes."""
+        super().format_epilog(ctx, formatter)
+        if self.name == PROGRAM:
+            rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]
+            _write_section(formatter, "Exit codes", rows)
+            formatter.write_paragraph()
+            formatter.write_text(f"{PROGRAM} COMMAND --help tells of a command's options and gives examples.")
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def config_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option that names the file of its settings."""
+    return click.option(
+        "--config", "config_file", cls=SettingOption, type=click.Path(path_type=Path), metavar="FILE",
+        help="A config.json with settings.",
+    )(command)  # fmt: skip
+
+
+def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return what gives a command the option of a setting."""
+    return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command ``--config`` and an option for every setting but the secret ones."""
+    count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
+    command = click.option(
+        "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
+        help=f"Show all {count} settings, which are options too, and exit.",
+    )(command)  # fmt: skip
+    command = config_option(command)
+    for name in reversed(Settings.model_fields):
+        if name not in NOT_AS_FLAGS:
+            command = setting_option(name)(command)
+    return command
+
+
+def chosen_settings(
+    config_file: Path | None, flags: Mapping[str, Any], *, makes_folder: bool = True, is_server: bool = False
+) -> Settings:
+    """Return the settings of a command, and have it log to stderr as they say.
+
+    Args:
+        config_file: As ``--config`` names it.
+        flags: Settings by name; None means not given.
+        makes_folder: Whether the data folder is made, and tried whether it can be written; a look needs neither.
+        is_server: Whether all is logged that the setting asks for; a person who waits for a command sees only what goes
+            wrong, unless they set a level.
+
+    Raises:
+        ConfigError: They cannot be used.
+    """
+    settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
+    if makes_folder:
+        check_data_folder(settings, may_only_read=True)
+    is_asked_for = is_server or "log_level" in settings.model_fields_set
+    log_to_stderr(settings.log_level if is_asked_for else "WARNING", settings.log_format)
+    return settings
+
+
+def run(commands: Group, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line, say on stderr in one line what went wrong, and end with the exit code for it.
+
+    Args:
+        commands: All there are.
+        arguments: Without the program's name; None means this process's.
+    """
+    sys.exit(_exit_code(commands, arguments))
+
+
+def _exit_code(commands: Group, arguments: Sequence[str] | None) -> int:
+    try:
+        try:
+            code = commands.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+        finally:
+            _flush()  # what cannot be written is to be told, and not at the interpreter's end
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            return _told("interrupted", EXIT_INTERRUPTED)
+        return EXIT_FAILED  # the command has said why
+    except KeyboardInterrupt:
+        return _told("interrupted", EXIT_INTERRUPTED)
+    except (ConfigError, ArgumentError) as error:
+        return _told(str(error), EXIT_USAGE)
+    except (MemoryOSError, OSError, _UnreadError) as error:
+        return _failed(error)
+    except Exception as error:
+        logger.debug("unexpected", exc_info=True)
+        frame = extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        return _told(
+            f"unexpected {type(error).__name__} in {where}: a defect of this program; report it with this line"
+        )
+    return code if isinstance(code, int) else 0
+
+
+def _flush() -> None:
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = error.filename or "stdout"
+        raise
+
+
+def _failed(error: MemoryOSError | OSError | _UnreadError) -> int:
+    if isinstance(error, BrokenPipeError) or isinstance(error.__cause__, BrokenPipeError):
+        _let_stdout_go()
+        return EXIT_UNREAD
+    if isinstance(error, OSError):
+        _let_stdout_go()
+        where = f"{error.filename}: " if error.filename else "reading or writing failed: "
+        return _told(f"{where}{error.strerror or type(error).__name__}")
+    return _told(str(error))
+
+
+def _let_stdout_go() -> None:
+    """Have nothing more written to a stdout that takes nothing: the interpreter would try again and complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(message: str, code: int = EXIT_FAILED) -> int:
+    from memoryos_mcp.cli.terminal import plain  # what it prints with takes long to import
+
+    click.echo(f"{PROGRAM}: {plain(message)}", err=True)
+    return code
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _meaning(name: str) -> str:
+    return str(Settings.model_fields[name].description).replace("`", "")
+
+
+def _values(name: str) -> tuple[str, ...]:
+    """Return the values of a setting that has only a few."""
+    kind = value_type(name)
+    if kind is Literal:
+        return allowed_texts(name)
+    return ("true", "false") if kind is bool else ()
+
+
+def _records(parameters: Sequence[click.Parameter], ctx: click.Context) -> list[tuple[str, str]]:
+    records = (each.get_help_record(ctx) for each in parameters)
+    return [(name, meaning) for name, meaning in filter(None, records) if meaning]
+
+
+def _write_section(formatter: click.HelpFormatter, title: str, rows: Sequence[tuple[str, str]]) -> None:
+    if rows:
+        with formatter.section(title):
+            formatter.write_dl(rows)
+
+
+def _show_settings(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    """Print every setting, where it can be set and what it may be, and end."""
+    if not is_asked or ctx.resilient_parsing:
+        return
+    formatter = ctx.make_formatter()
+    formatter.write_text(
+        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals), and "
+        "but for keys of APIs an option; later ones win."
+    )
+    rows = []
+    for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):
+        may_be = describe_values(name)
+        has_default = field.default_factory is None and field.default not in (None, "", [])
+        default = f"; default {json.dumps(field.default)}" if has_default else ""
+        told = f"{_meaning(name)} {may_be[0].upper()}{may_be[1:]}{default}."
+        rows.append((_flag(name) if name not in NOT_AS_FLAGS else name, told))
+    _write_section(formatter, "Settings", rows)
+    click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
+    ctx.exit()

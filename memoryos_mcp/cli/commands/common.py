@@ -1,0 +1,128 @@
+"""What commands share that look into a user's memory or try a model: whether it is there, and how far work has come."""
+
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import anyio
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding import EmbeddingModel
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.engine.wiring import make_embedder
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.cli.terminal import one_line
+
+# Between two looks at an engine's background work.
+POLL_S = 0.25
+# Between two lines of progress where there is no terminal.
+LINE_EVERY_S = 10.0
+# Work that fails so often without a success between is given up.
+FAILURES_IN_A_ROW = 3
+# A number no memory reaches: opened with it, a store moves no page out of short-term.
+_ALL_PAGES = 1_000_000_000
+
+
+async def is_there(settings: Settings) -> bool:
+    """Return whether the configured user has a memory, and tell on stderr if not: opening it would make one."""
+    if await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
+        return True
+    told = f"memoryos-mcp: there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet"
+    click.echo(told, err=True)
+    return False
+
+
+@asynccontextmanager
+async def opened_store(
+    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
+) -> AsyncIterator[SqliteStore]:
+    """Yield the configured user's memory; as it is without a capacity, nothing in it changes but by the caller.
+
+    Args:
+        settings: Say whose it is.
+        short_term_capacity: Pages that stay in short-term.
+        only_reads: Whether the caller cannot change it either.
+
+    Raises:
+        StorageError: It cannot be opened.
+    """
+    options = StoreOptions(
+        assistant_id=settings.assistant_id,
+        short_term_capacity=short_term_capacity,
+        session_gap_s=settings.session_gap_s,
+        knowledge_capacity=settings.long_term_knowledge_capacity,
+    )
+    threads = StoreThreads(1)
+    folder, user_id = settings.data_storage_path, settings.user_id
+    try:
+        store = await SqliteStore.open(folder, user_id, options, threads=threads, clock=utc_now, only_reads=only_reads)
+        try:
+            yield store
+        finally:
+            await store.close()
+    finally:
+        threads.close()
+
+
+@contextmanager
+def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what shows how far work is, by what is being done, units done and units in all.
+
+    It is a bar on a terminal, else a line now and then.
+    """
+    console = Console(stderr=True, highlight=False)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    line_at = time.monotonic() + LINE_EVERY_S
+    with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(told: str, done: int, total: int) -> None:
+            nonlocal line_at
+            bar.update(task, description=told, completed=done, total=total)
+            if not console.is_terminal and time.monotonic() >= line_at:
+                line_at = time.monotonic() + LINE_EVERY_S
+                click.echo(f"{done:,} of {total:,} {unit}: {told}", err=True)
+
+        yield show
+
+
+@dataclass(frozen=True, slots=True)
+class TriedModel:
+    """What an embedding model turned out to be.
+
+    Attributes:
+        space: Identity of its vectors.
+        dimension: Their length.
+        load_s: How long it took to load, fetching it included, seconds.
+    """
+
+    space: str
+    dimension: int
+    load_s: float
+
+
+async def try_model(model: EmbeddingModel, settings: Settings) -> TriedModel:
+    """Load a model, fetched first if need be, have it embed a query, and let it go.
+
+    Raises:
+        ModelError: It could not be loaded, or did not answer.
+    """
+    if sys.stderr.isatty():
+        click.echo(f"loading the embedding model {model.name} ...", err=True)
+    embedder = make_embedder(model, settings)
+    try:
+        began = time.perf_counter()
+        await embedder.load()
+        load_s = time.perf_counter() - began
+        query = await embedder.embed_query("Is anybody there?")
+        return TriedModel(embedder.identity, len(query.vector), load_s)
+    finally:
+        await embedder.aclose()

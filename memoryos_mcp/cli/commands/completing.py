@@ -1,0 +1,44 @@
+"""The command ``memoryos-mcp completion``: what a shell needs to complete the command line."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import PurePath
+
+import click
+from click.shell_completion import get_completion_class
+
+from memoryos_mcp.cli.command_line import PROGRAM
+
+SHELLS = ("bash", "zsh", "fish")
+# As click derives it from the program's name.
+VARIABLE = f"_{PROGRAM.upper().replace('-', '_')}_COMPLETE"
+WHERE: Mapping[str, str] = {
+    "bash": f"{PROGRAM} completion bash > ~/.local/share/bash-completion/completions/{PROGRAM}\n"
+    "(bash 4.4 or later with the package bash-completion; without that package, add to ~/.bashrc:\n"
+    f'eval "$({PROGRAM} completion bash)")',
+    "zsh": f"mkdir -p ~/.zfunc && {PROGRAM} completion zsh > ~/.zfunc/_{PROGRAM}\n"
+    "(and, unless they are there already, these lines in ~/.zshrc:\n"
+    "fpath+=~/.zfunc; autoload -Uz compinit && compinit)",
+    "fish": f"{PROGRAM} completion fish > ~/.config/fish/completions/{PROGRAM}.fish",
+}
+
+
+def print_script(commands: click.Command, shell: str | None) -> None:
+    """Print the script that completes a command line, and on a terminal where it belongs.
+
+    Args:
+        commands: What is completed.
+        shell: One of `SHELLS`; None means the one that ``SHELL`` names.
+
+    Raises:
+        click.UsageError: No shell is named, or none that is known.
+    """
+    chosen = shell or PurePath(os.environ.get("SHELL", "")).name
+    completes = get_completion_class(chosen) if chosen in SHELLS else None
+    if completes is None:
+        msg = f"name the shell: {', '.join(SHELLS)}"
+        raise click.UsageError(msg)
+    click.echo(completes(commands, {}, PROGRAM, VARIABLE).source(), nl=False)
+    if sys.stdout is not None and sys.stdout.isatty():
+        click.echo(f"\nTo keep it, in a new shell from then on:\n{WHERE[chosen]}", err=True)

@@ -1,0 +1,88 @@
+"""The command ``memoryos-mcp doctor``: whether all that the server needs is there and works, and what to change if not.
+
+It is found out by trying: nothing of a user's memory is sent anywhere or changed.
+"""
+
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed
+from memoryos_mcp.cli.commands.doctor.clients import check_clients
+from memoryos_mcp.cli.commands.doctor.machine import check_folder, check_memory, check_python
+from memoryos_mcp.cli.commands.doctor.models import check_embedder, check_llm, check_replay, configured, how_to_use_one
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.problems import CONTROL
+from memoryos_mcp.errors import ConfigError
+from memoryos_mcp.llm.providers import Endpoint, endpoint_of
+from memoryos_mcp.cli.terminal import make_console
+
+_STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
+
+
+async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
+    """Print what is found to stdout, a line as soon as it is; return whether nothing failed.
+
+    Args:
+        load: Reads the settings; its ConfigError is a failed check.
+        as_json: Print one JSON object instead, at the end.
+    """
+    console = make_console()
+    checks: list[Check] = []
+    async for check in _examine(load, os.environ):
+        checks.append(check)
+        if not as_json:
+            _print(console, check)
+    diagnosis = Diagnosis(checks=checks, ok=all(check.verdict is not Verdict.FAIL for check in checks))
+    if as_json:
+        click.echo(json.dumps(diagnosis.model_dump(mode="json")))
+    return diagnosis.ok
+
+
+def _print(console: Console, check: Check) -> None:
+    told = check.found if check.fix is None else f"{check.found}; {check.fix}"
+    mark = Text(f"{check.verdict:<4}", style=_STYLES[check.verdict])
+    console.print(Text.assemble(mark, f"  {check.name:<21}  ", CONTROL.sub("?", told)), soft_wrap=True)
+
+
+async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
+    """Yield the checks one by one; what cannot be checked because of an earlier one is left out."""
+    yield check_python()
+    try:
+        settings = load()
+    except ConfigError as error:
+        yield failed("settings", error)
+        async for check in check_clients():
+            yield check
+        return
+    endpoint: Endpoint | None = None
+    try:
+        endpoint = endpoint_of(settings, environment)
+    except ConfigError as error:
+        configuration = failed("settings", error)
+    else:
+        found = configured(settings, endpoint)
+        is_chosen = endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set
+        verdict = Verdict.OK if is_chosen else Verdict.WARN
+        fix = None if is_chosen else f"set llm_model: {settings.llm_model} is OpenAI's, and taken where none is set"
+        configuration = Check(name="settings", verdict=verdict, found=found, fix=fix)
+    yield configuration
+    yield await check_folder(settings)
+    yield await check_memory(settings)
+    async for check in check_clients():
+        yield check
+    yield await check_embedder(settings)
+    if configuration.verdict is Verdict.FAIL:
+        return
+    if settings.llm_replay_file is not None:
+        yield check_replay(settings.llm_replay_file)
+    elif endpoint is None:
+        found = "none: memory works without one"
+        yield Check(name="llm", verdict=Verdict.OK, found=found, fix=f"to use one {how_to_use_one(environment)}")
+    else:
+        for check in await check_llm(settings, endpoint):
+            yield check

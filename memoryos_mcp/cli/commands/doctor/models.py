@@ -1,0 +1,263 @@
+"""Whether the configured models work: each is asked a small question, and a failure is looked into.
+
+Nothing of a user's memory is sent: what they are asked is a fixed text.
+"""
+
+import asyncio
+import importlib
+import re
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from difflib import SequenceMatcher
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+import click
+from pydantic import BaseModel
+
+from memoryos_mcp.cli.commands.common import try_model
+from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
+from memoryos_mcp.config import LlmProvider, Settings
+from memoryos_mcp.embedding.api import embeddings_api
+from memoryos_mcp.errors import ModelError, ReplyFormatError
+from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
+from memoryos_mcp.llm.openai_chat import OpenAIChat
+from memoryos_mcp.llm.replies import json_object
+from memoryos_mcp.llm.api import Api
+from memoryos_mcp.engine.wiring import configured_model
+from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
+
+# As long as a person waits for a word.
+LONGEST_WAIT_S = 30.0
+LONGEST_PAUSE_S = 1.0
+PROBE_TIMEOUT_S = 5.0
+SLOW_LOAD_S = 1.0
+MODELS_SHOWN = 10
+MODEL_NAME_MAX_CHARS = 100
+
+REQUEST = ChatRequest(
+    purpose=Purpose.CHECK,
+    messages=(Message("system", "You check a connection."), Message("user", 'Set "ok" to true.')),
+    form=ReplyForm(
+        name="check",
+        schema={
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}},
+            "required": ["ok"],
+            "additionalProperties": False,
+        },
+        sketch='{"ok": true}',
+    ),
+)
+
+_VERSIONED = re.compile(r"/v\d+\w*$")
+_STARTED_WITH: Mapping[LlmProvider, str] = {
+    "vllm": "vllm serve MODEL",
+    "llama-factory": "llamafactory-cli api CONFIG.yaml",
+    "ollama": "ollama serve",
+    "llama.cpp": "llama-server -m MODEL.gguf",
+}
+_EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
+    "vllm": "vllm serve MODEL",
+    "ollama": "ollama serve",
+    "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
+}
+_FORM_TOLD = {
+    FormRung.JSON_SCHEMA: "the server is asked to hold the model to the form (json_schema)",
+    FormRung.JSON_OBJECT: "the server is asked to hold the model to JSON (json_object)",
+    FormRung.PROMPT: "the form is only asked for in words",
+}
+
+
+def configured(settings: Settings, endpoint: Endpoint | None) -> str:
+    """Return in words which LLM is asked for, and where its key is from."""
+    if settings.llm_replay_file is not None:
+        return "the LLM's replies come from a file (llm_replay_file)"
+    if endpoint is None:
+        return "no LLM is asked for"
+    source = KEY_SETTING if endpoint.key_source == KEY_SETTING else f"the variable {endpoint.key_source}"
+    key = "not set" if endpoint.key is None else f"set (from {source})"
+    provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider named"
+    return f"{provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
+
+
+def how_to_use_one(environment: Mapping[str, str]) -> str:
+    """Return what to set to have an LLM, given the keys that are in the environment."""
+    for provider, preset in PRESETS.items():
+        for variable in preset.key_variables:
+            if environment.get(variable, "").strip():
+                return f"set llm_provider to {provider} and llm_model; {variable} alone turns nothing on"
+    return (
+        f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if it needs one; "
+        "or openai_base_url and llm_model for any other server"
+    )
+
+
+async def check_embedder(settings: Settings) -> Check:
+    """Load the embedding model, or ask its API, and say what came of it."""
+    name = "embedding_model"
+    model = configured_model(settings)
+    if model is None:
+        return Check(name=name, verdict=Verdict.OK, found="none is wanted: search goes by words alone")
+    try:
+        tried = await try_model(model, settings)
+    except ModelError as error:
+        if settings.embedding_base_url is None:
+            return failed(name, error)
+        api = embeddings_api(settings.embedding_base_url, settings.embedding_key)
+        return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
+    where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
+    took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
+    found = f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}"
+    return Check(name=name, verdict=Verdict.OK, found=found)
+
+
+def check_replay(path: Path) -> Check:
+    """Return whether the file that replies are read from is there."""
+    found = f"nobody is asked: replies are read from {path}"
+    if path.exists():
+        return Check(name="llm", verdict=Verdict.OK, found=found)
+    return Check(
+        name="llm",
+        verdict=Verdict.WARN,
+        found=f"{found}, which is not there yet",
+        fix="until it is, every request is written to the file of missing ones beside it",
+    )
+
+
+async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
+    """Ask the LLM once, and say what came of it."""
+    if sys.stderr.isatty():
+        click.echo(f"asking the LLM at {endpoint.address} ...", err=True)
+    with suppress(ImportError):  # which the chat tells of; here only so that it does not count as the LLM's time
+        await anyio.to_thread.run_sync(importlib.import_module, "openai")
+    chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(LONGEST_WAIT_S):
+            reply = await chat.complete(REQUEST)
+    except TimeoutError:
+        found = f"the LLM at {endpoint.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
+        fix = "a server that is loading its model answers when it is done: try again; else take a faster model"
+        return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
+    except ModelError as error:
+        return [await _failed_call("llm", error, endpoint.api, endpoint.model, endpoint.provider, _STARTED_WITH)]
+    finally:
+        await chat.aclose()
+    took_ms = (time.perf_counter() - began) * 1000
+    tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
+    answered = Check(name="llm", verdict=Verdict.OK, found=f"replied in {took_ms:,.0f} ms, {tokens}")
+    return [answered, _check_reply(reply, chat.rung)]
+
+
+async def _pause_briefly(seconds: float) -> None:
+    await asyncio.sleep(min(seconds, LONGEST_PAUSE_S))
+
+
+def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
+    name, told = "llm_reply", _FORM_TOLD[rung]
+    fix = (
+        "pages are organised without the LLM where it replies like this: take a larger model, "
+        "or a server that holds it to a JSON schema"
+    )
+    try:
+        is_as_asked = json_object(reply).get("ok") is True
+    except ReplyFormatError as error:
+        return Check(name=name, verdict=Verdict.FAIL, found=f"{parts(error)[0]}; {told}", fix=fix)
+    if is_as_asked:
+        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
+    problem = "the reply is JSON, but not the object that was asked for"
+    return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
+
+
+async def _failed_call(
+    name: str,
+    error: ModelError,
+    api: Api,
+    model: str,
+    provider: LlmProvider | None,
+    started_with: Mapping[LlmProvider, str],
+) -> Check:
+    """Return the failure with what can be found out beside it: what runs there, what models it has, or where it is."""
+    found, fix = parts(error)
+    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server tells more"]
+    if api.is_on_this_machine and not await _is_listening(api):
+        provider = provider or _provider_at_port(api, started_with)
+        if provider is not None and provider in started_with:
+            hints.append(f"{provider} is started with: {started_with[provider]}")
+    elif names := await _model_names(api):
+        if model not in names:
+            hints.append(f"models there: {_nearest(names, model)}")
+    elif not _VERSIONED.search(api.address):
+        beneath = replace(api, base_url=_with_version(api.base_url))
+        if await _model_names(beneath):
+            hints.append(f"an API answers at {beneath.address}: set {api.wording.url_setting} to that")
+    return Check(name=name, verdict=Verdict.FAIL, found=found, fix="; ".join(hints))
+
+
+def _nearest(names: Sequence[str], model: str) -> str:
+    """Return a few names, those most like the model's first."""
+    nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
+    more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
+    return ", ".join(nearest[:MODELS_SHOWN]) + more
+
+
+def _with_version(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/v1"))
+
+
+async def _is_listening(api: Api) -> bool:
+    """Return whether something takes connections at an address on this machine."""
+    parts = urlsplit(api.base_url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            stream = await anyio.connect_tcp(parts.hostname or "", port)
+    except (OSError, TimeoutError):
+        return False
+    await stream.aclose()
+    return True
+
+
+def _provider_at_port(api: Api, providers: Iterable[LlmProvider]) -> LlmProvider | None:
+    """Return whose port by default the API's is; None if it is nobody's."""
+    port = urlsplit(api.base_url).port
+    return next((name for name in providers if urlsplit(PRESETS[name].base_url).port == port), None)
+
+
+class _Model(BaseModel):
+    id: str
+
+
+class _Models(BaseModel):
+    data: list[_Model]
+
+
+async def _model_names(api: Api) -> list[str]:
+    """Return the models that an API says it has; empty if it does not say."""
+    try:
+        import openai
+    except ImportError:
+        return []
+    key = "none" if api.key is None else api.key.get_secret_value()
+    http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not api.is_on_this_machine)
+    try:
+        client = openai.AsyncOpenAI(api_key=key, base_url=api.base_url, max_retries=0, http_client=http_client)
+        client.organization = client.project = None  # from the environment; of another account
+        async with asyncio.timeout(PROBE_TIMEOUT_S), client:
+            answer = await client.models.with_raw_response.list()
+            models = _Models.model_validate_json(answer.content)
+    except (openai.OpenAIError, ValueError, RuntimeError, OSError):
+        return []
+    return [model.id for model in models.data if _is_showable(model.id, key)]
+
+
+def _is_showable(name: str, key: str) -> bool:
+    """Return whether a server's word can be shown: a name, and not what it was sent."""
+    return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name

@@ -1,0 +1,355 @@
+"""The commands ``memoryos-mcp export`` and ``memoryos-mcp import``: a memory is taken along, others are taken in."""
+
+import asyncio
+import gzip
+import json
+import os
+import re
+import secrets
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import ParamSpec
+
+import anyio
+import click
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict
+
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.cli.commands.common import is_there, opened_store, progress_on_stderr
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.problems import nearest_name
+from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
+from memoryos_mcp.transfer import own
+from memoryos_mcp.transfer.found import Reader
+from memoryos_mcp.transfer.importers import READERS, recognise
+from memoryos_mcp.transfer.taking_in import TakingIn
+from memoryos_mcp.transfer.tally import Tally
+from memoryos_mcp.model.pages import Turn, utc_now
+from memoryos_mcp.model.records import PageRecord, Record
+from memoryos_mcp.model.redaction import Redaction, redact_turn
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.sqlite.longterm import ARCHIVED
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.cli.terminal import one_line, prepare_stdout
+
+STDOUT = "-"
+_BYTES_PER_MB = 1_000_000
+_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
+# Endings of files that an export is not, as no program would read it.
+_OTHER_FORMATS = frozenset(
+    {".csv", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".md", ".txt", ".html", ".pdf", ".db", ".sqlite", ".zip"}
+)
+P = ParamSpec("P")
+_KINDS = {
+    "page": "page",
+    "chain": "chain",
+    "segment": "topic",
+    "fact": "fact",
+    "trait": "trait",
+    "past_trait": "former trait",
+    "note": "note",
+    "refused": "correction",
+}
+
+
+class SkippedThings(BaseModel):
+    """Things that were left out for one reason.
+
+    Attributes:
+        places: Where the first of them stand.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    reason: str
+    count: int
+    places: list[str]
+
+
+class ImportReport(BaseModel):
+    """What became of a file.
+
+    Attributes:
+        format: What it was read as.
+        found: By kind, what can be taken in.
+        new: By kind, what of it was not there before; a dry run tells it of pages only.
+        skipped: What was left out.
+        redacted: By kind, the secrets that were left out of what can be taken in.
+        pages_waiting: Pages in the memory that are to be organised.
+        archived_facts: Facts that went beyond the knowledge that is kept at hand.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    format: str
+    is_dry_run: bool
+    found: dict[str, int]
+    new: dict[str, int]
+    skipped: list[SkippedThings]
+    redacted: dict[str, int]
+    pages_waiting: int
+    archived_facts: int
+
+
+async def export_memory(settings: Settings, target: str, *, as_json: bool = False) -> None:
+    """Write the configured user's memory to a file, with progress on stderr.
+
+    Args:
+        settings: Say whose memory it is.
+        target: The file; an export there is replaced once the new one is whole; packed if its name ends in ``.gz``;
+            ``-`` is stdout.
+        as_json: Print what was written as one JSON object; with a file only.
+
+    Raises:
+        ArgumentError: There is no folder for the file, it is one itself, or it is or would be a file of something else.
+        StorageError: The memory cannot be read, or the file not be written; or pages are damaged, and marked in it.
+    """
+    if as_json and target == STDOUT:
+        raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
+    if not await is_there(settings):
+        raise click.Abort
+    async with opened_store(settings) as store:
+        pages = (await store.counts()).pages
+        with progress_on_stderr() as show, _target(target) as put:
+            tell = _stoppable(lambda done: show("exporting", done, pages))
+            contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
+        damaged = await store.damaged_pages()
+    if as_json:
+        click.echo(json.dumps({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}))
+    else:
+        click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
+    if damaged:
+        msg = f"{damage_told(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
+        raise StorageError(msg)
+
+
+async def import_memory(
+    settings: Settings,
+    path: Path,
+    *,
+    name: str | None,
+    is_dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take a file into the configured user's memory, with progress on stderr, and print what became of it.
+
+    Args:
+        settings: Say whose memory it is.
+        path: The file or folder.
+        name: Its format; None has it recognised.
+        is_dry_run: Only read and count.
+        as_json: Print one JSON object.
+
+    Raises:
+        ArgumentError: There is no such format.
+        ImportFormatError: The file cannot be used; nothing was stored.
+        StorageError: The disk failed; what was stored before stays.
+    """
+    prepare_stdout()
+    reader = await to_thread.run_sync(_chosen, path, name)
+    size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
+    with progress_on_stderr("MB") as show:
+        tell = _stoppable(lambda told, done: show(told, done // _BYTES_PER_MB, size))
+
+        def prepare(turn: Turn) -> Redaction:
+            return redact_turn(turn, settings.secret_policy)
+
+        waiting = 0
+
+        @asynccontextmanager
+        async def opening() -> AsyncIterator[Store | None]:
+            nonlocal waiting
+            file = anyio.Path(database_file(settings.data_storage_path, settings.user_id))
+            if is_dry_run and not await file.exists():
+                yield None
+                return
+            async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
+                yield store
+                waiting = (await store.counts()).backlog
+
+        taking = TakingIn(opening, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
+        try:
+            if reader is None:
+                await taking.own()
+            else:
+                await taking.found(reader, max_page_chars=settings.max_page_chars, zone=settings.zone, now=utc_now())
+        except (StorageError, asyncio.CancelledError):
+            if taking.tally.new and not is_dry_run:
+                pages = amount(taking.tally.new["page"], "page")
+                click.echo(f"memoryos-mcp: {pages} taken in before that; the same command goes on from there", err=True)
+            raise
+    _show(_report(reader, taking.tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
+
+
+def _chosen(path: Path, name: str | None) -> Reader | None:
+    """Return the reader of a file, None for our own format.
+
+    Raises:
+        ArgumentError: There is no such format.
+        ImportFormatError: The file is not there, empty, or of no known format.
+    """
+    names = [own.NAME, *(reader.NAME for reader in READERS)]
+    if name is not None and name not in names:
+        close = nearest_name(name, names)
+        meant = f"; did you mean {close}?" if close else ""
+        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
+    if not path.exists():
+        if address := _ADDRESS.match(str(path)):  # a path has lost one of its slashes
+            msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
+        else:
+            msg = f"{path} is not there"
+        raise ImportFormatError(msg)
+    if path.is_file() and path.stat().st_size == 0:
+        msg = f"{path} is empty"
+        raise ImportFormatError(msg)
+    if name is not None:
+        return next((reader for reader in READERS if name == reader.NAME), None)
+    if own.recognises(path):
+        return None
+    reader = recognise(path)
+    if reader is None:
+        known = ", ".join(names)
+        fix = "Say which one it is with --format; a backup is put back by `memoryos-mcp restore`"
+        msg = f"{path} is of no format that is known here ({known}). {fix}"
+        raise ImportFormatError(msg)
+    return reader
+
+
+def _size(path: Path) -> int:
+    """Return how many bytes a file has, or the files of a folder."""
+    if path.is_dir():
+        return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+    return path.stat().st_size
+
+
+def _told(records: Iterator[Record], tell: Callable[[int], None]) -> Iterator[Record]:
+    """Yield records, and tell how many pages have passed."""
+    passed = 0
+    for record in records:
+        passed += isinstance(record, PageRecord)
+        tell(passed)
+        yield record
+
+
+def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
+    """Return a function for a thread's progress that ends the thread's work once the task that waits is cancelled."""
+    task = asyncio.current_task()
+
+    def stopping(*args: P.args, **kwargs: P.kwargs) -> None:
+        if task is not None and task.cancelling():
+            msg = "stopped"
+            raise StorageError(msg)
+        tell(*args, **kwargs)
+
+    return stopping
+
+
+@contextmanager
+def _target(target: str) -> Iterator[Callable[[bytes], object]]:
+    """Yield what takes bytes for a file, which is in its place only once it is whole, or for stdout.
+
+    Raises:
+        ArgumentError: There is no folder for it, it is one itself, or it is a file of something else.
+        StorageError: It cannot be written.
+    """
+    path = Path(target)
+    if path.is_dir():
+        raise ArgumentError(argument=target, problem="is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+    if path.is_file() and path.stat().st_size and not own.recognises(path):
+        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
+    if path.suffix.lower() in _OTHER_FORMATS:
+        problem = (
+            f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
+        )
+        raise ArgumentError(argument=target, problem=problem)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        if target == STDOUT:
+            yield _guarded(sys.stdout.buffer.write, target)
+            sys.stdout.buffer.flush()
+            return
+        with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+            if path.suffix == ".gz":
+                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                    yield _guarded(packed.write, target)
+            else:
+                yield _guarded(file.write, target)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        if target != STDOUT:
+            unfinished.unlink(missing_ok=True)
+
+
+def _guarded(write: Callable[[bytes], object], target: str) -> Callable[[bytes], object]:
+    """Return ``write`` with its errors told as those of the target: it is called where the store's are expected."""
+
+    def put(line: bytes) -> None:
+        try:
+            write(line)
+        except OSError as error:
+            raise _unwritable(target, error) from error
+
+    return put
+
+
+def _unwritable(target: str, error: OSError) -> StorageError:
+    reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    name = "stdout" if target == STDOUT else target
+    return StorageError(f"{name} cannot be written: {reason}. Free space or name another file, and export again")
+
+
+def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
+    return ImportReport(
+        format=own.NAME if reader is None else reader.NAME,
+        is_dry_run=is_dry_run,
+        found=dict(tally.found),
+        new={kind: tally.new[kind] for kind in tally.found if kind == "page" or not is_dry_run},
+        skipped=[
+            SkippedThings(reason=reason, count=count, places=tally.places[reason])
+            for reason, count in tally.skipped.most_common()
+        ],
+        redacted=dict(tally.redacted.most_common()),
+        pages_waiting=waiting,
+        archived_facts=tally.new[ARCHIVED],
+    )
+
+
+def _show(report: ImportReport, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(report.model_dump(mode="json")))
+        return
+    click.echo(f"Format: {report.format}")
+    for kind, found in report.found.items():
+        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
+        click.echo(f"{_KINDS[kind].capitalize()}s: {found:,} found{told}")
+    for skipped in report.skipped:
+        more = "; ..." if skipped.count > len(skipped.places) else ""
+        places = one_line("; ".join(skipped.places))
+        click.echo(f"Left out: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})")
+    if report.redacted:
+        kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
+        click.echo(f"Secrets left out: {kinds}")
+    if report.archived_facts:
+        beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
+        click.echo(f"Archived: {beyond}, those longest unheard of; questions still find them.")
+    if report.new.get("fact"):
+        click.echo("New facts are found by their words; by their meaning too once a server has run for a moment.")
+    if report.is_dry_run:
+        click.echo("Nothing was changed: this was a dry run.")
+    elif report.pages_waiting:
+        pages = amount(report.pages_waiting, "page")
+        click.echo(f"To be organised: {pages}; a running server does that in the background.")
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(amount(count, _KINDS[kind]) for kind, count in counts.items()) or "an empty memory"

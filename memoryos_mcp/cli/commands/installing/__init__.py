@@ -1,0 +1,283 @@
+"""The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``: this server in the lists of MCP clients."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import click
+
+from memoryos_mcp.cli.installer import claude_code
+from memoryos_mcp.cli.installer import entries
+from memoryos_mcp.cli.installer import planning
+from memoryos_mcp.cli.installer.catalogue import CLIENTS
+from memoryos_mcp.cli.installer.entries import Local, Remote
+from memoryos_mcp.cli.installer.places import Found, Machine, places_of
+from memoryos_mcp.cli.installer.planning import Action, Plan
+from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.sources import load_settings
+from memoryos_mcp.errors import ArgumentError, ClientFileError, MemoryOSError
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.cli.terminal import prepare_stdout
+
+MCP_PATH = "/mcp"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
+    """Return the server of this installation with the settings that go into its command line.
+
+    Raises:
+        ConfigError: A setting cannot be used.
+    """
+    given = {"user_id": user_id, "data_storage_path": data_folder}
+    settings = load_settings(config_file, {name: value for name, value in given.items() if value is not None})
+    args = ["serve"]
+    if config_file is not None:
+        args += ["--config", str(config_file.expanduser().absolute())]
+    if user_id is not None:
+        args += ["--user-id", settings.user_id]
+    if data_folder is not None:
+        args += ["--data-storage-path", str(settings.data_storage_path.absolute())]
+    command = entries.this_command()
+    return Local(command[0], (*command[1:], *args))
+
+
+def remote_server(url: str, token: str | None, token_variable: str | None) -> Remote:
+    """Return a server that runs elsewhere.
+
+    Args:
+        url: Its address; one without a path gets that of this server's Streamable HTTP.
+        token: What it is shown.
+        token_variable: Name of the variable that holds the token, instead of the token.
+
+    Raises:
+        ArgumentError: One of them cannot be used.
+    """
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or re.search(r"[\s\x00-\x1f\"'\\]", url):
+        raise ArgumentError(argument="--http", problem="is no address; give one like http://127.0.0.1:8000/mcp")
+    if parts.username or parts.password:
+        raise ArgumentError(argument="--http", problem="holds a login; leave it away and give --token")
+    if token is not None and token_variable is not None:
+        raise ArgumentError(argument="--token-variable", problem="stands beside --token; give one of them")
+    if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise ArgumentError(argument="--token", problem="is blank or holds spaces; give what `token add` printed")
+    if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
+        raise ArgumentError(argument="--token-variable", problem="is no name of a variable; give one like MEMORY_TOKEN")
+    path = parts.path if parts.path.strip("/") else MCP_PATH
+    return Remote(urlunsplit(parts._replace(path=path)), token, token_variable)
+
+
+def server_of(
+    url: str | None,
+    token: str | None,
+    token_variable: str | None,
+    config_file: Path | None,
+    user_id: str | None,
+    data_folder: str | None,
+) -> Local | Remote:
+    """Return the server that is asked for: at an address, or of this installation.
+
+    Raises:
+        ArgumentError: What is given does not go together, or cannot be used.
+        ConfigError: A setting cannot be used.
+    """
+    if url is not None:
+        if config_file or user_id or data_folder:
+            problem = "stands beside settings, which the server at that address has of its own; leave them away"
+            raise ArgumentError(argument="--http", problem=problem)
+        return remote_server(url, _token(token), token_variable)
+    if token is not None or token_variable is not None:
+        problem = "is for a server at an address; give --http URL too, or leave it away"
+        raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
+    return local_server(config_file, user_id, data_folder)
+
+
+def _token(given: str | None) -> str | None:
+    """Return the token: ``-`` is the first line of stdin, or what the person types unseen."""
+    if given is None:
+        return None
+    if given == "-":
+        if sys.stdin.isatty():
+            return str(click.prompt("Token", hide_input=True, err=True)).strip()
+        return sys.stdin.readline().strip()
+    click.echo(
+        "memoryos-mcp: a token on a command line can be read by others of this machine; --token - asks for it", err=True
+    )
+    return given
+
+
+def install(asked: Asked, server: Local | Remote, machine: Machine | None = None) -> bool:
+    """Put a server into clients' files, show what changes, and return whether all of it went well.
+
+    Raises:
+        ArgumentError: A client or name is not known.
+    """
+    machine = machine or Machine.this()
+    check_name(asked.name)
+
+    def change(found: Found) -> Outcome:
+        if found.client.own_command is not None and found.scope == "user":
+            return _through_its_command(found, asked, server)
+        plan = planning.plan_install(found, server, asked.name, is_forced=asked.is_forced)
+        return _carried_out(plan, asked)
+
+    outcomes = _each(asked, machine, change)
+    return tell(asked, outcomes, _cautions(asked, server))
+
+
+def uninstall(asked: Asked, machine: Machine | None = None) -> bool:
+    """Take a server out of clients' files again, show what changes, and return whether all of it went well.
+
+    Raises:
+        ArgumentError: A client or name is not known.
+    """
+    machine = machine or Machine.this()
+    check_name(asked.name)
+
+    def change(found: Found) -> Outcome:
+        if found.client.own_command is not None and found.scope == "user":
+            return _through_its_command(found, asked, None)
+        plan = planning.plan_uninstall(found, asked.name, is_forced=asked.is_forced)
+        return _carried_out(plan, asked)
+
+    return tell(asked, _each(asked, machine, change), [])
+
+
+def list_clients(command: str, *, as_json: bool, machine: Machine | None = None) -> None:
+    """Print which clients are on this machine, whether the server is in their files, and what to type."""
+    prepare_stdout()
+    found = [(each, _state(each)) for each in clients_here(machine or Machine.this())]
+    if as_json:
+        told = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in found]
+        click.echo(json.dumps({"clients": told, "known": list(CLIENTS)}))
+        return
+    for each, state in found:
+        click.echo(f"{each.client.name:<15}  {state:<15}  {each.file}")
+    if not found:
+        click.echo("No MCP client was found on this machine.")
+    if found and command == "install" and all(state == "added" for _, state in found):
+        click.echo("All of them have it; memoryos-mcp doctor tells whether they can start it.")
+    else:
+        click.echo(f"Type: memoryos-mcp {command} --client NAME, or --client all for all that are listed here.")
+    click.echo(f"Known: {', '.join(CLIENTS)}.")
+
+
+def clients_here(machine: Machine) -> list[Found]:
+    """Return the user's files of the clients that have left traces on this machine."""
+    return [
+        found for client in CLIENTS.values() for found in places_of(client, "user", machine) if found.is_client_there
+    ]
+
+
+def _state(found: Found) -> str:
+    try:
+        present = planning.present_entry(found.client, found.file)
+    except ClientFileError:
+        return "unreadable"
+    if present is None:
+        return "not added"
+    return "added" if entries.kind_of(found.client, present) is entries.Kind.OURS else "another's entry"
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that an entry cannot have in every client.
+
+    Raises:
+        ArgumentError: It is such a name.
+    """
+    if not _NAME.fullmatch(name):
+        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients put it before each tool"
+        raise ArgumentError(argument="--name", problem=problem)
+
+
+def _each(asked: Asked, machine: Machine, change: Callable[[Found], Outcome]) -> list[Outcome]:
+    """Return what came of each file; what is wrong with one does not keep the others."""
+    outcomes: list[Outcome] = []
+    names = list(dict.fromkeys(asked.clients))
+    if ALL in names:
+        names = list(dict.fromkeys(found.client.name for found in clients_here(machine)))
+        if asked.scope == "project":
+            names = [name for name in names if CLIENTS[name].project is not None]
+        if not names:
+            problem = f"finds no client on this machine; name one of {', '.join(CLIENTS)}"
+            raise ArgumentError(argument="--client all", problem=problem)
+    for name in names:
+        client = CLIENTS[name]
+        try:
+            places = places_of(client, asked.scope or "user", machine)
+        except ArgumentError as error:
+            outcomes.append(Outcome(client, None, None, problem=str(error)))
+            continue
+        for found in places:
+            try:
+                outcomes.append(change(found))
+            except MemoryOSError as error:
+                outcomes.append(Outcome(client, found.file, None, problem=masked(str(error))))
+    return outcomes
+
+
+def _carried_out(plan: Plan, asked: Asked) -> Outcome:
+    backup = None if asked.is_dry_run else plan.carry_out(utc_now())
+    change = shown_change(plan.found.file, plan.before, plan.after)
+    return Outcome(
+        plan.found.client, plan.found.file, plan.action, change, backup, is_client_there=plan.found.is_client_there
+    )
+
+
+def _through_its_command(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
+    """Change a client's file through the client's own command; without a server, take the entry out."""
+    client = found.client
+    present = planning.present_entry(client, found.file, asked.name)
+    if present is not None and not asked.is_forced:
+        planning.check_ours(found, present, asked.name, "replace" if server else "take out")
+    entry = None if server is None else entries.entry_of(client, server, present)
+    if entry == present or _is_same(entry, present):
+        return Outcome(client, found.file, Action.NOTHING)
+    commands = [] if present is None else [claude_code.remove_command(client, asked.name)]
+    commands += [] if entry is None else [claude_code.add_command(client, asked.name, entry)]
+    if not asked.is_dry_run:
+        claude_code.run(client, commands)
+    action = Action.REMOVE if entry is None else Action.ADD if present is None else Action.UPDATE
+    return Outcome(client, found.file, action, masked("\n".join(map(entries.typed, commands))))
+
+
+def _is_same(entry: Mapping[str, Any] | None, present: Any) -> bool:
+    """Return whether an entry is there already; the client adds an empty ``env`` of its own."""
+    return entry is not None and isinstance(present, Mapping) and {"env": {}, **entry} == {"env": {}, **present}
+
+
+def _cautions(asked: Asked, server: Local | Remote) -> list[str]:
+    """Return what a person should know, though nothing is wrong."""
+    told: list[str] = []
+    if isinstance(server, Local):
+        names = sorted(
+            name for name in os.environ if name.startswith("MEMORYOS_") and name[9:].lower() in Settings.model_fields
+        )
+        if names:
+            told.append(
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but a client starts the server "
+                "without; what it is to know goes into a file for --config"
+            )
+        if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
+            told.append(
+                f"{server.command} is in a cache that may be cleared; install memoryos-mcp-server in an environment "
+                "that stays, and run this command from there"
+            )
+        return told
+    if server.token is not None and asked.scope == "project":
+        told.append("the token stands in a file of the project; do not commit it, or give --token-variable NAME")
+    if server.token is not None and server.url.startswith("http://") and urlsplit(server.url).hostname not in LOOPBACK:
+        told.append("the token goes over the network readable by others; give an address that begins with https://")
+    return told

@@ -1,0 +1,162 @@
+"""What is asked of install and uninstall, and how it is told what came of it."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+import click
+
+from memoryos_mcp.cli.installer import entries
+from memoryos_mcp.cli.installer.catalogue import Client, Scope
+from memoryos_mcp.cli.installer.planning import Action
+from memoryos_mcp.text.secrets import redact
+from memoryos_mcp.cli.terminal import plain, prepare_stdout
+
+ALL = "all"
+LONG_LINE_CHARS = 400
+MANY_LINES = 10_000
+_TOKEN = re.compile(r"((?i:bearer) )(?!\$)(?:\\.|[^\"\\\s])+")
+# Of other servers, whatever theirs looks like; the name of a variable is no secret.
+_SECRET = re.compile(
+    r"""((?i:token|key|secret|passw(?:or)?d|passphrase|pat|authorization|cookie|credentials?)["']?\s*[:=]\s*)
+        (?:"(?!(?i:bearer)\ |\$)(?:\\.|[^"\\])+"|'(?!(?i:bearer)\ |\$)[^'\n]+')""",
+    re.VERBOSE,
+)
+_DONE = {
+    Action.ADD: ("added", "would be added"),
+    Action.UPDATE: ("updated", "would be updated"),
+    Action.REMOVE: ("taken out", "would be taken out"),
+    Action.NOTHING: ("nothing to do", "nothing to do"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for.
+
+    Attributes:
+        clients: Names, or `ALL` for those that are on this machine.
+        scope: None is the user's, where a client has such a file.
+        name: What the entry is called.
+        is_forced: Whether somebody else's entry of that name may be replaced or taken out.
+    """
+
+    clients: Sequence[str]
+    scope: Scope | None = None
+    name: str = entries.NAME
+    is_dry_run: bool = False
+    is_forced: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one file.
+
+    Attributes:
+        action: What was or would be done; None if it was refused.
+        change: Its change as a diff, or the command that makes it; without tokens.
+        problem: Why it was refused.
+        is_client_there: Whether the client has left traces where the file is.
+    """
+
+    client: Client
+    file: Path | None
+    action: Action | None
+    change: str = ""
+    backup: Path | None = None
+    problem: str | None = None
+    is_client_there: bool = True
+
+    @property
+    def then(self) -> str | None:
+        """What makes the client see the change; None if there is none."""
+        if self.action in (None, Action.NOTHING):
+            return None
+        if self.action is Action.REMOVE:
+            return f"if {self.client.title} runs, the server may go on until it is started again"
+        return self.client.then
+
+
+def shown_change(file: Path, before: str, after: str) -> str:
+    """Return the difference of two texts without tokens and keys; of very long ones only the stretch that differs."""
+    # Masked before they are compared: of two tokens the difference would tell the end of each.
+    before, after = masked(before), masked(after)
+    lines = [*before.splitlines(), *after.splitlines()]
+    if max(map(len, lines), default=0) <= LONG_LINE_CHARS and len(lines) <= MANY_LINES:
+        return "\n".join(unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="", n=2))
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    stretches = [(mark, text[start : len(text) - end]) for mark, text in (("-", before), ("+", after))]
+    return "\n".join(f"{mark} ...{stretch}..." for mark, stretch in stretches if stretch)
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    shorter = min(len(one), len(other))
+    return next((index for index in range(shorter) if one[index] != other[index]), shorter)
+
+
+def masked(text: str) -> str:
+    """Return a text without tokens and without what looks like a key."""
+    return redact(_SECRET.sub(r'\1"********"', _TOKEN.sub(r"\1********", text))).text
+
+
+def tell(asked: Asked, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
+    """Print what came of it, on stderr what went wrong, and return whether nothing did."""
+    prepare_stdout()
+    is_ok = all(outcome.problem is None for outcome in outcomes)
+    if asked.as_json:
+        changes = [_json(outcome, asked) for outcome in outcomes]
+        click.echo(json.dumps({"changes": changes, "cautions": list(cautions), "ok": is_ok}))
+        return is_ok
+    for outcome in outcomes:
+        _print(outcome, asked)
+    for caution in cautions:
+        click.echo(f"memoryos-mcp: {caution}", err=True)
+    return is_ok
+
+
+def _print(outcome: Outcome, asked: Asked) -> None:
+    client = outcome.client
+    if outcome.action is None:
+        click.echo(f"memoryos-mcp: {client.title}: {plain(outcome.problem or '')}", err=True)
+        return
+    if outcome.change:
+        _print_change(outcome.change)
+    done = _DONE[outcome.action][asked.is_dry_run]
+    click.echo(
+        f"{client.title}: {asked.name} {done} ({outcome.file})"
+        if outcome.action is not Action.NOTHING
+        else f"{client.title}: {done}, {outcome.file} is as it should be"
+    )
+    if not outcome.is_client_there and outcome.action is not Action.NOTHING:
+        click.echo(f"  {client.title} was not found on this machine; the file is where it would look")
+    if outcome.backup is not None:
+        click.echo(f"  what the file held before is kept as {outcome.backup}")
+    if outcome.then is not None and not asked.is_dry_run:
+        click.echo(f"  {outcome.then}")
+
+
+def _print_change(change: str) -> None:
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in change.splitlines():
+        shown = "".join(char if char.isprintable() or char == "\t" else "?" for char in line)
+        click.secho(shown, fg=styles.get(line[:1]))
+
+
+def _json(outcome: Outcome, asked: Asked) -> dict[str, object]:
+    return {
+        "client": outcome.client.name,
+        "file": None if outcome.file is None else str(outcome.file),
+        "action": "refused" if outcome.action is None else str(outcome.action),
+        "is_done": outcome.action is not None and not asked.is_dry_run,
+        "change": outcome.change,
+        "backup": None if outcome.backup is None else str(outcome.backup),
+        "problem": outcome.problem,
+        "is_client_there": outcome.is_client_there,
+        "then": outcome.then,
+    }

@@ -1,0 +1,179 @@
+"""The command ``memoryos-mcp llm-log``: what was sent to the LLM for a user, and what came back.
+
+The log may be large: it is read line by line, and only what is shown is kept.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.llm.log_lines import LogLine
+from memoryos_mcp.llm.recording import LOG_NAME
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.cli.terminal import make_console, plain, prepare_stdout
+
+
+def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
+    """Print the log of the configured user to stdout.
+
+    Args:
+        settings: Say whose log it is, where it lies, and in which zone times are told.
+        last: How many calls to list, the newest last; at least 1.
+        number: Print this call in full instead; calls are numbered from 1 by their line in the log.
+        as_json: Print the lines as they stand in the log.
+
+    Raises:
+        click.BadParameter: No call has this number.
+        StorageError: The log cannot be read.
+        ArgumentError: The configured user id cannot name a user.
+    """
+    prepare_stdout()
+    path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
+    try:
+        lines = _last(path, last) if number is None else [(number, _line(path, number))]
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}); make it readable for this account"
+        raise StorageError(msg) from error
+    if not lines:
+        click.echo(_nothing_logged(settings, path), err=as_json)
+    elif as_json:
+        for _, raw in lines:
+            click.echo(raw)
+    elif number is None:
+        _print_table(lines, settings)
+    else:
+        _print_call(number, lines[0][1], settings)
+
+
+def _last(path: Path, count: int) -> list[tuple[int, bytes]]:
+    """Return the last lines of a log with their numbers; a missing log has none."""
+    try:
+        with path.open("rb") as file:
+            return list(deque(_numbered(file), maxlen=count))
+    except FileNotFoundError:
+        return []
+
+
+def _line(path: Path, number: int) -> bytes:
+    """Return a line of a log.
+
+    Raises:
+        click.BadParameter: The log has no such line.
+    """
+    try:
+        with path.open("rb") as file:
+            found = next((raw for at, raw in _numbered(islice(file, number)) if at == number), None)
+    except FileNotFoundError:
+        found = None
+    if found is None:
+        msg = f"no call has number {number}; run llm-log without --show to see the numbers"
+        raise click.BadParameter(msg, param_hint="'--show'")
+    return found
+
+
+def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    return ((at, raw.rstrip(b"\r\n")) for at, raw in enumerate(lines, 1) if raw.strip())
+
+
+def _read(raw: bytes) -> LogLine | None:
+    """Return what a line says; None if it is damaged."""
+    try:
+        return LogLine.model_validate_json(raw)
+    except ValidationError:
+        return None
+
+
+def _nothing_logged(settings: Settings, path: Path) -> str:
+    if settings.llm_log:
+        return f"Nothing was sent to the LLM for this user since llm_log is true; {path} is empty or not there."
+    return (
+        f"Nothing is logged: {path} is empty or not there. Requests to the LLM are logged while llm_log is true: "
+        'set "llm_log": true in the config file, or MEMORYOS_LLM_LOG=true, or start with serve --llm-log true.'
+    )
+
+
+def _print_table(lines: Iterable[tuple[int, bytes]], settings: Settings) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("#", "time", "purpose"):
+        table.add_column(title, no_wrap=True)
+    for title in ("prompt", "reply", "ms"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("result", overflow="fold")
+    for number, raw in lines:
+        line = _read(raw)
+        if line is None:
+            table.add_row(str(number), "", "", "", "", "", Text("unreadable line", style="red"))
+            continue
+        prompt_tokens, reply_tokens = _tokens(line)
+        time = _time(line, settings)
+        table.add_row(
+            str(number), time, _plain(line.purpose), prompt_tokens, reply_tokens, str(line.took_ms), _result(line)
+        )
+    make_console().print(table)
+
+
+def _print_call(number: int, raw: bytes, settings: Settings) -> None:
+    console = make_console()
+    line = _read(raw)
+    if line is None:
+        console.print(Text(f"Line {number} of the log is damaged and cannot be shown."))
+        return
+    prompt_tokens, reply_tokens = _tokens(line)
+    request = line.request
+    form = request.response_format.json_schema.name if request.response_format else "none"
+    about = (
+        f"Call {number}, {_time(line, settings)}: {line.purpose}, form {form}, "
+        f"model {request.model}, {line.took_ms} ms, tokens {prompt_tokens or '?'} + {reply_tokens or '?'}"
+    )
+    console.print(_plain(about), soft_wrap=True)
+    for message in request.messages:
+        _print_part(console, message.role, message.content or "")
+    completion = line.completion
+    if completion is None:
+        _print_part(console, "error", _failure(line))
+    else:
+        is_cut = completion.choices[0].finish_reason == "length"
+        title = "reply, cut at a limit of tokens" if is_cut else "reply"
+        _print_part(console, title, completion.choices[0].message.content or "")
+
+
+def _print_part(console: Console, title: str, text: str) -> None:
+    console.print(Rule(_plain(title), align="left"))
+    console.print(_plain(text), soft_wrap=True)
+
+
+def _plain(text: str) -> Text:
+    """Return a text that is shown as it is: no markup, no escape sequences."""
+    return Text(plain(text))
+
+
+def _time(line: LogLine, settings: Settings) -> str:
+    return line.at.astimezone(settings.zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _tokens(line: LogLine) -> tuple[str, str]:
+    """Return tokens of prompt and reply; empty for what was not counted."""
+    usage = line.completion.usage if line.completion is not None else None
+    return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
+
+
+def _result(line: LogLine) -> Text:
+    if line.completion is None:
+        return Text(plain(_failure(line)), style="red")
+    return Text("cut", style="yellow") if line.completion.choices[0].finish_reason == "length" else Text("ok")
+
+
+def _failure(line: LogLine) -> str:
+    if line.error is not None:
+        return f"error: {line.error.message or line.error.code or 'unknown'}"
+    return f"error: status {line.response.status_code}" if line.response is not None else "error: no response"

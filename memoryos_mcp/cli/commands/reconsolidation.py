@@ -1,0 +1,353 @@
+"""The command ``memoryos-mcp reconsolidate``: the LLM does again what was organised or learned without it.
+
+Each page keeps its place until the LLM has found it a new one, and what waits is marked in the store: however this
+ends, what was done stays done, and the rest is done by the next process that has the LLM.
+"""
+
+import asyncio
+import json
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import click
+from pydantic import BaseModel, ConfigDict
+
+from memoryos_mcp.cli.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
+from memoryos_mcp.llm import LEARN_PAGES_MAX, Surroundings
+from memoryos_mcp.llm.chat import ChatRequest
+from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organise_request, page_tokens
+from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
+from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.model.stats import Stats
+
+# About what a call shows of the memory beside pages: up to five known segments and some facts; traits.
+ORGANISE_CONTEXT_TOKENS = 900
+LEARN_CONTEXT_TOKENS = 400
+_PAGES_AT_ONCE = 1000
+
+_LIMIT = "llm_daily_token_limit"
+_KEPT = "what was done stays done, and the rest is done by the next server that runs with this LLM"
+
+
+class Ending(StrEnum):
+    """Why it ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    BUDGET_SPENT = "budget_spent"
+
+
+class Outcome(BaseModel):
+    """What came of it.
+
+    Attributes:
+        pages: That were to be done again.
+        left: Of them those that the LLM has not sorted yet.
+        calls: Of the LLM, the failed ones included.
+        error: The last failure's text; None if all was done.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    ended: Ending
+    pages: int
+    left: int
+    calls: int
+    failed_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    error: str | None = None
+
+
+class Forecast(BaseModel):
+    """About what it will take.
+
+    Attributes:
+        pages: To be done again.
+        batches: In which they are sorted, a call each.
+        calls: Those, and the ones that learn from what was sorted.
+        prompt_tokens: Of all calls; replies are a small part more.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    pages: int
+    batches: int
+    calls: int
+    prompt_tokens: int
+
+
+def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
+    """Make sure that there is an LLM to do anything again.
+
+    Raises:
+        ConfigError: None is configured, or not so that it can be asked; says what to set.
+    """
+    if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
+        msg = (
+            "no LLM is configured that could do anything again; set llm_provider and its key, or openai_base_url, "
+            "and llm_model. `memoryos-mcp doctor` tells whether they work"
+        )
+        raise ConfigError(msg)
+
+
+async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
+    """Have the LLM do again all that was done without it for the configured user; print what came of it to stdout.
+
+    Args:
+        settings: Say whose memory it is, and which LLM.
+        as_json: Print one JSON object.
+
+    Raises:
+        ConfigError: No LLM is configured.
+        BudgetSpentError: The day's tokens are spent; the rest stays marked.
+        MemoryOSError: Work keeps failing; the rest stays marked.
+    """
+    check_llm(settings, os.environ)
+    prepare_stdout()
+    outcome = Outcome(ended=Ending.DONE, pages=0, left=0, calls=0, failed_calls=0, prompt_tokens=0, completion_tokens=0)
+    if await is_there(settings):
+        try:
+            async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
+                outcome = await _until_done(engine, settings)
+        except asyncio.CancelledError:
+            click.echo(f"memoryos-mcp: stopped; {_KEPT}", err=True)
+            raise
+    click.echo(json.dumps(outcome.model_dump(mode="json")) if as_json else _told(outcome))
+    if outcome.ended is Ending.BUDGET_SPENT:
+        msg = f"{outcome.error}; {_KEPT}"
+        raise BudgetSpentError(msg)
+    if outcome.ended is Ending.FAILED:
+        msg = f"it failed {FAILURES_IN_A_ROW} times in a row: {outcome.error}; {_KEPT}"
+        raise MemoryOSError(msg)
+
+
+async def forecast(settings: Settings, *, as_json: bool) -> None:
+    """Print to stdout about what it will take; asks nobody and changes nothing.
+
+    Args:
+        settings: Say whose memory it is, and which LLM.
+        as_json: Print one JSON object.
+
+    Raises:
+        ConfigError: No LLM is configured.
+        StorageError: The memory cannot be read.
+    """
+    check_llm(settings, os.environ)
+    prepare_stdout()
+    found = _estimate(await _to_do_again(settings) if await is_there(settings) else [], settings)
+    if as_json:
+        click.echo(json.dumps(found.model_dump(mode="json")))
+    elif not found.pages:
+        click.echo("Nothing to do again: no page was organised or learned from without the LLM.")
+    else:
+        click.echo(
+            f"{found.pages:,} pages would be done again, in {found.batches:,} batches: about {found.calls:,} calls "
+            f"with {found.prompt_tokens:,} tokens of prompts. What waits to be organised for the first time comes "
+            "on top. Nothing was asked or changed."
+        )
+
+
+# Doing it -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What calls have cost, of all purposes together."""
+
+    calls: int
+    failed_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
+    """Mark what is to be done again, and watch the engine's background until it is done or cannot be."""
+    before = _spent(await engine.stats())
+    pages = await engine.reconsolidate()
+    patience = _Patience(settings.llm_daily_token_limit)
+    was_done, hindered_at = False, None
+    with progress_on_stderr() as show:
+        while True:
+            stats = await engine.stats()
+            spent, left = _since(before, _spent(stats)), stats.counts.degraded
+            pages = max(pages, left)
+            step = "sorting pages" if left else "learning from them"
+            show(f"{step}, {spent.calls:,} calls, {spent.tokens:,} tokens", pages - left, pages)
+            # Seen twice: the parts of one look are not of one moment, and what was answered may still be committed.
+            is_done = stats.is_settled and not left
+            obstacle = None if is_done else patience.obstacle(stats)
+            if (obstacle is not None and hindered_at == left) or (is_done and was_done):
+                return Outcome(
+                    ended=Ending.DONE if obstacle is None else obstacle[0],
+                    pages=pages,
+                    left=left,
+                    calls=spent.calls,
+                    failed_calls=spent.failed_calls,
+                    prompt_tokens=spent.prompt_tokens,
+                    completion_tokens=spent.completion_tokens,
+                    error=None if obstacle is None else obstacle[1],
+                )
+            was_done, hindered_at = is_done, None if obstacle is None else left
+            await asyncio.sleep(POLL_S)
+
+
+class _Patience:
+    """Tells when there is no use in waiting any longer.
+
+    Args:
+        daily_token_limit: The budget; None is no limit.
+    """
+
+    def __init__(self, daily_token_limit: int | None) -> None:
+        self._limit = daily_token_limit
+        self._least_left: int | None = None
+        # Failures of each loop when a page was last done: where some batches fail and others do not, it goes on.
+        self._forgiven: dict[str, int] = {}
+
+    def obstacle(self, stats: Stats) -> tuple[Ending, str] | None:
+        """Return what keeps the work from being done; None if nothing does."""
+        failed = {name: health.failed_attempts for name, health in stats.health.items()}
+        if self._least_left is None or stats.counts.degraded < self._least_left:
+            self._least_left = stats.counts.degraded
+            self._forgiven = failed
+        spent = sum(entry.prompt_tokens + entry.completion_tokens for entry in (stats.llm.today if stats.llm else ()))
+        # It shows as a redo that was refused, or as work that the stand-in did; calls under way are waited for.
+        if self._limit is not None and spent >= self._limit and (failed["redo"] or stats.is_settled):
+            return Ending.BUDGET_SPENT, f"{spent:,} tokens are spent today and {_LIMIT} is {self._limit:,}"
+        for name, health in stats.health.items():
+            # A loop that has succeeded since counts from 0 again.
+            forgiven = min(self._forgiven.get(name, 0), failed[name])
+            if failed[name] - forgiven >= FAILURES_IN_A_ROW:
+                error = health.last_error or "unknown"
+                # Calls under way count as spent beforehand, so that the last of a budget may be refused unspent.
+                return (Ending.BUDGET_SPENT if _LIMIT in error else Ending.FAILED), error
+        return None
+
+
+def _spent(stats: Stats) -> _Spent:
+    entries = stats.llm.total if stats.llm else ()
+    return _Spent(
+        calls=sum(entry.calls for entry in entries),
+        failed_calls=sum(entry.failed_calls for entry in entries),
+        prompt_tokens=sum(entry.prompt_tokens for entry in entries),
+        completion_tokens=sum(entry.completion_tokens for entry in entries),
+    )
+
+
+def _since(before: _Spent, now: _Spent) -> _Spent:
+    return _Spent(
+        calls=now.calls - before.calls,
+        failed_calls=now.failed_calls - before.failed_calls,
+        prompt_tokens=now.prompt_tokens - before.prompt_tokens,
+        completion_tokens=now.completion_tokens - before.completion_tokens,
+    )
+
+
+def _told(outcome: Outcome) -> str:
+    if not outcome.pages and not outcome.calls:
+        return "Nothing to do again: no page was organised or learned from without the LLM."
+    if not outcome.pages:
+        return f"Nothing to do again. What waited was organised, with {outcome.calls:,} calls."
+    return (
+        f"{outcome.pages - outcome.left:,} of {outcome.pages:,} pages were done again, with {outcome.calls:,} calls "
+        f"({outcome.failed_calls:,} failed), {outcome.prompt_tokens:,} tokens of prompts and "
+        f"{outcome.completion_tokens:,} of replies."
+    )
+
+
+# Saying what it would take ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """A page to be done again.
+
+    Attributes:
+        tokens: It takes about so many in a prompt.
+        is_filed: Whether the stand-in sorted it, so that it is sorted again.
+        is_read: Whether the stand-in learned from it, so that its segment is read again.
+    """
+
+    seq: int
+    segment: int
+    tokens: int
+    is_filed: bool
+    is_read: bool
+
+
+async def _to_do_again(settings: Settings) -> list[_Again]:
+    """Return the pages that the stand-in did, in order of arrival."""
+    async with opened_store(settings) as store:
+        return await _done_by(store, ExtractiveAnalyst().name)
+
+
+async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:
+    found: list[_Again] = []
+    while done := await store.done_by(worker, found[-1].seq if found else 0, _PAGES_AT_ONCE):
+        found += [
+            _Again(
+                seq=one.page.seq,
+                segment=one.page.segment or 0,
+                tokens=page_tokens(one.page),
+                is_filed=one.is_filed,
+                is_read=one.is_read,
+            )
+            for one in done
+        ]
+    return found
+
+
+def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
+    """Return what doing pages again will take.
+
+    They are sorted in batches as the settings say, a call each, which also tells their facts. How the LLM will divide
+    them into segments nobody knows, so those of now stand for them: all pages of those in which the stand-in has read
+    a page are judged again for the profile. A prompt is its instructions, its form, its pages as they will be shown
+    and an allowance for what is known; none is longer than `llm_max_prompt_tokens`. Second rounds after an unusable
+    reply come on top.
+    """
+    size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
+    filed = [page.tokens for page in pages if page.is_filed]
+    batches = [sum(filed[start : start + size]) for start in range(0, len(filed), size)]
+    organise = organise_request([], Surroundings(before=None), max_topics=settings.max_topics, max_prompt_tokens=limit)
+    sorting = [min(limit, _tokens(organise) + ORGANISE_CONTEXT_TOKENS + tokens) for tokens in batches]
+    segments: dict[int, list[_Again]] = defaultdict(list)
+    for page in pages:
+        segments[page.segment].append(page)
+    judge = learn_request([], [], None, dimensions=settings.profile_dimensions, max_prompt_tokens=limit)
+    judged = [
+        min(page.tokens, USER_SHOWN_MAX_CHARS // BYTES_PER_TOKEN)
+        for read in segments.values()
+        if any(page.is_read for page in read)
+        for page in read
+    ]
+    portions = [sum(judged[start : start + LEARN_PAGES_MAX]) for start in range(0, len(judged), LEARN_PAGES_MAX)]
+    judging = [min(limit, _tokens(judge) + LEARN_CONTEXT_TOKENS + tokens) for tokens in portions]
+    return Forecast(
+        pages=len(pages),
+        batches=len(batches),
+        calls=len(sorting) + len(judging),
+        prompt_tokens=sum(sorting) + sum(judging),
+    )
+
+
+def _tokens(request: ChatRequest) -> int:
+    """Return about how many tokens a request takes."""
+    form = json.dumps(dict(request.form.schema), separators=(",", ":")) if request.form else ""
+    return estimate_tokens(form) + sum(estimate_tokens(message.content) for message in request.messages)

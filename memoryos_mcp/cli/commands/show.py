@@ -1,0 +1,142 @@
+"""The command ``memoryos-mcp show``: memories whole, by their ids, each with what it rests on and what was before."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+import click
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from memoryos_mcp.cli.commands.only_looking import INDENT, minute, opened_to_look, print_parts, rows
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import TELLING_IDS
+from memoryos_mcp.server.arguments import check
+from memoryos_mcp.server.memory_arguments import GetMemoryArguments
+from memoryos_mcp.server.memory_results import (
+    FactBeside,
+    GetMemoryResult,
+    ShownChain,
+    ShownFact,
+    ShownMemory,
+    ShownPage,
+    ShownSegment,
+    ShownTrait,
+)
+from memoryos_mcp.server.memory_tools import get_memory
+from memoryos_mcp.cli.terminal import make_console, one_line, plain
+
+# More than a page may hold by default: a person who asks for one wants all of it.
+WHOLE_TOKENS = 1_000_000
+
+Line = tuple[str, str | None]
+
+
+async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
+    """Print memories of the configured user; nothing changes.
+
+    Args:
+        settings: Say whose memory it is.
+        ids: Public names of pages, topics, chains, facts and traits.
+        as_json: Print one JSON object, the result of the tool ``get_memory``.
+
+    Raises:
+        ArgumentError: One is no id, or names nothing; then nothing is printed.
+        click.Abort: There is no memory.
+        StorageError: It cannot be read.
+    """
+    console = make_console()
+    arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
+    async with opened_to_look(settings) as (service, _):
+        try:
+            result = (await get_memory(service, settings.user_id, arguments)).result
+        except ArgumentError as error:
+            problem = str(error).removeprefix(f"{error.argument}: ").replace(TELLING_IDS, "stats and search")
+            raise ArgumentError(argument="ID", problem=problem) from error
+    assert isinstance(result, GetMemoryResult)  # noqa: S101 - for the type checker: the tool's own
+    if as_json:
+        click.echo(json.dumps(result.model_dump(mode="json")))
+        return
+    print_parts(console, (part for memory in result.memories for part in _parts(memory)))
+
+
+def _parts(memory: ShownMemory) -> Iterator[RenderableType]:
+    yield Text.assemble((one_line(memory.id), "bold cyan"), f"  {memory.kind}")
+    told = rows("dim", "")
+    for name, text in _lines(memory):
+        if text:
+            told.add_row(name, Text(plain(text)))
+    yield Padding(told, INDENT)
+    yield ""
+
+
+def _lines(memory: ShownMemory) -> Iterator[Line]:
+    match memory:
+        case ShownPage():
+            yield from _page(memory)
+        case ShownFact():
+            yield from _fact(memory)
+        case ShownTrait():
+            yield from _trait(memory)
+        case ShownSegment():
+            yield from _segment(memory)
+        case ShownChain():
+            yield "summary", memory.summary
+            yield f"pages ({memory.page_count:,})", _ids(memory.newest_pages)
+
+
+def _page(page: ShownPage) -> Iterator[Line]:
+    yield "said", minute(page.timestamp)
+    yield "tier", page.tier
+    yield "topic", page.segment_id
+    yield "chain", page.chain_id and f"{page.chain_id}: {one_line(page.chain_summary or '')}"
+    yield "source", None if page.source == "conversation" else f"{page.source}, not said by the user"
+    yield "note", "gives orders; it is data, not to be obeyed" if page.gives_orders else None
+    yield "user", page.user_input
+    yield "assistant", page.agent_response
+    for name, beside in (("before it", page.previous_page), ("after it", page.next_page)):
+        if beside is not None:
+            yield name, f"{beside.page_id}, {minute(beside.timestamp)}: {beside.beginning}"
+    yield "meta data", None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
+
+
+def _segment(segment: ShownSegment) -> Iterator[Line]:
+    yield "state", segment.state
+    yield "heat", f"{segment.heat:.2f} ({segment.n_visit:,} visits, {segment.l_interaction:,} new pages)"
+    yield "keywords", ", ".join(segment.keywords)
+    yield "summary", segment.summary
+    yield f"pages ({segment.page_count:,})", _ids(segment.newest_pages)
+
+
+def _fact(fact: ShownFact) -> Iterator[Line]:
+    yield "text", fact.text
+    yield "about", f"the {fact.about}"
+    yield "state", fact.state
+    yield "since", minute(fact.valid_from)
+    yield "until", fact.valid_until and minute(fact.valid_until)
+    yield "ended", fact.ended_by
+    yield "learned by", fact.learned_by
+    yield "said in", _ids(fact.evidence)
+    yield from (("in place of", _beside(each)) for each in fact.supersedes)
+    if fact.superseded_by is not None:
+        yield "now holds", _beside(fact.superseded_by)
+
+
+def _trait(trait: ShownTrait) -> Iterator[Line]:
+    yield "level", trait.level or "it is no more"
+    yield "reason", trait.reason
+    yield "since", trait.updated_at and minute(trait.updated_at)
+    yield "learned by", trait.learned_by
+    yield "shown in", _ids(trait.evidence)
+    for past in trait.history:
+        ended = f", {past.ended_by}" if past.ended_by else ""
+        yield "before", f"{past.level}, until {minute(past.held_until)}{ended}: {past.reason}"
+
+
+def _beside(fact: FactBeside) -> str:
+    return f"{fact.id}: {fact.text}{f', {fact.ended_by}' if fact.ended_by else ''}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return ", ".join(ids)

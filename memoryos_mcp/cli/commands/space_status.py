@@ -1,0 +1,85 @@
+"""How far vectors of embedding models have come in a memory, as commands tell it."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from memoryos_mcp.cli.commands.common import opened_store
+from memoryos_mcp.config import Settings
+from memoryos_mcp.embedding import EmbeddingModel
+from memoryos_mcp.engine.wiring import configured_model
+from memoryos_mcp.storage.values import Space
+
+
+class SpaceStatus(BaseModel):
+    """How far the vectors of one model have come.
+
+    Attributes:
+        model: Its name, as it was configured.
+        is_configured: Whether it is the configured one.
+        space: Identity of its vectors; None if there are none yet.
+        pages_left: Without vectors of it.
+        used_at: When it was last in use, to about a day; None if it was not yet.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    model: str
+    is_configured: bool
+    space: str | None
+    pages_left: int
+    used_at: datetime | None
+
+
+class EmbeddingStatus(BaseModel):
+    """How far all models' vectors have come.
+
+    Attributes:
+        pages: In the memory.
+        spaces: The configured model's first.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    pages: int
+    spaces: list[SpaceStatus]
+
+
+async def embedding_status(settings: Settings, *, has_memory: bool) -> EmbeddingStatus:
+    """Return how far the configured user's vectors have come; loads no model and changes nothing.
+
+    Args:
+        settings: Say whose memory it is, and which model.
+        has_memory: Whether there is a memory.
+
+    Raises:
+        StorageError: The memory cannot be read.
+    """
+    configured = configured_model(settings)
+    pages, spaces = 0, list[Space]()
+    if has_memory:
+        async with opened_store(settings, only_reads=True) as store:
+            pages, spaces = (await store.counts()).pages, await store.spaces()
+    models = [_model_of(space) for space in spaces]
+    # One model may have several spaces, if other weights came under its name; the last used is the present one.
+    present = models.index(configured) if configured in models else None
+    found = [
+        SpaceStatus(
+            model=model.name,
+            is_configured=index == present,
+            space=space.identity,
+            pages_left=space.unembedded,
+            used_at=space.used_at,
+        )
+        for index, (space, model) in enumerate(zip(spaces, models, strict=True))
+    ]
+    if configured is not None and present is None:
+        found.append(SpaceStatus(model=configured.name, is_configured=True, space=None, pages_left=pages, used_at=None))
+    return EmbeddingStatus(pages=pages, spaces=sorted(found, key=lambda space: not space.is_configured))
+
+
+def _model_of(space: Space) -> EmbeddingModel:
+    try:
+        return EmbeddingModel.from_json(space.model)
+    except ValueError:
+        return EmbeddingModel(space.identity)

@@ -1,0 +1,217 @@
+"""The command ``memoryos-mcp token``: make, list and revoke the tokens with which clients connect over HTTP.
+
+A running server needs no restart: it asks the file about each token.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.cli.command_line import Choice, Group, config_option, json_option, setting_option
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.problems import nearest_name
+from memoryos_mcp.config.sources import check_data_folder, load_settings
+from memoryos_mcp.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from memoryos_mcp.server.http.tokens import TokenEntry, TokenStore
+
+_DURATION = re.compile("([0-9]{1,6})([hdw])")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def data_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the two options that say where the data folder is."""
+    return config_option(setting_option("data_storage_path")(command))
+
+
+@click.group(cls=Group, short_help="Make, list and revoke tokens of clients over HTTP.")
+def token() -> None:
+    """Make, list and revoke the tokens with which clients connect over HTTP.
+
+    A running server needs no restart.
+    """
+
+
+@token.command("add", short_help="Make a token that opens the memory of USER.")
+@click.argument("user")
+@click.option(
+    "--scope",
+    "scopes",
+    type=Choice([scope.value for scope in Scope]),
+    multiple=True,
+    default=(Scope.WRITE.value,),
+    show_default=True,
+    help="What it is good for; may be repeated. write includes read, admin includes both and shows settings and "
+    "metrics; act-as lets its holder name another user in each call.",
+)
+@click.option("--expires", metavar="WHEN", help="30d, 12h, 4w, or its last day, like 2027-01-31. Default: never.")
+@json_option
+@data_options
+def add(
+    user: str,
+    scopes: Sequence[str],
+    expires: str | None,
+    as_json: bool,
+    config_file: Path | None,
+    data_storage_path: str | None,
+) -> None:
+    """Make a token that opens the memory of USER, and print it; it is shown only once.
+
+    The token alone goes to stdout, what there is to know about it to stderr.
+    """
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
+    check_data_folder(settings)
+    expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
+    from memoryos_mcp.server.http.tokens import token_id_of
+
+    with closing(_store(settings)) as tokens:
+        try:
+            made = tokens.add(user, {Scope(scope) for scope in scopes}, expires_at)
+        except ArgumentError as error:
+            hint = "'--expires'" if error.argument == "expires_at" else "'USER'"
+            raise click.BadParameter(str(error), param_hint=hint) from error
+        token_id = token_id_of(made)
+        entry = next(entry for entry in tokens.entries() if entry.token_id == token_id)
+    if as_json:
+        click.echo(json.dumps({"token": made, **_described(entry)}, ensure_ascii=False))
+        return
+    from memoryos_mcp.cli.terminal import one_line
+
+    click.echo(made)
+    click.echo(
+        f"This is the only time that this token is shown. It opens the memory of {one_line(user)} "
+        f"({', '.join(sorted(entry.scopes))}; expires: {_time(entry.expires_at, settings.zone, 'never')}).\n"
+        f'Its owner\'s client sends it as the header "Authorization: Bearer <token>".\n'
+        f"To take it back: memoryos-mcp token revoke {token_id}",
+        err=True,
+    )
+
+
+@token.command("list", short_help="List all tokens, expired and revoked ones too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@data_options
+def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
+    """List all tokens, the expired and revoked ones too; their secrets are not kept."""
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
+    with closing(_store(settings)) as tokens:
+        entries = tokens.entries()
+    from memoryos_mcp.cli.terminal import prepare_stdout
+
+    prepare_stdout()
+    if as_json:
+        click.echo(json.dumps([_described(entry) for entry in entries], ensure_ascii=False, indent=2))
+    elif entries:
+        _print_table(entries, settings.zone)
+    else:
+        click.echo("There are no tokens; memoryos-mcp token add USER makes one.")
+
+
+@token.command("revoke", short_help="Have a token accepted no more.")
+@click.argument("token_id", metavar="ID")
+@json_option
+@data_options
+def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
+    """Have the token ID accepted no more, from the next request on."""
+    settings = load_settings(config_file, {"data_storage_path": data_storage_path})
+    from memoryos_mcp.server.http.tokens import token_id_of
+
+    token_id = token_id_of(token_id)  # a whole token says its id too
+    with closing(_store(settings)) as tokens:
+        try:
+            is_new = tokens.revoke(token_id)
+        except ArgumentError as error:
+            near = nearest_name(token_id, [entry.token_id for entry in tokens.entries()])
+            fix = f"did you mean {near}?" if near else "memoryos-mcp token list shows them"
+            msg = f"no token has this id; {fix}"
+            raise click.BadParameter(msg, param_hint="'ID'") from error
+    if as_json:
+        click.echo(json.dumps({"id": token_id, "is_new": is_new}))
+        return
+    click.echo(f"Token {token_id} is revoked." if is_new else f"Token {token_id} was revoked before.")
+
+
+def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
+    """Return from when on a token is not accepted.
+
+    Args:
+        text: A whole number of hours, days or weeks like ``12h``, ``30d`` or ``4w``, or the last day that it is
+            accepted, like ``2027-01-31``.
+        now: The present, with a zone.
+        zone: The zone of the day; None for this machine's.
+
+    Raises:
+        click.BadParameter: It is none of these, past, or too far.
+    """
+    text = text.strip().lower()
+    msg = "is no time; write it like 12h, 30d, 4w or 2027-01-31"
+    try:
+        if duration := _DURATION.fullmatch(text):
+            at = now + int(duration[1]) * _UNITS[duration[2]]
+        elif _DATE.fullmatch(text):
+            midnight = datetime.combine(date.fromisoformat(text) + timedelta(days=1), time.min, tzinfo=zone)
+            at = midnight.astimezone(UTC)
+        else:
+            raise click.BadParameter(msg, param_hint="'--expires'")
+    except OverflowError as error:
+        msg = "is too far; leave it out for a token that does not expire"
+        raise click.BadParameter(msg, param_hint="'--expires'") from error
+    except ValueError as error:
+        raise click.BadParameter(msg, param_hint="'--expires'") from error
+    if at <= now:
+        msg = "is past; name a time to come"
+        raise click.BadParameter(msg, param_hint="'--expires'")
+    return at
+
+
+def _store(settings: Settings) -> "TokenStore":
+    from memoryos_mcp.server.http.tokens import TokenStore, token_file
+
+    return TokenStore(token_file(settings.data_storage_path), clock=lambda: datetime.now(UTC))
+
+
+def _described(entry: "TokenEntry") -> dict[str, object]:
+    """Return what is told of a token in JSON's types; times in ISO 8601, UTC."""
+    return {
+        "id": entry.token_id,
+        "user_id": entry.user_id,
+        "scopes": sorted(entry.scopes),
+        "created_at": entry.created_at.isoformat(),
+        "expires_at": entry.expires_at and entry.expires_at.isoformat(),
+        "revoked_at": entry.revoked_at and entry.revoked_at.isoformat(),
+        "state": entry.state(datetime.now(UTC)),
+    }
+
+
+def _print_table(entries: Sequence["TokenEntry"], zone: tzinfo | None) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from memoryos_mcp.cli.terminal import make_console, one_line
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("id", "user", "scopes", "created", "expires", "state"):
+        table.add_column(title, no_wrap=title != "user", overflow="fold")
+    now = datetime.now(UTC)
+    for entry in entries:
+        table.add_row(
+            entry.token_id,
+            Text(one_line(entry.user_id)),
+            ", ".join(sorted(entry.scopes)),
+            _time(entry.created_at, zone),
+            _time(entry.expires_at, zone, "never"),
+            entry.state(now),
+        )
+    make_console().print(table)
+
+
+def _time(moment: datetime | None, zone: tzinfo | None, without: str = "") -> str:
+    return without if moment is None else moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")

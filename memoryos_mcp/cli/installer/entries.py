@@ -1,0 +1,179 @@
+"""The entry of this server in a client's file: what it is to be, and what an entry that is there turns out to be."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from memoryos_mcp.cli.installer.catalogue import Client, Http
+from memoryos_mcp.errors import ArgumentError
+
+NAME = "memoryos"
+# Of the other project whose distribution is called as our command is.
+_FOREIGN = re.compile(r"memoryos-mcp(?![-\w])(?:[=@<>~!\[].*)?")
+_RUNNERS = frozenset({"uvx", "pipx", "uv"})
+
+
+class Kind(StrEnum):
+    """Whose an entry is."""
+
+    OURS = "ours"
+    OTHER_PROJECT = "other project"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A server that the client starts.
+
+    Attributes:
+        command: Absolute path of the program.
+        args: Its arguments.
+    """
+
+    command: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A server that the client reaches over Streamable HTTP.
+
+    Attributes:
+        token: What it is shown; None without one.
+        token_variable: Name of the variable that holds the token, instead of the token.
+    """
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+    token_variable: str | None = None
+
+
+def this_command() -> tuple[str, ...]:
+    """Return the command line of this installation, which works from any folder and without a PATH."""
+    scripts = Path(sys.executable).parent
+    script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
+    if script.is_file() and os.access(script, os.X_OK):
+        return (str(script),)
+    # -P: a client may start it in a project that holds files named like modules of the standard library.
+    return (sys.executable, "-P", "-m", "memoryos_mcp")
+
+
+def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
+    """Return the entry of a server, with what the user has added to the present one.
+
+    Raises:
+        ArgumentError: The client cannot have such a server.
+    """
+    kept = dict(present) if isinstance(present, Mapping) else dict(client.usual)
+    if isinstance(server, Local):
+        kept = _without(kept, {*client.fixed, *_remote_keys(client)})
+        return {**client.fixed, "command": server.command, "args": list(server.args), **kept}
+    if client.http is None:
+        raise ArgumentError(argument="--http", problem=f"{client.title} takes none: {client.instead_of_http}")
+    http = client.http
+    kept = _without(kept, {"env", *client.fixed, *_remote_keys(client)})
+    entry = {**http.fixed, http.url_key: server.url, **_token(client, http, server), **kept}
+    before = present if isinstance(present, Mapping) else {}
+    # A token goes to the address that it was given for, and to no other.
+    is_same = before.get(http.url_key) == server.url and server.token is None and server.token_variable is None
+    if is_same and http.variable_key is not None and http.variable_key in before:
+        entry[http.variable_key] = before[http.variable_key]
+    headers = {**_headers(before, http, with_token=is_same), **entry.get(http.headers_key, {})}
+    return {**entry, http.headers_key: headers} if headers else entry
+
+
+def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[str, Any]:
+    """Return the headers of an entry, with its token's or without."""
+    headers = entry.get(http.headers_key)
+    if not isinstance(headers, Mapping):
+        return {}
+    return {key: value for key, value in headers.items() if with_token or key.lower() != "authorization"}
+
+
+def _without(kept: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+    """Return what the user has added: all but these keys and the command line."""
+    ours = {"command", "args", *keys}
+    return {key: value for key, value in kept.items() if key not in ours}
+
+
+def _remote_keys(client: Client) -> set[str]:
+    if client.http is None:
+        return set()
+    http = client.http
+    return {http.url_key, http.headers_key, *http.fixed, *([http.variable_key] if http.variable_key else [])}
+
+
+def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
+    if server.token_variable is not None:
+        if http.variable_key is not None:
+            return {http.variable_key: server.token_variable}
+        if http.reference is None:
+            problem = f"{client.title} fills in no variables; give --token"
+            raise ArgumentError(argument="--token-variable", problem=problem)
+        reference = http.reference.replace("NAME", server.token_variable)
+        return {http.headers_key: {"Authorization": f"Bearer {reference}"}}
+    if server.token is not None:
+        return {http.headers_key: {"Authorization": f"Bearer {server.token}"}}
+    return {}
+
+
+def kind_of(client: Client, entry: Any) -> Kind:
+    """Return whose an entry is: this server's, of this or an earlier installation, or another's."""
+    if not isinstance(entry, Mapping):
+        return Kind.FOREIGN
+    words = _words(entry)
+    if words:
+        return _kind_of_command(words)
+    if client.http is not None and isinstance(entry.get(client.http.url_key), str):
+        known = _remote_keys(client) | client.fixed.keys() | client.usual.keys()
+        return Kind.OURS if set(entry) <= known else Kind.FOREIGN
+    return Kind.FOREIGN
+
+
+def _kind_of_command(words: Sequence[str]) -> Kind:
+    program = file_name(words[0])
+    if program in _RUNNERS and any(_FOREIGN.fullmatch(word) for word in words[1:]) and "--from" not in words:
+        return Kind.OTHER_PROJECT
+    if program == "memoryos-mcp" and words[1:2] == ["serve"]:
+        return Kind.OURS
+    is_module = any(pair == ("-m", "memoryos_mcp") for pair in pairwise(words))
+    return Kind.OURS if is_module or ("memoryos-mcp-server" in " ".join(words)) else Kind.FOREIGN
+
+
+def _words(entry: Mapping[str, Any]) -> list[str]:
+    """Return the command line of an entry; empty if it has none."""
+    command, args = entry.get("command"), entry.get("args", [])
+    if not isinstance(command, str) or not command.strip():
+        return []
+    return [command, *(word for word in args if isinstance(word, str))] if isinstance(args, list) else [command]
+
+
+def file_name(command: str) -> str:
+    """Return the name of a program without its folder and suffix, whichever system's path it is."""
+    return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe").removesuffix(".cmd")
+
+
+def problem_of(entry: Mapping[str, Any]) -> str | None:
+    """Return why a client could not start the server of an entry of ours; None if it could, or has only to reach it."""
+    words = _words(entry)
+    if not words:
+        return None
+    command = Path(words[0])
+    if not command.is_absolute():
+        return f"its command {words[0]} is no absolute path, and a desktop client looks for it nowhere"
+    if not command.is_file():
+        return f"its command {command} is not there any more"
+    return None if os.access(command, os.X_OK) else f"its command {command} cannot be run"
+
+
+def typed(words: Sequence[str]) -> str:
+    """Return a command line as it is typed."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -1,0 +1,123 @@
+"""Where clients' files are on this machine, and which clients are here."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoryos_mcp.cli.installer.catalogue import Client, Place, Platform, Scope
+from memoryos_mcp.errors import ArgumentError, ClientFileError
+
+_PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What decides where files are.
+
+    Attributes:
+        home: The user's home folder.
+        environment: Variables by name.
+        project: Folder of the project that a file of project scope belongs to.
+    """
+
+    platform: Platform
+    home: Path
+    environment: Mapping[str, str]
+    project: Path
+
+    @classmethod
+    def this(cls) -> "Machine":
+        """Return the machine that this runs on, with the working folder as the project.
+
+        Raises:
+            ClientFileError: There is no home folder, or no working folder any more.
+        """
+        try:
+            return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
+        except RuntimeError as error:
+            msg = "this account has no home folder, where clients keep their files; set HOME to one"
+            raise ClientFileError(msg) from error
+        except OSError as error:
+            msg = "the working folder is not there any more; change to another one"
+            raise ClientFileError(msg) from error
+
+    def base(self, name: str) -> Path:
+        """Return a folder that places begin with.
+
+        Args:
+            name: ``home``, ``config`` (where desktop programs keep settings), ``local`` (the same on Windows for one
+                machine), ``xdg`` (settings on Unix), ``codex`` or ``claude`` (which have variables of their own).
+        """
+        if name == "home":
+            return self.home
+        if name == "codex":
+            return self._from("CODEX_HOME", self.home / ".codex")
+        if name == "claude":
+            return self._from("CLAUDE_CONFIG_DIR", self.home)
+        if name == "local":
+            return self._from("LOCALAPPDATA", self.home / "AppData" / "Local")
+        if name == "config" and self.platform == "windows":
+            return self._from("APPDATA", self.home / "AppData" / "Roaming")
+        if name == "config" and self.platform == "macos":
+            return self.home / "Library" / "Application Support"
+        if self.platform == "macos":
+            return self.home / ".config"
+        return self._from("XDG_CONFIG_HOME", self.home / ".config")
+
+    def _from(self, variable: str, otherwise: Path) -> Path:
+        """Return the folder that a variable names; by the rules of XDG only an absolute one counts."""
+        named = Path(self.environment.get(variable) or "")
+        return named if named.is_absolute() else otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A client's file, there or not.
+
+    Attributes:
+        is_client_there: Whether the client has left traces at this place.
+    """
+
+    client: Client
+    scope: Scope
+    file: Path
+    is_client_there: bool
+
+
+def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
+    """Return the files to change for a client: all where it is; if it is nowhere, the one where it would be.
+
+    Raises:
+        ArgumentError: The client has no file for a project.
+    """
+    if scope == "project":
+        if client.project is None:
+            problem = f"{client.title} has no file for a project; leave it away"
+            raise ArgumentError(argument="--scope project", problem=problem)
+        return [Found(client, scope, machine.project / client.project, is_client_there=True)]
+    found: list[Found] = []
+    for place in client.user:
+        if machine.platform in place.platforms:
+            for folder in _folders(place, machine):
+                file = folder / place.file
+                # A home folder is there whatever the client has done.
+                is_there = os.path.lexists(file) if folder == machine.home else _is_folder(folder)
+                found.append(Found(client, scope, file, is_there))
+    return [each for each in found if each.is_client_there] or found[:1]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # another account's home
+        return False
+
+
+def _folders(place: Place, machine: Machine) -> list[Path]:
+    base, _, rest = place.folder.partition("/")
+    folder = machine.base(base.strip("{}"))
+    if "*" in rest:
+        return sorted(folder.glob(rest))
+    return [folder / rest if rest else folder]

@@ -1,0 +1,185 @@
+"""What would change in a client's file, and doing it: one entry in, or out again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from memoryos_mcp.cli.installer import entries
+from memoryos_mcp.cli.installer import files
+from memoryos_mcp.cli.installer import jsonc
+from memoryos_mcp.cli.installer import toml
+from memoryos_mcp.cli.installer.catalogue import Client
+from memoryos_mcp.cli.installer.places import Found
+from memoryos_mcp.errors import ClientFileError
+
+# How many copies are compared with what taking the entry out should give.
+_BACKUPS_TRIED = 10
+_EDITORS = {"json": jsonc, "toml": toml}
+
+
+class Action(StrEnum):
+    """What a change does."""
+
+    ADD = "add"
+    UPDATE = "update"
+    REMOVE = "remove"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A change of one file, not made yet.
+
+    Attributes:
+        file: As it was read.
+        before: Its text.
+        after: Its text once the change is made.
+        has_token: Whether a token is put in.
+    """
+
+    found: Found
+    action: Action
+    file: files.ClientFile = field(repr=False)
+    before: str = field(repr=False)
+    after: str = field(repr=False)
+    has_token: bool = False
+
+    def carry_out(self, now: datetime) -> Path | None:
+        """Write the file and return the copy of what it held; None if nothing is to be written, or there was no file.
+
+        Raises:
+            ClientFileError: It cannot be written, or has changed since it was read.
+        """
+        if self.action is Action.NOTHING:
+            return None
+        is_private = self.found.scope == "user" or self.has_token
+        return files.write(self.file, self.file.encoded(self.after), now, is_private=is_private)
+
+
+def present_entry(client: Client, path: Path, name: str = entries.NAME) -> Any:
+    """Return the entry of a name in a client's file; None if there is no such file or entry.
+
+    Raises:
+        ClientFileError: The file cannot be read.
+    """
+    return _entry(client, files.read(path), name)
+
+
+def all_entries(client: Client, path: Path) -> dict[str, Any]:
+    """Return all entries of a client's file by their names.
+
+    Raises:
+        ClientFileError: The file cannot be read.
+    """
+    held: Any = _read(client, files.read(path))
+    for key in client.path:
+        held = held.get(key) if isinstance(held, dict) else None
+    return dict(held) if isinstance(held, dict) else {}
+
+
+def plan_install(found: Found, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
+    """Return what puts a server into a client's file.
+
+    Raises:
+        ArgumentError: The client cannot have such a server.
+        ClientFileError: The file cannot be read or changed, or somebody else's entry has the name.
+    """
+    client, file = found.client, files.read(found.file)
+    present = _entry(client, file, name)
+    if present is not None and not is_forced:
+        check_ours(found, present, name, "replace")
+    entry = entries.entry_of(client, server, present)
+    if entry == present:
+        return Plan(found, Action.NOTHING, file, file.text, file.text)
+    with _telling(found.file):
+        after = _EDITORS[client.form].with_member(file.text, (*client.path, name), entry)
+    action = Action.ADD if present is None else Action.UPDATE
+    has_token = isinstance(server, entries.Remote) and server.token is not None
+    return Plan(found, action, file, file.text, after, has_token)
+
+
+def plan_uninstall(found: Found, name: str, *, is_forced: bool) -> Plan:
+    """Return what takes a server out of a client's file again.
+
+    Where nothing else was changed since it was put in, what comes back is the file as it was before, byte by byte.
+
+    Raises:
+        ClientFileError: The file cannot be read or changed, or the entry is somebody else's.
+    """
+    client, file = found.client, files.read(found.file)
+    present = _entry(client, file, name)
+    if present is None:
+        return Plan(found, Action.NOTHING, file, file.text, file.text)
+    if not is_forced:
+        check_ours(found, present, name, "take out")
+    after = _before_it(found, file, present, name)
+    if after is None:
+        with _telling(found.file):
+            after = _EDITORS[client.form].without_member(file.text, (*client.path, name))
+    return Plan(found, Action.REMOVE, file, file.text, after)
+
+
+def _before_it(found: Found, file: files.ClientFile, present: Any, name: str) -> str | None:
+    """Return a copy's text that differs from the file by the entry only; None if there is no such copy."""
+    client, path = found.client, (*found.client.path, name)
+    if not isinstance(present, Mapping):  # nothing that was put in from here
+        return None
+    for backup in files.backups(found.file)[:_BACKUPS_TRIED]:
+        try:
+            copy = files.read(backup)
+            if _entry(client, copy, name) is None:
+                again = _EDITORS[client.form].with_member(copy.text, path, present)
+                if copy.encoded(again) == file.content:
+                    return copy.text
+        except ClientFileError:
+            continue
+    return None
+
+
+def check_ours(found: Found, present: Any, name: str, doing: str) -> None:
+    """Refuse to touch an entry that is somebody else's.
+
+    Raises:
+        ClientFileError: It is.
+    """
+    kind = entries.kind_of(found.client, present)
+    if kind is entries.Kind.OURS:
+        return
+    whose = (
+        "is of another project that is called memoryos-mcp"
+        if kind is entries.Kind.OTHER_PROJECT
+        else "was not written by this program"
+    )
+    msg = (
+        f'{found.file} has an entry "{name}" that {whose}; it was left as it is. '
+        f"Give --force to {doing} it, or --name for another name"
+    )
+    raise ClientFileError(msg)
+
+
+def _entry(client: Client, file: files.ClientFile, name: str) -> Any:
+    held: Any = _read(client, file)
+    for key in (*client.path, name):
+        held = held.get(key) if isinstance(held, dict) else None
+    return held
+
+
+def _read(client: Client, file: files.ClientFile) -> Any:
+    with _telling(file.path):
+        return _EDITORS[client.form].read(file.text)
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Have what is wrong with a text told of its file."""
+    try:
+        yield
+    except ClientFileError as error:
+        if str(error).startswith(str(path)):
+            raise
+        msg = f"{path} was left as it is: {error}"
+        raise ClientFileError(msg) from error

@@ -1,0 +1,262 @@
+"""Spaces: whose vectors answer queries, and the move from one model's vectors to the next one's.
+
+Vectors of two models are never compared. When the configured model is another one than before, the space of the model
+before goes on answering, new pages included, while the new model's is filled; once that is whole it takes over. Where
+the model before can no longer be loaded, the new space answers as far as it has come, and words do for the rest.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.consolidation.embedding import Embedding, Left
+from memoryos_mcp.embedding import Embedder, EmbeddingModel
+from memoryos_mcp.embedding.embedders import Embedders
+from memoryos_mcp.embedding.revision import known_identity
+from memoryos_mcp.errors import ModelError
+from memoryos_mcp.model.stats import Move
+from memoryos_mcp.retrieval.cache import Mirror
+from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.retrieval.priority import QueriesFirst
+from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.values import Lease, Space, Waiting
+from memoryos_mcp.retrieval.index import VectorIndex
+
+logger = logging.getLogger(__name__)
+
+# A model that is taken back within this time finds its vectors as they were.
+KEPT_UNUSED = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """A space that is kept up to date, seen through its store.
+
+    Attributes:
+        embedding: Gives it vectors.
+    """
+
+    identity: str
+    store: SqliteStore
+    embedder: Embedder
+    embedding: Embedding
+
+    @classmethod
+    def of(cls, identity: str, store: SqliteStore, embedder: Embedder) -> "_Filled":
+        return cls(identity, store, embedder, Embedding(store, embedder))
+
+
+class Spaces:
+    """One user's spaces.
+
+    Attributes:
+        retrieving: Answers queries by the space that holds most, by words alone until there is one.
+        queries_first: Has vectors that are being read give way to queries, whichever space answers them.
+        filing: Held while pages are filed by their vectors, so that no other space takes over in the middle of it.
+
+    Args:
+        store: The user's memory. What is filed goes by the vectors of the space it sees: the one that answers.
+        embedders: The configured model, and those of spaces that are there.
+        make_index: Makes an empty index of vectors of a length.
+        retrieving: Makes what answers queries by a store, its mirror, and an embedder or words alone.
+        clock: Returns the present.
+    """
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        embedders: Embedders,
+        make_index: Callable[[int], VectorIndex],
+        retrieving: Callable[[SqliteStore, Mirror, Embedder | None], Retrieving],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._embedders = embedders
+        self._make_index = make_index
+        self._make_retrieving = retrieving
+        self._clock = clock
+        self._target: _Filled | None = None
+        self._before: _Filled | None = None
+        self.retrieving = retrieving(store, Mirror(store, PageIndex(store, partial(make_index, 1))), None)
+        self.queries_first = QueriesFirst()
+        self.filing = asyncio.Lock()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is configured."""
+        return self._embedders.configured is not None
+
+    async def open(self) -> None:
+        """Load the model, once, and have its space answer, or the one before while that holds more.
+
+        Raises:
+            ModelError: The model could not be loaded; the one before answers if it can.
+            StorageError: The store could not be read.
+        """
+        configured = self._embedders.configured
+        if configured is None or self._target is not None:
+            return
+        try:
+            await configured.load()
+        except ModelError:
+            await self._serve_before()
+            raise
+        identity = known_identity(configured.identity, [space.identity for space in await self._store.spaces()])
+        target = _Filled.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
+        left = (await target.store.waiting()).unembedded
+        if left and await self._serve_before(identity, left):
+            logger.info("the embedding model is another one: %d pages get vectors of it in the background", left)
+        else:
+            await self._serve(target)
+            self._before = None
+        self._target = target
+
+    async def open_to_read(self) -> None:
+        """Have the space answer that would in a server, as it stands: nothing is written, nothing gets vectors.
+
+        Raises:
+            ModelError: The model could not be loaded; the one before answers if it can.
+            StorageError: The store could not be read.
+        """
+        configured = self._embedders.configured
+        if configured is None:
+            return
+        try:
+            await configured.load()
+        except ModelError:
+            await self._serve_before()
+            raise
+        there = {space.identity: space for space in await self._store.spaces()}
+        identity = known_identity(configured.identity, [*there])
+        left = there[identity].unembedded if identity in there else None
+        if (left == 0 or not await self._serve_before(identity, left)) and identity in there:
+            await self._serve(_Filled.of(identity, await self._store.in_old_space(identity), configured))
+
+    async def has_work(self) -> bool:
+        """Return whether anything waits for the model, for a vector, or for its space to take over."""
+        if self._target is None:
+            return self.has_model
+        return self._before is not None or await self._target.embedding.has_work()
+
+    async def is_filled(self) -> bool:
+        """Return whether all that can have a vector has one in the space that answers, whatever another one lacks.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        if self._target is None:
+            return not self.has_model
+        return not await (self._before or self._target).embedding.has_work()
+
+    async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return texts' vectors in the space that answers, one row each; None while there is none.
+
+        Raises:
+            ModelError: The model failed.
+        """
+        embedder = self.retrieving.embedder
+        return None if embedder is None else await embedder.embed(texts)
+
+    async def waiting(self) -> Waiting:
+        """Return what the background has before it; all pages wait for a model that is not there.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        if self._target is not None:
+            return await self._target.store.waiting()
+        waiting = await self._store.waiting()
+        return replace(waiting, unembedded=(await self._store.counts()).pages) if self.has_model else waiting
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether queries are answered as quickly as they will be."""
+        return self.retrieving.mirror.index.is_settled
+
+    async def step(self, lease: Lease) -> Left:
+        """Embed one batch of what has no vector, first for the space that answers.
+
+        Raises:
+            ModelError: A model failed; nothing was written.
+        """
+        if self._before is not None:
+            try:
+                left = await self._before.embedding.step(lease)
+            except ModelError as error:  # it is no reason not to go on towards the model that is wanted
+                logger.warning("the embedding model of before fails, words answer for new pages: %s", error)
+            else:
+                if left is not Left.NOTHING:
+                    return left
+        return Left.NOTHING if self._target is None else await self._target.embedding.step(lease)
+
+    async def settle(self) -> None:
+        """Have a space that is whole take over, and its index do what takes long to keep searches quick."""
+        target = self._target
+        if self._before is not None and target is not None and not await target.embedding.has_work():
+            await self._serve(target)
+            self._before = None
+            logger.info("all pages have vectors of the new embedding model; it answers from now on")
+        await self.retrieving.mirror.index.settle()
+
+    async def tidy(self, lease: Lease) -> bool:
+        """Delete some vectors of models that were not used for a week; return whether there are more."""
+        if self._target is None or self._before is not None:
+            return False
+        keep = [self._target.identity]
+        return await self._store.drop_spaces(lease, keep, self._clock() - KEPT_UNUSED)
+
+    async def move(self) -> Move | None:
+        """Return how far a change of the model has come; None if there is none under way.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        if self._before is None or self._target is None:
+            return None
+        return Move(self._target.identity, (await self._target.store.waiting()).unembedded)
+
+    async def _serve_before(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
+        """Have the space answer that holds most beside the target's; return whether there is one."""
+        if self._before is not None:
+            return True
+        others = [
+            space
+            for space in await self._store.spaces()
+            if (fewer_left_than is None or space.unembedded < fewer_left_than) and space.identity != target
+        ]
+        for space in sorted(others, key=lambda each: each.unembedded):
+            embedder = await self._loaded(space)
+            if embedder is not None:
+                before = _Filled.of(space.identity, await self._store.in_old_space(space.identity), embedder)
+                await self._serve(before)
+                self._before = before
+                return True
+        return False
+
+    async def _loaded(self, space: Space) -> Embedder | None:
+        """Return the embedder of a space, None if it cannot be loaded or is not what it was."""
+        try:
+            embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
+            await embedder.load()
+        except (ModelError, ValueError) as error:
+            logger.warning("the embedding model of before cannot be loaded, words answer meanwhile: %s", error)
+            return None
+        return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
+
+    async def _serve(self, filled: _Filled) -> None:
+        """Have a space answer, once its vectors are in RAM."""
+        make_index = partial(self._make_index, filled.embedder.dimension)
+        mirror = Mirror(filled.store, PageIndex(filled.store, make_index))
+        await mirror.load_index(self.queries_first.patiently())
+        # What is being filed without vectors meets none in the end either.
+        async with self.filing if self.retrieving.embedder is not None else nullcontext():
+            self._store.see_as(filled.store)
+            self.retrieving = self._make_retrieving(filled.store, mirror, filled.embedder)

@@ -1,0 +1,355 @@
+"""Forgetting: what is to go is found and shown first, goes in one transaction, and is then scrubbed from the files.
+
+The transaction is what counts: after it nobody is shown what was forgotten, in any process. Topics that are left are
+then given words of what is left, and the bytes are overwritten; a process that ends before that leaves it to the next.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+
+import anyio.to_thread
+import apsw
+
+from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.model.ids import Kind, MemoryId, not_there, read_ids
+from memoryos_mcp.llm import Analyst, PageView, Topic
+from memoryos_mcp.llm.recording import LOG_NAME, remove_log
+from memoryos_mcp.model.pages import parse_timestamp, storable
+from memoryos_mcp.retrieval.retrieving import Retrieving
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.sqlite import forget_plans as rows
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
+from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
+from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.values import Lease
+
+logger = logging.getLogger(__name__)
+
+CONFIRM_WITHIN = timedelta(minutes=15)
+IDS_AT_MOST = 1_000
+RETAINED_AT_ONCE = 500
+# The time from when on old pages are forgotten is told again if it has changed by more.
+RETENTION_TOLD_WITHIN = timedelta(hours=1)
+# Pages that are read for the words of a chain or segment, as many as where pages are filed.
+DIGEST_PAGES = 60
+# So many chains and segments get their words at once, in about a second; whoever forgets waits for no more of them.
+WORDS_AT_ONCE = 10
+_HANDLE_BYTES = 12
+_BEGINNING = WordlessPlace()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a person wants to have forgotten: by ids, by a query, by a time, or everything.
+
+    Attributes:
+        ids: Of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
+        query: Pages that words or meaning find; at most ``max_results``.
+        after: Pages that were said then or later, ISO 8601; with a query only of those that it finds.
+        before: Pages that were said earlier than this.
+        everything: All there is.
+    """
+
+    ids: Sequence[str] = ()
+    query: str = ""
+    max_results: int = 10
+    after: str | datetime | None = None
+    before: str | datetime | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What would be forgotten; nothing was changed.
+
+    Attributes:
+        handle: Confirms it.
+        expires_at: Until when.
+        samples: How some of it begins.
+        kept_copies: Names of the copies that restores have kept, which hold what the memory held.
+        is_all: Whether it is everything; then these copies go too.
+    """
+
+    handle: str
+    expires_at: datetime
+    counts: ForgetCounts
+    samples: Sequence[Sample]
+    kept_copies: Sequence[str]
+    is_all: bool
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to forget."""
+        return bool(self.counts) or (self.is_all and bool(self.kept_copies))
+
+
+class Forgetting:
+    """Forgets what one user wants to have forgotten.
+
+    Args:
+        store: The user's memory.
+        stand_in: Gives what is left of a topic its words.
+        database: The user's file; beside it restores keep copies, and calls of the LLM are logged, which quote whatever
+            was sent.
+        retention: Pages that were said so long ago are forgotten; None keeps all.
+        zone: Of times without one.
+        clock: Returns the present.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        stand_in: Analyst,
+        database: Path,
+        *,
+        retention: timedelta | None,
+        zone: tzinfo | None,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._owned = store.owned
+        self._stand_in = stand_in
+        self._database = database
+        self._log = database.with_name(LOG_NAME)
+        self._retention = retention
+        self._zone = zone
+        self._clock = clock
+        # One piece of work at a time: a second one would do the same again.
+        self._tidying = asyncio.Lock()
+        # From when on old pages are forgotten, if that waits because the clock may be wrong.
+        self.waits_until: datetime | None = None
+        # After how many forgettings everything had its words; those before the first take none.
+        self._worded_after = 0
+
+    async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
+        """Find what is to be forgotten and keep that, without changing anything else.
+
+        Args:
+            selection: Says what.
+            retrieving: Finds pages by a query.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        _check(selection)
+        if selection.everything:
+            plan = await self._owned.find_to_forget(rows.everything)
+        elif selection.ids:
+            plan = await self._owned.find_to_forget(lambda connection: _named(connection, selection.ids))
+        else:
+            plan = await self._found(selection, retrieving)
+        handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
+        expires_at = self._clock() + CONFIRM_WITHIN
+        counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
+        return DryRun(handle, expires_at, counts, samples, kept_copies=await self.kept_copies(), is_all=plan.is_all)
+
+    async def kept_copies(self) -> list[str]:
+        """Return the names of the copies that restores have kept beside the memory."""
+        return [path.name for path in await anyio.to_thread.run_sync(kept_copies, self._database)]
+
+    async def remove_kept_copies(self) -> None:
+        """Remove the copies that restores have kept beside the memory.
+
+        Raises:
+            StorageError: One cannot be removed.
+        """
+        try:
+            await anyio.to_thread.run_sync(remove_kept_copies, self._database)
+        except OSError as error:
+            msg = (
+                f"a copy that a restore kept in {self._database.parent} cannot be removed ({error.strerror}); nothing "
+                "was forgotten. Close what has it open, and try again"
+            )
+            raise StorageError(msg) from error
+
+    async def confirm(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found, and scrub the files if nobody reads them now.
+
+        Raises:
+            ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
+            StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
+        """
+        now_us = to_us(self._clock())
+        plan = await self._owned.find_to_forget(lambda connection: rows.kept_plan(connection, handle, now_us))
+        if plan is not None and plan.is_all:  # first: once there is a receipt nobody would do it
+            await self.remove_kept_copies()
+        receipt = await self._owned.forget(handle)
+        if receipt is None:
+            minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
+            problem = (
+                f"is no handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another dry run "
+                "and give its handle, unchanged"
+            )
+            raise ArgumentError(argument="confirm", problem=problem)
+        logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
+        await self._give_some_words(_BEGINNING)
+        await self._scrub()
+        return next(known for known in await self._owned.forget_receipts() if known.receipt == handle)
+
+    async def expire(self, lease: Lease) -> bool:
+        """Forget some of the pages that are older than is to be kept; return whether there may be more.
+
+        Raises:
+            LeaseLostError: Another process does it.
+        """
+        if self._retention is None:
+            return False
+        receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
+        forgotten = await self._store.expire(lease, self._retention, RETAINED_AT_ONCE, receipt)
+        told, self.waits_until = self.waits_until, forgotten if isinstance(forgotten, datetime) else None
+        if isinstance(forgotten, datetime):
+            if told is None or abs(forgotten - told) > RETENTION_TOLD_WITHIN:
+                logger.warning(
+                    "pages are older than retention_days, but all of them or by a clock that may be wrong; they are "
+                    "forgotten from %s on. Set the clock right, or raise retention_days, to keep them",
+                    forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
+                )
+            return False
+        if forgotten is not None:
+            logger.info("%d pages were older than retention_days and were forgotten", forgotten.counts.pages)
+        return forgotten is not None
+
+    async def tidy(self) -> None:
+        """Do what is left to do after something was forgotten, if it can be done now.
+
+        Raises:
+            StorageError: The store failed.
+        """
+        await self._scrub()
+        await self._give_words()
+
+    async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
+        """Return the pages that a query finds, a time holds, or both."""
+        now = self._clock()
+        after, before = (
+            _moment(name, value, self._zone, now)
+            for name, value in (("after", selection.after), ("before", selection.before))
+        )
+        if after is not None and before is not None and before <= after:
+            raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
+        seqs = await self._owned.find_to_forget(
+            lambda connection: rows.pages_between(
+                connection, None if after is None else to_us(after), None if before is None else to_us(before)
+            )
+        )
+        if selection.query.strip():
+            await retrieving.mirror.refresh()
+            found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
+            seqs = sorted(found)
+        return ForgetPlan(runs=rows.runs(seqs))
+
+    async def _scrub(self) -> None:
+        """Overwrite in the files what was forgotten, unless another process reads them."""
+        async with self._tidying:
+            receipts = await self._owned.unscrubbed()
+            if not receipts:
+                return
+            try:
+                await anyio.to_thread.run_sync(remove_log, self._log)
+            except OSError as error:
+                logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
+                return
+            if await self._owned.scrub():
+                await self._owned.mark_scrubbed(receipts)
+            else:
+                logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
+
+    async def _give_words(self) -> None:
+        """Have the stand-in give words to all that has lost them."""
+        forgettings = await self._store.forgettings()
+        if forgettings == self._worded_after:
+            return
+        place: WordlessPlace | None = _BEGINNING
+        while place is not None:
+            place = await self._give_some_words(place)
+        self._worded_after = forgettings
+
+    async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
+        """Give words, made from the pages that are left, to some; return where to go on, None at the end."""
+        async with self._tidying:
+            found = await self._owned.wordless(place, WORDS_AT_ONCE)
+            if not found.chains and not found.segments:
+                return None
+            digests = await self._digests(found)
+            is_current = await self._owned.give_words(found, digests, self._stand_in.name)
+            return found.end if is_current else _BEGINNING
+
+    async def _digests(self, found: Wordless) -> list[Digest]:
+        digests = []
+        for pages in [
+            *[await self._store.chain_pages(number, DIGEST_PAGES) for number in found.chains],
+            *[
+                await self._store.segment_pages(number, only_unanalysed=False, limit=DIGEST_PAGES)
+                for number in found.segments
+            ],
+        ]:
+            views = await page_views(self._store, pages)
+            seqs = tuple(page.seq for page in pages)
+
+            async def of_pages(views: Sequence[PageView] = views) -> Sequence[PageView]:
+                return views
+
+            digests.append(await self._stand_in.joined_digest(None, [Topic(Digest((), ""), seqs)], of_pages))
+        return digests
+
+
+def _check(selection: Selection) -> None:
+    has_pages = bool(selection.query.strip()) or selection.after is not None or selection.before is not None
+    ways = [bool(selection.ids), has_pages, selection.everything]
+    if sum(ways) == 0:
+        problem = "nothing says what is to be forgotten; give ids, a query, after or before, or everything"
+        raise ArgumentError(argument="ids", problem=problem)
+    if sum(ways) > 1:
+        problem = "is given beside another choice; give ids alone, everything alone, or a query with after and before"
+        raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
+
+
+def _moment(argument: str, value: str | datetime | None, zone: tzinfo | None, now: datetime) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return parse_timestamp(value, zone=zone, now=now)
+    except ArgumentError as error:
+        raise ArgumentError(argument=argument, problem=str(error).partition(": ")[2]) from error
+
+
+def _named(connection: apsw.Connection, ids: Sequence[str]) -> ForgetPlan:
+    """Return the plan of named things, all or none of them.
+
+    Raises:
+        ArgumentError: An id names nothing.
+    """
+    seqs: set[int] = set()
+    facts: set[int] = set()
+    traits: set[str] = set()
+    missing: list[MemoryId] = []
+    for named in read_ids(ids, at_most=IDS_AT_MOST):
+        if named.kind is Kind.FACT and rows.has_fact(connection, named.number):
+            facts.add(named.number)
+        elif named.kind is Kind.TRAIT and (dimension := rows.trait_named(connection, named.name)):
+            traits.add(dimension)
+        elif found := _pages(connection, named):
+            seqs.update(found)
+        else:
+            missing.append(named)
+    if missing:
+        raise not_there(missing)
+    return ForgetPlan(rows.runs(sorted(seqs)), tuple(sorted(facts)), tuple(sorted(traits)), refuses=True)
+
+
+def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
+    match named.kind:
+        case Kind.SEGMENT | Kind.CHAIN:
+            return rows.pages_of(connection, named.kind, named.number)
+        case Kind.PAGE:
+            return rows.pages_named(connection, named.name)
+        case _:
+            return []

@@ -1,0 +1,4 @@
+"""The engine: one user's memory behind one class, and the service that opens one per user.
+
+`engine` answers calls, `service` keeps the engines of many users, `wiring` makes what they share.
+"""

@@ -1,0 +1,108 @@
+"""Correcting: what the user says of a fact or trait, checked and carried out."""
+
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import Kind, read_id
+from memoryos_mcp.model.pages import storable
+from memoryos_mcp.model.profile import Level
+from memoryos_mcp.text.secrets import SecretPolicy, redact_argument
+from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
+from memoryos_mcp.storage.owned import OwnedStore
+
+TEXT_MAX_CHARS = 400
+REASON_MAX_CHARS = 300
+
+
+async def correct(
+    store: OwnedStore,
+    memory_id: str,
+    policy: SecretPolicy,
+    *,
+    text: str | None = None,
+    level: str | None = None,
+    reason: str | None = None,
+    is_wrong: bool = False,
+    is_restored: bool = False,
+    is_dry_run: bool = False,
+) -> Corrected:
+    """Carry out what the user says of a fact or trait, and return what changes.
+
+    Args:
+        store: The user's memory.
+        memory_id: Public name of the fact or trait.
+        policy: What becomes of secrets in the texts.
+        text: What is right instead of a fact.
+        level: What is right of a trait; None leaves it.
+        reason: Why the trait is so; None leaves it.
+        is_wrong: Whether it is wrong and has no replacement.
+        is_restored: Whether its last correction is taken back.
+        is_dry_run: Whether nothing is changed.
+
+    Raises:
+        ArgumentError: It cannot be carried out; nothing was changed.
+        StorageError: The store could not be written; nothing was changed.
+    """
+    what = read_id(memory_id)
+    if what.kind not in (Kind.FACT, Kind.TRAIT):
+        problem = (
+            f"names a {what.kind}; only facts (k1) and traits (trait:NAME) are corrected, what was said is forgotten"
+        )
+        raise ArgumentError(argument="id", problem=problem)
+    correction = Correction(
+        text=_checked("text", text, TEXT_MAX_CHARS, policy),
+        level=None if level is None else _level(level),
+        reason=_checked("reason", reason, REASON_MAX_CHARS, policy),
+        is_wrong=is_wrong,
+        is_restored=is_restored,
+    )
+    if is_restored:
+        _check_restore(correction)
+    elif what.kind is Kind.FACT:
+        _check_fact(correction)
+    else:
+        _check_trait(correction)
+    return await store.correct(what, correction, is_dry_run=is_dry_run)
+
+
+def _check_restore(correction: Correction) -> None:
+    if correction != Correction(is_restored=True):
+        problem = "takes the last correction of the id back; leave text, level, reason and wrong out"
+        raise ArgumentError(argument="restore", problem=problem)
+
+
+def _check_fact(correction: Correction) -> None:
+    if correction.level is not None or correction.reason is not None:
+        problem = "and reason: only traits have them; correct a fact with text, or with wrong: true"
+        raise ArgumentError(argument="level", problem=problem)
+    if (correction.text is None) is not correction.is_wrong:
+        problem = "is needed for a fact, or else wrong: true if nothing holds instead; give one of the two"
+        raise ArgumentError(argument="text", problem=problem)
+
+
+def _check_trait(correction: Correction) -> None:
+    if correction.text is not None:
+        raise ArgumentError(argument="text", problem="is of a fact; a trait is corrected by level, reason or wrong")
+    if (correction.level is None and correction.reason is None) is not correction.is_wrong:
+        problem = "or reason is needed for a trait, or else wrong: true if it is to be gone; not both"
+        raise ArgumentError(argument="level", problem=problem)
+
+
+def _level(text: str) -> Level:
+    try:
+        return Level(text.strip().capitalize())
+    except ValueError:
+        raise ArgumentError(argument="level", problem=f"is none of {', '.join(Level)}") from None
+
+
+def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
+    """Return a text, if there is one, in one line and without secrets.
+
+    Raises:
+        ArgumentError: It is empty or too long, or holds a secret and must not.
+    """
+    if text is None:
+        return None
+    line = redact_argument(argument, " ".join(storable(text).split()), policy)
+    if not line or len(line) > max_chars:
+        problem = f"is empty or over {max_chars} characters; give one sentence that can be understood alone"
+        raise ArgumentError(argument=argument, problem=problem)
+    return line

@@ -1,0 +1,615 @@
+"""The engine: one user's memory, as callers meet it. What follows from their pages is the upkeep's work."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+
+from memoryos_mcp.engine import correcting
+from memoryos_mcp.engine import inspection
+from memoryos_mcp.engine.validation import Admitting, check_query, check_results, check_tokens
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.sources import check_data_folder, load_settings
+from memoryos_mcp.consolidation.accounts import StoredAccount
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.consolidation.forgetting import DryRun, Forgetting, Selection
+from memoryos_mcp.model.heat import HeatWeights
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.llm.extractive.titles import titles
+from memoryos_mcp.engine.inspection import Shown, Stretch
+from memoryos_mcp.model.pages import Source, Tier, utc_now
+from memoryos_mcp.engine.wiring import Given, Parts, make_parts
+from memoryos_mcp.model.profile import most_telling_first
+from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.model.redaction import Redaction
+from memoryos_mcp.engine.responding import Manner, Responding, Response
+from memoryos_mcp.retrieval.fitting import Limits
+from memoryos_mcp.retrieval.recall import Recall
+from memoryos_mcp.consolidation.embedding_migration import Spaces
+from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.storage.sqlite.correcting import Corrected
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
+from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting
+from memoryos_mcp.consolidation.worker import Upkeep
+from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
+
+
+class MemoryEngine:
+    """One user's memory. Make it with `open`; safe to share between tasks.
+
+    A process that serves many users makes a `MemoryService` instead, which shares the models among them.
+    """
+
+    def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore, folder: Path) -> None:
+        self.user_id = user_id
+        self._settings = settings
+        self._parts = parts
+        self._store = store
+        self._heat = HeatWeights(
+            alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
+        )
+        self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
+        self._chat = parts.make_chat(self._account, folder)
+        self._analyst = parts.make_analyst(self._chat)
+        self._admitting = Admitting(settings, parts.clock)
+        self._responding = Responding(self._chat, settings, store, self._admitting, parts.clock)
+        self._forgetting = Forgetting(
+            store,
+            parts.stand_in,
+            folder / DATABASE_NAME,
+            retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
+            zone=settings.zone,
+            clock=parts.clock,
+        )
+        self._spaces = Spaces(
+            store,
+            parts.embedders,
+            parts.make_index,
+            lambda seen, mirror, embedder: Retrieving(
+                seen, mirror, embedder, weights=self._heat, zone=settings.zone, clock=parts.clock
+            ),
+            parts.clock,
+        )
+        self._upkeep = Upkeep(
+            settings,
+            store,
+            self._analyst,
+            parts.stand_in,
+            weights=self._heat,
+            spaces=self._spaces,
+            forgetting=self._forgetting,
+            clock=parts.clock,
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, user_id: str, *, config_file: Path | None = None, **settings: Any
+    ) -> AsyncIterator["MemoryEngine"]:
+        """Yield a user's memory with models of its own, all of it closed at the end.
+
+        Args:
+            user_id: Whose; any text.
+            config_file: A config.json; None means the one that ``MEMORYOS_CONFIG`` names, if any.
+            settings: Settings by their names. They go before the environment's, and those before the file's.
+
+        Raises:
+            ConfigError: A setting cannot be used.
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        chosen = load_settings(config_file, {**settings, "user_id": user_id})
+        await anyio.to_thread.run_sync(partial(check_data_folder, chosen, may_only_read=True))
+        endpoint = endpoint_of(chosen, os.environ)
+        parts = await anyio.to_thread.run_sync(make_parts, chosen, endpoint, utc_now, Given())
+        try:
+            engine = await cls.begin(user_id, chosen, parts)
+            try:
+                yield engine
+            finally:
+                await engine.close()
+        finally:
+            await parts.aclose()
+
+    @classmethod
+    async def begin(cls, user_id: str, settings: Settings, parts: Parts, *, only_looks: bool = False) -> "MemoryEngine":
+        """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
+
+        Args:
+            user_id: Whose; any text.
+            settings: Checked settings.
+            parts: Models, threads and the clock.
+            only_looks: Whether nothing in the memory is to change: no background work, no visit counted, and no memory
+                made where there is none. Words answer alone until `load_to_look`.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        options = StoreOptions(
+            assistant_id=settings.assistant_id,
+            short_term_capacity=settings.short_term_capacity,
+            session_gap_s=settings.session_gap_s,
+            knowledge_capacity=settings.long_term_knowledge_capacity,
+        )
+        folder = settings.data_storage_path
+        store = await SqliteStore.open(
+            folder,
+            user_id,
+            options,
+            threads=parts.threads,
+            clock=parts.clock,
+            checks=parts.checks,
+            only_reads=only_looks,
+        )
+        engine = cls(user_id, settings, parts, store, database_file(folder, user_id).parent)
+        if store.only_reads_because is not None:
+            engine._upkeep.start_to_read()
+        elif not only_looks:
+            engine._upkeep.start()
+        return engine
+
+    def is_in_place(self) -> bool:
+        """Return whether the file that is open is still the one to use; if not, close this and begin anew.
+
+        Another one stands under its name, or none; or it could only be read, and can be written now.
+        """
+        return self._store.is_in_place()
+
+    async def keep_lost(self) -> None:
+        """Copy what the file held that is no more in place, before this is closed.
+
+        Raises:
+            StorageError: There is no space for that; call again once there is.
+        """
+        await self._store.keep_lost()
+
+    async def load_to_look(self) -> None:
+        """Have meaning answer beside words in a memory that is only looked at, as far as its pages have vectors.
+
+        Raises:
+            ModelError: The model could not be loaded.
+            StorageError: The store could not be read.
+        """
+        await self._spaces.open_to_read()
+
+    async def add(
+        self,
+        user_input: str,
+        agent_response: str,
+        *,
+        timestamp: str | datetime | None = None,
+        meta_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        source: str = Source.CONVERSATION,
+    ) -> Receipt:
+        """Store one turn; on return it is on disk, and all that follows from it goes on in the background.
+
+        Args:
+            user_input: What the user said; may be empty if the assistant's side is not.
+            agent_response: What the assistant answered.
+            timestamp: When it was said; ISO 8601 or a datetime; None means now, no zone means the user's.
+            meta_data: The caller's own notes, kept as JSON.
+            idempotency_key: Turns with an equal key are one page.
+            source: Where the text comes from: conversation, tool, web or document. Only a conversation teaches anything
+                about the user.
+
+        Returns:
+            The receipt; it names the kinds of secrets that were left out, as the setting ``secret_policy`` says.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
+            StorageError: The disk failed; nothing was stored.
+        """
+        redaction = await self._admitting.turn(
+            user_input,
+            agent_response,
+            timestamp=timestamp,
+            meta_data=meta_data,
+            idempotency_key=idempotency_key,
+            source=source,
+        )
+        return await self._add(redaction)
+
+    async def add_answer(
+        self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
+    ) -> Receipt:
+        """Store a query and what was answered from memory.
+
+        Args:
+            query: What the user said.
+            answer: What the assistant answered; it may quote what was remembered.
+            meta_data: The caller's own notes.
+            forgettings: After how many forgettings the memory was read for it.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
+            LeaseLostError: Something was forgotten since; nothing was stored.
+            StorageError: The disk failed; nothing was stored.
+        """
+        return await self._add(await self._admitting.turn(query, answer, meta_data=meta_data), forgettings)
+
+    async def _add(self, redaction: Redaction, forgettings: int | None = None) -> Receipt:
+        (receipt,) = await self._store.add_pages([redaction.turn], forgettings=forgettings)
+        self._upkeep.page_added(receipt.pending)
+        return replace(receipt, redacted=redaction.kinds)
+
+    async def retrieve(
+        self,
+        query: str,
+        *,
+        max_results: int | None = None,
+        max_tokens: int | None = None,
+        reserved_tokens: int = 0,
+        has_all_recent: bool = False,
+    ) -> Recall:
+        """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
+
+        Args:
+            query: What is asked.
+            max_results: Pages beside the short-term ones, 1 to 100; so many come, if there are, as far as
+                ``max_tokens`` allows. None means at most the setting's number, and none far below the best.
+            max_tokens: Budget of all that is shown, 100 to 1,000,000. None means the setting's number; beyond it pages
+                that ``max_results`` asks for come in short excerpts.
+            reserved_tokens: How many of these the caller needs for text of its own beside what is remembered.
+            has_all_recent: Whether all short-term pages come, as the conversation that is being answered, in up to half
+                of the budget; else the last two of a conversation, and others if they bear on the query.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            StorageError: The store could not be read.
+        """
+        if not query.strip():
+            raise ArgumentError(argument="query", problem="is empty; ask for something")
+        check_query(query)
+        limits = Limits(
+            pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
+            tokens=self._settings.retrieval_max_tokens if max_tokens is None else max_tokens,
+            reserved_tokens=reserved_tokens,
+            is_cut=max_results is None,
+            is_elastic=max_results is not None and max_tokens is None,
+            has_all_recent=has_all_recent,
+        )
+        check_results(limits.pages)
+        check_tokens(limits.tokens)
+        await self._upkeep.until_loaded()
+        spaces = self._spaces
+        with spaces.queries_first.querying():
+            asked = self._admitting.asked(query)
+            recall = await spaces.retrieving.retrieve(asked, limits)
+        self._upkeep.visited(segment.segment for segment, _ in recall.segments)
+        return recall
+
+    async def respond(
+        self,
+        query: str,
+        *,
+        relationship: str = "",
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
+        remember: bool = True,
+    ) -> Response:
+        """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
+
+        Args:
+            query: What the user says.
+            relationship: What the assistant is to the user; empty says nothing.
+            style_hint: The wished style.
+            meta_data: The caller's own notes, told to the LLM and kept with the page.
+            max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
+            remember: Whether query and answer become a page.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            ConfigError: There is no LLM.
+            ModelError: The LLM gave no whole answer; nothing was stored.
+            StorageError: The store could not be read, or the page not be stored.
+        """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
+        return await self._responding.respond(
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
+
+    def respond_streaming(
+        self,
+        query: str,
+        *,
+        relationship: str = "",
+        style_hint: str = "",
+        meta_data: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        max_reply_tokens: int | None = None,
+        remember: bool = True,
+    ) -> AsyncGenerator[str, None]:
+        """Yield what `respond` returns, piece by piece as the LLM writes it.
+
+        The exchange is remembered when the last piece has been taken. Whoever stops before that ends the call of the
+        LLM, and nothing is stored; `contextlib.aclosing` around the loop does so at once.
+
+        Raises:
+            MemoryOSError: As `respond` does, also after some pieces have come.
+        """
+        manner = Manner(relationship, style_hint, max_reply_tokens)
+        return self._responding.respond_streaming(
+            self, query, manner, meta_data=meta_data, max_tokens=max_tokens, remember=remember
+        )
+
+    async def candidates(self, query: str) -> Candidates:
+        """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        retrieving = self._spaces.retrieving
+        await retrieving.mirror.refresh()
+        _, candidates = await retrieving.candidates(self._admitting.asked(query))
+        return candidates
+
+    async def profile(self) -> ProfileView:
+        """Return profile and knowledge as they stand.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        traits, user_facts, assistant_facts = await asyncio.gather(
+            self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
+        )
+        return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
+
+    async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[Shown]:
+        """Return memories by their ids, each with its evidence and history.
+
+        Args:
+            ids: Public names of pages, segments, chains, facts and traits, at most 50; one that repeats comes once.
+            max_tokens: Budget of the pages' texts together, 100 to 1,000,000; None means 50,000.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or an id names nothing; then nothing is returned.
+            StorageError: The store could not be read.
+        """
+        tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
+        check_tokens(tokens)
+        now = self._parts.clock()
+        return await inspection.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
+
+    async def listed(
+        self,
+        *,
+        tier: str = "",
+        topic: str = "",
+        state: str = "",
+        after: str | datetime = "",
+        before: str | datetime = "",
+        cursor: str = "",
+        limit: int | None = None,
+    ) -> Stretch:
+        """Return a stretch of what is remembered, newest first.
+
+        Args:
+            tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
+            topic: A segment's id or a part of a keyword; empty means any.
+            state: current (the default), or of knowledge superseded, or of knowledge and segments archived.
+            after: A time from which on; empty means any.
+            before: A time before which; empty means any.
+            cursor: Where the stretch before ended; empty begins.
+            limit: Memories at most, 1 to 100; None means 20.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            StorageError: The store could not be read.
+        """
+        zone = self._settings.zone
+        request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
+        return await inspection.listed(self._store.owned, request, cursor, inspection.LISTED if limit is None else limit)
+
+    async def correct(
+        self,
+        memory_id: str,
+        *,
+        text: str | None = None,
+        level: str | None = None,
+        reason: str | None = None,
+        is_wrong: bool = False,
+        is_restored: bool = False,
+        is_dry_run: bool = False,
+    ) -> Corrected:
+        """Make what the user says of a fact or trait current, for good, and return what changes.
+
+        What was current stays as history, and no page that is there already brings it back.
+
+        Args:
+            memory_id: Public name of a fact or a trait.
+            text: What is right instead of a fact.
+            level: What is right of a trait: Low, Medium or High; None leaves it.
+            reason: Why the trait is so; None leaves it.
+            is_wrong: Whether it is wrong and has no replacement.
+            is_restored: Whether its last correction is taken back: it is current again and may be learned again.
+            is_dry_run: Whether nothing is changed.
+
+        Raises:
+            ArgumentError: It cannot be carried out; nothing was changed.
+            StorageError: The store could not be written; nothing was changed.
+        """
+        corrected = await correcting.correct(
+            self._store.owned,
+            memory_id,
+            self._settings.secret_policy,
+            text=text,
+            level=level,
+            reason=reason,
+            is_wrong=is_wrong,
+            is_restored=is_restored,
+            is_dry_run=is_dry_run,
+        )
+        if not is_dry_run:
+            self._upkeep.knowledge_changed()
+        return corrected
+
+    async def stats(self) -> Stats:
+        """Return how much there is, what most of it is about, and how the background work fares.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
+        is_settled, damaged_pages = await self._upkeep.is_settled(), await self._upkeep.damaged_pages()
+        # Looked at last, and together: a space that takes over in the meantime is not told of as settled and as before.
+        spaces = self._spaces
+        retrieving, move = spaces.retrieving, await spaces.move()
+        embedder = retrieving.embedder
+        return Stats(
+            counts=counts,
+            top_segments=top,
+            titles=titles([segment for segment, _ in top]),
+            health=self._upkeep.health,
+            is_semantic=embedder is not None,
+            is_settled=is_settled,
+            damaged_pages=damaged_pages,
+            space=embedder.identity if embedder else None,
+            move=move,
+            recipe=retrieving.recipe,
+            llm=await self._llm_stats(),
+            only_reads_because=self._store.only_reads_because,
+        )
+
+    async def text_bytes(self) -> Mapping[Tier, int]:
+        """Return how long the texts of all pages are together, UTF-8, by tier; reads every page's row.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.owned.text_bytes()
+
+    async def failures(self) -> Mapping[str, Failure]:
+        """Return how each kind of background work has failed last, in whatever process; the newest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.failures()
+
+    async def next_work_at(self) -> datetime | None:
+        """Return when there is something to derive from pages, at the earliest now; None if all is derived.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._upkeep.next_work_at()
+
+    async def waiting(self) -> Waiting:
+        """Return what the background has before it; cheap enough to be asked of every open memory at once.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._spaces.waiting()
+
+    async def topics(self) -> list[str]:
+        """Return the keywords of all topics, each once, those of the most prominent topic first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
+
+    async def reconsolidate(self) -> int:
+        """Have the LLM do again all that was organised or learned without it; return how many pages wait for that.
+
+        Raises:
+            StorageError: The store could not be written.
+        """
+        waiting = await self._store.mark_degraded(self._parts.stand_in.name)
+        self._upkeep.redo()
+        return waiting
+
+    async def analyse(self) -> None:
+        """File all pages that wait, and learn from all topics, however cool; return when that is done.
+
+        Raises:
+            ModelError: The LLM had no usable answer; what is left is done in the background.
+            StorageError: The store could not be written.
+        """
+        await self._upkeep.analyse()
+
+    async def plan_forgetting(self, selection: Selection) -> DryRun:
+        """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
+
+        Raises:
+            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            StorageError: The store failed.
+        """
+        check_query(selection.query)
+        check_results(selection.max_results)
+        if selection.query.strip():
+            await self._upkeep.until_loaded()
+        return await self._forgetting.plan(selection, self._spaces.retrieving)
+
+    async def forget(self, handle: str) -> ForgetReceipt:
+        """Forget what a dry run found; with a handle that was used already, tell how that stands.
+
+        Raises:
+            ArgumentError: The handle is wrong or too old; nothing was forgotten.
+            StorageError: The store failed.
+        """
+        receipt = await self._forgetting.confirm(handle)
+        self._upkeep.forgot()
+        return receipt
+
+    async def kept_copies(self) -> list[str]:
+        """Return the names of the copies that restores have kept beside the memory; only forgetting all removes them.
+
+        Raises:
+            StorageError: The folder could not be read.
+        """
+        return await self._forgetting.kept_copies()
+
+    async def remove_kept_copies(self) -> None:
+        """Remove the copies that restores have kept beside the memory.
+
+        Raises:
+            StorageError: One could not be removed.
+        """
+        await self._forgetting.remove_kept_copies()
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        """Return the receipts of all that was forgotten, the oldest first.
+
+        Raises:
+            StorageError: The store could not be read.
+        """
+        return await self._store.owned.forget_receipts()
+
+    async def close(self) -> None:
+        """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
+        await self._responding.close()
+        try:
+            await self._upkeep.close()
+        finally:
+            await self._store.close()
+
+    async def _top_segments(self) -> list[tuple[Segment, float]]:
+        """Return the segments with their heat, the most prominent first."""
+        now = self._parts.clock()
+        segments = sorted(
+            await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True
+        )
+        return [(segment, segment.heat(now, self._heat)) for segment in segments]
+
+    async def _llm_stats(self) -> LlmStats | None:
+        if self._analyst is self._parts.stand_in:
+            return None
+        today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
+        return LlmStats(name=self._analyst.name, today=today, total=total)

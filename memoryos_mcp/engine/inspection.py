@@ -1,0 +1,232 @@
+"""Looking: a memory by its id, and lists a stretch at a time, as callers ask for them."""
+
+import base64
+import binascii
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import Kind, not_there, read_ids
+from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
+from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.inspected import Listed, ListRequest, Look, PageLook, Place, SegmentLook, State
+from memoryos_mcp.storage.owned import OwnedStore
+
+LISTED, LISTED_AT_MOST = 20, 100
+# The longest page that the settings allow by default comes whole, in most languages.
+LOOK_TOKENS = 50_000
+TOPIC_MAX_CHARS = 200
+CURSOR_MAX_CHARS = 1_000
+
+_PAGES = (Kind.PAGE,)
+_KINDS: dict[str, tuple[Kind, ...]] = {
+    "pages": _PAGES,
+    Tier.SHORT_TERM: _PAGES,
+    Tier.BACKLOG: _PAGES,
+    Tier.MID_TERM: _PAGES,
+    "segments": (Kind.SEGMENT,),
+    "knowledge": (Kind.FACT,),
+    "profile": (Kind.TRAIT,),
+    "long_term": (Kind.TRAIT, Kind.FACT),
+}
+TIERS = tuple(_KINDS)
+_STATES = {Kind.FACT: set(State), Kind.SEGMENT: {State.CURRENT, State.ARCHIVED}}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory as far as it fits.
+
+    Attributes:
+        is_excerpt: Whether parts of a page were left out.
+        heat: Of a segment; 0 for the others.
+    """
+
+    look: Look
+    is_excerpt: bool = False
+    heat: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a list.
+
+    Attributes:
+        cursor: Where to go on; None at the end.
+    """
+
+    entries: Sequence[Listed]
+    cursor: str | None
+
+
+async def look(store: OwnedStore, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]) -> list[Shown]:
+    """Return memories in the order of their ids; the longest pages are cut if all do not fit.
+
+    Args:
+        store: The user's memory.
+        ids: Their public names, at most 50.
+        max_tokens: About what the pages' texts may take together.
+        heat: Returns a segment's heat.
+
+    Raises:
+        ArgumentError: An id has no id's form or names nothing; then nothing is returned.
+        StorageError: The store could not be read.
+    """
+    asked = read_ids(ids)
+    looks = await store.look(asked)
+    missing = [each for each, found in zip(asked, looks, strict=True) if found is None]
+    if missing:
+        raise not_there(missing)
+    found = [each for each in looks if each is not None]
+    limit = _page_limit([_tokens(each.page) for each in found if isinstance(each, PageLook)], max_tokens)
+    return [
+        Shown(each, heat=heat(each.segment)) if isinstance(each, SegmentLook) else _fitted(each, limit)
+        for each in found
+    ]
+
+
+def list_request(
+    *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
+) -> ListRequest:
+    """Return what to list, checked; an empty text stands for no such condition.
+
+    Args:
+        tier: One of `TIERS`; empty means all pages.
+        topic: A segment's id or a part of a keyword.
+        state: Of facts and segments; empty means those that hold.
+        after: ISO 8601 or a datetime: nothing from before it.
+        before: ISO 8601 or a datetime: nothing from then on.
+        zone: The user's zone, for times without one; None means this machine's.
+
+    Raises:
+        ArgumentError: An argument cannot be used.
+    """
+    if tier and tier not in TIERS:
+        raise ArgumentError(argument="tier", problem=f"is none of {', '.join(TIERS)}")
+    if state and state not in set(State):
+        raise ArgumentError(argument="state", problem=f"is none of {', '.join(State)}")
+    kinds = _KINDS[tier or "pages"]
+    asked = State(state) if state else State.CURRENT
+    able = [kind for kind in kinds if asked in _STATES.get(kind, {State.CURRENT})]
+    if not able:
+        raise ArgumentError(
+            argument="state", problem=f"{asked} is no state of these; only knowledge and, if archived, segments have it"
+        )
+    request = ListRequest(
+        kinds=able,
+        tier=Tier(tier) if tier in set(Tier) else None,
+        state=asked,
+        after=_moment("after", after, zone),
+        before=_moment("before", before, zone),
+        topic=_topic(topic),
+    )
+    if request.after is not None and request.before is not None and request.after >= request.before:
+        raise ArgumentError(argument="before", problem="is not later than after; nothing lies between")
+    return request
+
+
+async def listed(store: OwnedStore, request: ListRequest, cursor: str, limit: int) -> Stretch:
+    """Return the next stretch of a list. Whatever is added meanwhile, each memory that was there comes once.
+
+    Args:
+        store: The user's memory.
+        request: What to list.
+        cursor: Of the stretch before; empty begins.
+        limit: Memories at most, 1 to 100.
+
+    Raises:
+        ArgumentError: The cursor is none, or of another list; the limit is out of range.
+        StorageError: The store could not be read.
+    """
+    if not 1 <= limit <= LISTED_AT_MOST:
+        raise ArgumentError(argument="limit", problem=f"is out of range; give 1 to {LISTED_AT_MOST}")
+    place = _place(cursor, request) if cursor else None
+    found = await store.listed(request, place, limit + 1)
+    entries = found[:limit]
+    has_more = len(found) > limit
+    return Stretch(entries, _cursor(request, Place(entries[-1].kind, entries[-1].after)) if has_more else None)
+
+
+def _fitted(looked: Look, limit: int | None) -> Shown:
+    if not isinstance(looked, PageLook) or limit is None:
+        return Shown(looked)
+    text = quote(looked.page.user_input, looked.page.agent_response, limit, frozenset())
+    if text is None or not text.is_excerpt:
+        return Shown(looked)
+    page = replace(looked.page, user_input=text.user_input, agent_response=text.agent_response)
+    return Shown(replace(looked, page=page), is_excerpt=True)
+
+
+def _tokens(page: Page) -> int:
+    return estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
+
+
+def _page_limit(tokens: Sequence[int], room: int) -> int | None:
+    """Return the most tokens a page may take so that all fit; None if all fit whole."""
+    if sum(tokens) <= room:
+        return None
+    left = room
+    for place, size in enumerate(sorted(tokens)):
+        share = left // (len(tokens) - place)
+        if size > share:
+            return max(SMALLEST_EXCERPT_TOKENS, share)
+        left -= size
+    return None
+
+
+def _moment(argument: str, moment: str | datetime, zone: tzinfo | None) -> datetime | None:
+    if isinstance(moment, str) and not moment.strip():
+        return None
+    try:
+        read = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment.strip())
+        if read.tzinfo is not None:
+            return read
+        return read.replace(tzinfo=zone) if zone is not None else read.astimezone()
+    except (ValueError, OverflowError, OSError) as error:
+        problem = "is not a time; write it like 2026-05-08 or 2026-05-08T13:56:00+02:00, or leave it out"
+        raise ArgumentError(argument=argument, problem=problem) from error
+
+
+def _topic(topic: str) -> int | str | None:
+    topic = topic.strip()
+    if len(topic) > TOPIC_MAX_CHARS:
+        problem = f"is over {TOPIC_MAX_CHARS} characters; give a segment's id or a keyword"
+        raise ArgumentError(argument="topic", problem=problem)
+    try:
+        (known,) = read_ids([topic])
+    except ArgumentError:
+        return topic or None
+    return known.number if known.kind is Kind.SEGMENT else topic
+
+
+# Cursors --------------------------------------------------------------------------------------------------------------
+
+
+def _cursor(request: ListRequest, place: Place) -> str:
+    text = json.dumps([_mark(request), place.kind, place.after])
+    return base64.urlsafe_b64encode(text.encode()).decode("ascii")
+
+
+def _place(cursor: str, request: ListRequest) -> Place:
+    try:
+        if len(cursor) > CURSOR_MAX_CHARS:
+            raise ValueError  # noqa: TRY301
+        mark, kind, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
+        place = Place(Kind(kind), after)
+    except (ValueError, TypeError, RecursionError, binascii.Error) as error:
+        problem = "is none of this server's; give next_cursor of the list before, or leave it out to begin"
+        raise ArgumentError(argument="cursor", problem=problem) from error
+    is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
+    if mark != _mark(request) or not is_fitting:
+        problem = "belongs to a list with other arguments; repeat them, or leave the cursor out to begin"
+        raise ArgumentError(argument="cursor", problem=problem)
+    return place
+
+
+def _mark(request: ListRequest) -> int:
+    """Return a number that is another one for another list."""
+    return zlib.crc32(repr(request).encode())

@@ -1,0 +1,113 @@
+"""Catching up: users who were closed before their background work was done are opened again for it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from memoryos_mcp.consolidation.loops import BackgroundLoop
+from memoryos_mcp.errors import StorageError
+
+if TYPE_CHECKING:
+    from memoryos_mcp.embedding import EmbeddingModel
+    from memoryos_mcp.engine.engine import MemoryEngine
+
+logger = logging.getLogger(__name__)
+
+# So many users are opened at once; all other places belong to those who call.
+AT_ONCE = 2
+POLL_S = 0.5
+# While others call, it rests so many times as long as it has worked.
+RESTS_PER_WORK = 4.0
+# How long one user may take, and when the next try is made after one in vain: a model may be out of reach.
+PATIENCE_S = 60.0
+NEXT_TRY = timedelta(minutes=5)
+
+
+class CatchingUp:
+    """Opens users who wait, a few at a time, and keeps each open until nothing is due.
+
+    Args:
+        data_folder: Where users are looked for once, at the start.
+        model: Returns the configured embedding model; runs in a thread, and may import libraries.
+        borrow: Opens a user, and lets them go first where room is needed.
+        is_busy: Whether anybody is being served.
+        clock: Returns the present.
+    """
+
+    def __init__(
+        self,
+        data_folder: Path,
+        model: "Callable[[], EmbeddingModel | None]",
+        borrow: "Callable[[str], AbstractAsyncContextManager[MemoryEngine]]",
+        is_busy: Callable[[], bool],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._data_folder = data_folder
+        self._model = model
+        self._borrow = borrow
+        self._is_busy = is_busy
+        self._clock = clock
+        self._due: dict[str, datetime] = {}
+        self._has_looked = False
+        self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
+
+    @property
+    def waiting(self) -> int:
+        """How many users who are not open wait for background work, as far as that is known."""
+        return len(self._due)
+
+    def start(self) -> None:
+        """Begin, with a look for everybody who waits."""
+        self._loop.start()
+
+    async def close(self) -> None:
+        """End it; who still waits is found at the next start."""
+        await self._loop.close()
+
+    def note(self, user_id: str, at: datetime) -> None:
+        """Take note that a user who is closed has work that is due at a time."""
+        self._due[user_id] = at
+
+    def forget(self, user_id: str) -> None:
+        """Take note that a user is being opened: their own loops do the work."""
+        self._due.pop(user_id, None)
+
+    async def _step(self) -> bool:
+        if not self._has_looked:
+            for user_id in await anyio.to_thread.run_sync(self._look):
+                self._due.setdefault(user_id, self._clock())
+            self._has_looked = True
+            if self._due:
+                logger.info("%d users have pages that are not organised or embedded yet", len(self._due))
+        now = self._clock()
+        due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
+        began = time.monotonic()
+        await asyncio.gather(*map(self._work_off, due))
+        if due and self._is_busy():
+            await asyncio.sleep(RESTS_PER_WORK * (time.monotonic() - began))
+        return bool(due)
+
+    def _look(self) -> list[str]:
+        from memoryos_mcp.storage.sqlite.pending import users_waiting  # its libraries are not for the server's start
+
+        model = self._model()
+        return list(users_waiting(self._data_folder, model.to_json() if model else None))
+
+    async def _work_off(self, user_id: str) -> None:
+        """Keep a user open until nothing is due, or their time is over."""
+        try:
+            async with asyncio.timeout(PATIENCE_S), self._borrow(user_id) as engine:
+                while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            pass  # when they are closed it is known what is left
+        except StorageError as error:
+            logger.warning("a user's background work could not be caught up on: %s", type(error).__name__)
+            self.note(user_id, self._clock() + NEXT_TRY)

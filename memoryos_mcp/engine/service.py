@@ -1,0 +1,451 @@
+"""The service: one per process. It opens users' engines as they are asked for and shares the models among them.
+
+The engine and its libraries are imported with the first user that is opened, so that a server answers its first
+message without them.
+"""
+
+import asyncio
+import importlib
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+import anyio
+import anyio.to_thread
+
+from memoryos_mcp.consolidation.loops import Errands, to_the_end
+from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.engine.recovery import CatchingUp
+from memoryos_mcp.config import Settings
+from memoryos_mcp.config.descriptors import fitting_users
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.llm.providers import endpoint_of
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+    from memoryos_mcp.embedding import Embedder, EmbeddingModel
+    from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.llm import Analyst
+    from memoryos_mcp.llm.chat import ChatModel, Purpose
+    from memoryos_mcp.llm.metering import Spent
+    from memoryos_mcp.engine.wiring import Parts
+    from memoryos_mcp.storage.values import Waiting
+
+logger = logging.getLogger(__name__)
+
+# Of the stores' threads, the rest is left to the users who are open, whatever files are locked.
+OPENINGS_AT_ONCE = 6
+# So many users may close while others are opened in their place; beyond it those wait, so that files do not pile up.
+CLOSINGS_AT_ONCE = 16
+# A survey of the open memories leaves most threads to calls, and whoever asked for it waits no longer than this.
+SURVEYED_AT_ONCE = 2
+SURVEY_LIMIT_S = 5.0
+
+
+@dataclass(slots=True, eq=False)
+class _User:
+    """A user from when they are asked for until they are closed.
+
+    Attributes:
+        opening: Makes the engine; while it is under way somebody waits for it, unless they were cancelled.
+        uses: How many use the engine or wait for it.
+    """
+
+    user_id: str
+    opening: "asyncio.Task[MemoryEngine]" = field(init=False)
+    uses: int = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.uses and self.opening.done()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file that is open is no more the one to use."""
+        is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
+        return is_open and not self.opening.result().is_in_place()
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits in all open memories together.
+
+    Attributes:
+        pages: Pages that wait to be organised.
+        oldest_age_s: Seconds since the first of them was added; 0 without any.
+        unembedded_pages: Pages that wait for vectors.
+        unread_users: Memories that could not be read, or not yet; they are in none of the other numbers.
+    """
+
+    pages: int
+    oldest_age_s: float
+    unembedded_pages: int
+    unread_users: int
+
+
+@dataclass(slots=True, eq=False)
+class _Survey:
+    """A look into every open memory; what it has found so far can be told before it ends."""
+
+    users: int
+    found: "list[Waiting]" = field(default_factory=list)
+    task: asyncio.Task[None] = field(init=False)
+
+    def backlog(self, now: datetime) -> Backlog:
+        added = [waiting.oldest_backlog_at for waiting in self.found if waiting.oldest_backlog_at is not None]
+        return Backlog(
+            pages=sum(waiting.backlog for waiting in self.found),
+            # A clock that was put back makes no page wait for less than no time.
+            oldest_age_s=max(0.0, (now - min(added)).total_seconds()) if added else 0.0,
+            unembedded_pages=sum(waiting.unembedded for waiting in self.found),
+            unread_users=self.users - len(self.found),
+        )
+
+
+class Memories(Protocol):
+    """The users' memories, as far as one caller may use them."""
+
+    @property
+    def settings(self) -> Settings:
+        """Checked settings."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the present in the users' zone."""
+        ...
+
+    def user(self, user_id: str) -> "AbstractAsyncContextManager[MemoryEngine]":
+        """Yield a user's engine.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        ...
+
+
+class _OnlyRead:
+    """Memories as a caller sees them who may not write: none is made for a user who has none."""
+
+    def __init__(self, service: "MemoryService") -> None:
+        self._service = service
+
+    @property
+    def settings(self) -> Settings:
+        return self._service.settings
+
+    def now(self) -> datetime:
+        return self._service.now()
+
+    @asynccontextmanager
+    async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        if await self._service.has_memory(user_id):
+            async with self._service.user(user_id) as engine:
+                yield engine
+        else:
+            async with self._service.empty_memory(user_id) as engine:
+                yield engine
+
+
+class MemoryService:
+    """All users of a process. Use it as an async context manager; on exit every engine is closed.
+
+    Args:
+        settings: Checked settings.
+        clock: Returns the present, with a zone.
+        embedder: Instead of the configured one.
+        chat: Instead of the configured LLM.
+        analyst: Instead of the one that asks the LLM.
+        catches_up: Whether users whose background work is not done are opened for it, all there are at the start and
+            later those that are closed; for a server of many users.
+        tracer: Makes a span of each call of the LLM; None makes none.
+        only_looks: Whether nothing in any memory is to change, as `MemoryEngine.begin` says.
+
+    Raises:
+        ConfigError: The LLM is configured, but not so that it can be asked.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        embedder: "Embedder | None" = None,
+        chat: "ChatModel | None" = None,
+        analyst: "Analyst | None" = None,
+        catches_up: bool = False,
+        tracer: "Tracer | None" = None,
+        only_looks: bool = False,
+    ) -> None:
+        self.settings = settings
+        self._only_looks = only_looks
+        self._clock = clock
+        self._embedder = embedder
+        self._chat = chat
+        self._analyst = analyst
+        self._tracer = tracer
+        self._endpoint = endpoint_of(settings, os.environ)
+        self._parts: Parts | None = None
+        self._capacity_users = settings.max_open_users
+        self._users: OrderedDict[str, _User] = OrderedDict()  # the idlest first
+        self._closings: dict[str, asyncio.Task[None]] = {}
+        self._loading: asyncio.Task[None] | None = None
+        self._survey: _Survey | None = None
+        self._errands = Errands()
+        self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
+        self._ending = asyncio.Lock()
+        folder = settings.data_storage_path
+        self._catching_up = (
+            CatchingUp(folder, self._embedding_model, self._guest, self._is_busy, clock) if catches_up else None
+        )
+        self._is_closed = False
+
+    async def __aenter__(self) -> Self:
+        if self._catching_up is not None:
+            self._catching_up.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        """Yield a user's engine, opened if need be; it stays open at least as long as it is used here.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            StorageError: The store could not be opened.
+        """
+        user = await self._borrow(user_id)
+        try:
+            yield user.opening.result()
+        finally:
+            self._give_back(user)
+
+    def as_seen_by(self, caller: Caller) -> Memories:
+        """Return the memories as far as a caller may use them."""
+        return self if caller.may_write else _OnlyRead(self)
+
+    async def has_memory(self, user_id: str) -> bool:
+        """Return whether a user has a memory.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+        """
+        paths = importlib.import_module("memoryos_mcp.storage.sqlite.paths")
+        file = anyio.Path(paths.database_file(self.settings.data_storage_path, user_id))
+        return user_id in self._users or await file.exists()
+
+    @asynccontextmanager
+    async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        """Yield an empty memory, of which nothing is left afterwards.
+
+        Raises:
+            StorageError: It could not be made.
+        """
+        parts = await self._load_parts()
+        engine_module = importlib.import_module("memoryos_mcp.engine.engine")
+        async with self._opening_slots:
+            self._refuse_if_closed()
+            with TemporaryDirectory(prefix="memoryos-") as folder:
+                settings = self.settings.model_copy(update={"data_storage_path": Path(folder)})
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, parts)
+                try:
+                    yield engine
+                finally:
+                    await to_the_end(engine.close())
+
+    @asynccontextmanager
+    async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
+        """Yield a user's engine as `user` does; where room is needed, they are the first to be closed."""
+        user = await self._borrow(user_id)
+        try:
+            yield user.opening.result()
+        finally:
+            self._give_back(user, is_guest=True)
+
+    @property
+    def open_users(self) -> int:
+        """How many memories are held open."""
+        return len(self._users)
+
+    @property
+    def llm_spent(self) -> "Mapping[Purpose, Spent]":
+        """What the LLM's calls came to since the process began, by purpose; empty until it is there to be asked."""
+        return {} if self._parts is None else self._parts.tally.spent
+
+    async def backlog(self) -> Backlog:
+        """Return what waits in the open memories, after 5 s at most: one that cannot be read is counted as such."""
+        survey = self._survey
+        if survey is None or survey.task.done():  # those who ask meanwhile share one
+            users = list(self._users.values())
+            survey = self._survey = _Survey(len(users))
+            survey.task = self._errands.begin(self._look(survey, users))
+        await asyncio.wait([survey.task], timeout=SURVEY_LIMIT_S)
+        return survey.backlog(self._clock())
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._is_closed
+
+    def now(self) -> datetime:
+        """Return the present in the users' zone."""
+        return self._clock().astimezone(self.settings.zone)
+
+    async def close(self) -> None:
+        """Close every engine, after what is being opened or closed; later calls of `user` are refused."""
+        self._is_closed = True
+        await to_the_end(self._end())
+
+    async def _end(self) -> None:
+        async with self._ending:
+            if self._catching_up is not None:
+                await self._catching_up.close()
+            await self._errands.finished()
+            for user in list(self._users.values()):
+                self._begin_closing(user)
+            await self._errands.finished()
+            if self._parts is not None:
+                await self._parts.aclose()
+
+    async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
+        """Read what waits in each memory that is open, a few at a time; who closes meanwhile is not held up."""
+        left = iter(users)
+
+        async def read_on() -> None:
+            for user in left:
+                if user.opening.done():
+                    with suppress(StorageError):
+                        survey.found.append(await user.opening.result().waiting())
+
+        await asyncio.gather(*(read_on() for _ in range(SURVEYED_AT_ONCE)))
+
+    async def _borrow(self, user_id: str) -> _User:
+        """Return a user who is open and, until they are given back, stays so."""
+        while (closing := self._closings.get(user_id)) is not None:
+            await asyncio.shield(closing)
+        self._refuse_if_closed()
+        user = self._users.get(user_id)
+        if user is not None and user.is_lost:
+            # Whoever still uses it is refused; what is asked from now on goes to the file that is there.
+            await user.opening.result().keep_lost()
+            if self._users.get(user_id) is user:
+                self._begin_closing(user)
+                await asyncio.shield(self._closings[user_id])
+            return await self._borrow(user_id)
+        if user is None:
+            user = self._users[user_id] = _User(user_id)
+            if self._catching_up is not None:
+                self._catching_up.forget(user_id)
+            user.opening = self._errands.begin(self._open(user_id))
+        user.uses += 1
+        try:
+            await asyncio.shield(user.opening)
+            self._refuse_if_closed()
+        except BaseException:
+            self._give_back(user)
+            raise
+        return user
+
+    def _give_back(self, user: _User, *, is_guest: bool = False) -> None:
+        user.uses -= 1
+        if self._users.get(user.user_id) is user:
+            self._users.move_to_end(user.user_id, last=not is_guest)
+            self._close_surplus()
+
+    async def _open(self, user_id: str) -> "MemoryEngine":
+        try:
+            parts = await self._load_parts()
+            # An id that can name nobody takes nobody's place.
+            importlib.import_module("memoryos_mcp.storage.sqlite.paths").user_folder_name(user_id)
+            self._close_surplus()
+            async with self._opening_slots:
+                while len(self._closings) >= CLOSINGS_AT_ONCE:
+                    await asyncio.wait(self._closings.values(), return_when=asyncio.FIRST_COMPLETED)
+                self._refuse_if_closed()
+                engine_module = importlib.import_module("memoryos_mcp.engine.engine")
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(
+                    user_id, self.settings, parts, only_looks=self._only_looks
+                )
+                return engine
+        except BaseException:
+            del self._users[user_id]  # the next who asks tries again
+            raise
+
+    def _close_surplus(self) -> None:
+        """Begin to close the users that were not used for longest, as far as they are over the limit and idle."""
+        surplus = max(0, len(self._users) - self._capacity_users)
+        if surplus:
+            idle = (user for user in self._users.values() if user.is_idle)
+            for user in list(islice(idle, surplus)):
+                self._begin_closing(user)
+
+    def _begin_closing(self, user: _User) -> None:
+        del self._users[user.user_id]
+        self._closings[user.user_id] = self._errands.begin(self._close(user))
+
+    async def _close(self, user: _User) -> None:
+        """Close one memory; that it cannot be closed in order is no other user's business."""
+        engine = user.opening.result()
+        try:
+            try:
+                await self._note_what_is_left(user.user_id, engine)
+            finally:
+                await engine.close()
+        except StorageError as error:
+            logger.warning("a memory could not be closed in order: %s", type(error).__name__)
+        except Exception:
+            logger.exception("a memory could not be closed in order")
+        finally:
+            del self._closings[user.user_id]
+
+    async def _note_what_is_left(self, user_id: str, engine: "MemoryEngine") -> None:
+        if self._catching_up is not None and (at := await engine.next_work_at()) is not None:
+            self._catching_up.note(user_id, at)
+
+    def _embedding_model(self) -> "EmbeddingModel | None":
+        from memoryos_mcp.engine.wiring import configured_model
+
+        return self._embedder.model if self._embedder else configured_model(self.settings)
+
+    def _is_busy(self) -> bool:
+        return any(user.uses for user in self._users.values())
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            msg = "the memory service is shutting down; nothing was stored"
+            raise StorageError(msg)
+
+    async def _load_parts(self) -> "Parts":
+        while self._parts is None:
+            if self._loading is None:
+                self._loading = self._errands.begin(self._load())
+            await asyncio.shield(self._loading)
+        return self._parts
+
+    async def _load(self) -> None:
+        try:
+            self._capacity_users = fitting_users(self.settings.max_open_users, besides=CLOSINGS_AT_ONCE)
+            self._parts = await anyio.to_thread.run_sync(self._make_parts)
+        finally:
+            self._loading = None
+
+    def _make_parts(self) -> "Parts":
+        from memoryos_mcp.engine.wiring import Given, make_parts
+
+        given = Given(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
+        return make_parts(self.settings, self._endpoint, self._clock, given)

@@ -1,0 +1,110 @@
+"""Admitting: what callers hand in is checked and goes without its secrets, whether it is to be stored or asked."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import anyio.to_thread
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.pages import Source, make_turn, storable
+from memoryos_mcp.model.redaction import Redaction, redact_turn
+from memoryos_mcp.text.secrets import redact
+
+QUERY_MAX_CHARS = 20_000
+RESULTS_AT_MOST = 100
+TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
+# So many are looked through in a millisecond or two; a longer page in a thread, so that nobody else waits for it.
+CHECKED_AT_ONCE_CHARS = 20_000
+
+
+class Admitting:
+    """Checks what one user's callers hand in.
+
+    Args:
+        settings: What may come in, and what becomes of secrets.
+        clock: Returns the present.
+    """
+
+    def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    async def turn(
+        self,
+        user_input: str,
+        agent_response: str,
+        *,
+        timestamp: str | datetime | None = None,
+        meta_data: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        source: str = Source.CONVERSATION,
+    ) -> Redaction:
+        """Return a turn, checked, without its secrets.
+
+        Raises:
+            ArgumentError: An argument cannot be used, or holds a secret and must not.
+        """
+        settings, now = self._settings, self._clock()
+
+        def checked() -> Redaction:
+            turn = make_turn(
+                user_input=user_input,
+                agent_response=agent_response,
+                timestamp=timestamp,
+                meta_data=meta_data,
+                idempotency_key=idempotency_key,
+                source=source,
+                max_page_chars=settings.max_page_chars,
+                zone=settings.zone,
+                now=now,
+            )
+            return redact_turn(turn, settings.secret_policy)
+
+        is_long = len(user_input) + len(agent_response) > CHECKED_AT_ONCE_CHARS
+        return await anyio.to_thread.run_sync(checked) if is_long else checked()
+
+    def asked(self, query: str) -> str:
+        """Return the query as it may be embedded, also by an API."""
+        query = storable(query)
+        policy = self._settings.secret_policy
+        return query if policy == "off" else redact(query).text
+
+
+def check_query(query: str) -> None:
+    """Check a query's length.
+
+    Raises:
+        ArgumentError: It is too long.
+    """
+    if len(query) > QUERY_MAX_CHARS:
+        raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
+
+
+def check_results(max_results: int) -> None:
+    """Check a number of results.
+
+    Raises:
+        ArgumentError: It is out of range.
+    """
+    check_range("max_results", max_results, 1, RESULTS_AT_MOST)
+
+
+def check_tokens(max_tokens: int) -> None:
+    """Check a budget of tokens.
+
+    Raises:
+        ArgumentError: It is out of range.
+    """
+    check_range("max_tokens", max_tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
+
+
+def check_range(argument: str, value: int, low: int, high: int) -> None:
+    """Refuse a number that is out of range.
+
+    Raises:
+        ArgumentError: It is.
+    """
+    if not low <= value <= high:
+        raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

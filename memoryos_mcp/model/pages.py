@@ -1,0 +1,313 @@
+"""Pages: one turn of dialogue each, the truth that every other tier is derived from."""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.text.injection import gives_orders, without_orders
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+META_DATA_MAX_CHARS = 65_536
+# Clients' parsers give up at about 200; a page that no client can read would be no page.
+META_DATA_MAX_DEPTH = 32
+IDEMPOTENCY_KEY_MAX_CHARS = 256
+FUTURE_TOLERANCE = timedelta(days=1)
+EARLIEST_YEAR = 1900
+BYTES_PER_TOKEN = 4
+DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. `memoryos-mcp doctor` tells what to do.]"
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class Source(StrEnum):
+    """Where a page's text comes from. Only a conversation teaches anything about the user."""
+
+    CONVERSATION = "conversation"
+    TOOL = "tool"
+    WEB = "web"
+    DOCUMENT = "document"
+
+
+class Tier(StrEnum):
+    """Where a page stands on its way through the memory."""
+
+    SHORT_TERM = "short_term"
+    BACKLOG = "backlog"
+    MID_TERM = "mid_term"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a caller hands over: validated text of one exchange, not yet stored.
+
+    Attributes:
+        user_input: What the user said; empty only if the assistant's side is not.
+        agent_response: What the assistant answered.
+        occurred_at: When it was said, with its zone's offset.
+        meta_data: JSON text of the caller's own notes, or None.
+        idempotency_key: Two turns with an equal key are one page.
+        source: Where the text comes from.
+        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
+    """
+
+    user_input: str
+    agent_response: str
+    occurred_at: datetime
+    meta_data: str | None = None
+    idempotency_key: str | None = None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One stored turn.
+
+    Attributes:
+        seq: Order of arrival within this user's memory, from 1.
+        page_id: Its public name, unique within the user.
+        session: Number of the run of pages without a gap over ``session_gap_s``.
+        chain: The chain it belongs to, once consolidated.
+        segment: The segment it belongs to, once consolidated.
+        source: Where the text comes from.
+        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
+        is_damaged: Whether the disk has changed it; then `DAMAGED_TEXT` is in place of what was said.
+        read_by: Name of the analyst that read it for knowledge; None while it waits for that.
+    """
+
+    seq: int
+    page_id: str
+    user_input: str
+    agent_response: str
+    occurred_at: datetime
+    meta_data: str | None
+    session: int
+    tier: Tier
+    chain: int | None
+    segment: int | None
+    source: Source = Source.CONVERSATION
+    gives_orders: bool = False
+    is_damaged: bool = False
+    read_by: str | None = None
+
+    @property
+    def teaches(self) -> bool:
+        """Whether profile and knowledge may be learned from it: it was said, and is whole and without orders."""
+        return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
+
+    @property
+    def text(self) -> str:
+        """Both sides, the user's first; what is embedded and quoted from."""
+        return page_text(self.user_input, self.agent_response)
+
+    @property
+    def sides_without_orders(self) -> tuple[str, str]:
+        """The user's side and the assistant's, as summaries are made of them."""
+        if self.is_damaged:
+            return "", ""
+        if not self.gives_orders:
+            return self.user_input, self.agent_response
+        return without_orders(self.user_input), without_orders(self.agent_response)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of a page's text that fits the embedding model, with its vectors.
+
+    Attributes:
+        start: Index of its first character in the text.
+        end: Index after its last character.
+        vector: Unit length, shape ``(dimension,)``, float32.
+        codes: Token codes, one row per word piece, shape ``(n, bytes)``, part after part: what the user states and
+            asks, what the assistant states and asks; None from a model without token vectors.
+        parts: How many rows each of these four has.
+    """
+
+    start: int
+    end: int
+    vector: "NDArray[np.float32]"
+    codes: "NDArray[np.uint8] | None" = None
+    parts: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+
+def page_text(user_input: str, agent_response: str) -> str:
+    """Return the two sides joined by a line end, without the empty one."""
+    return "\n".join(side for side in (user_input, agent_response) if side)
+
+
+def new_page_id() -> str:
+    """Return a fresh public page name: 64 random bits, unique for all practical purposes."""
+    return f"p_{secrets.token_hex(8)}"
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many LLM tokens a text costs: one per four UTF-8 bytes, at least one.
+
+    English runs at four characters a token; Chinese, Japanese and Korean at about one and a third characters,
+    which is four bytes as well.
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size // BYTES_PER_TOKEN + 1
+
+
+def storable(text: str) -> str:
+    """Return the text with NULs and lone surrogates, which no store can hold, replaced by U+FFFD."""
+    return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def make_turn(
+    *,
+    user_input: str,
+    agent_response: str,
+    timestamp: str | datetime | None,
+    meta_data: Mapping[str, Any] | None,
+    idempotency_key: str | None,
+    source: str = Source.CONVERSATION,
+    max_page_chars: int,
+    zone: tzinfo | None,
+    now: datetime,
+) -> Turn:
+    """Return the caller's turn, checked.
+
+    Args:
+        user_input: The user's side.
+        agent_response: The assistant's side.
+        timestamp: When it was said: ISO 8601 text, a datetime, or None for now. Without a zone it is in ``zone``.
+        meta_data: The caller's own notes, kept with the page as JSON.
+        idempotency_key: Name of this turn to a caller that may send it twice.
+        source: Where the text comes from, one of `Source`.
+        max_page_chars: Upper limit of both sides together.
+        zone: The user's zone; None means this machine's.
+        now: The present, with a zone.
+
+    Raises:
+        ArgumentError: An argument cannot be used.
+    """
+    user_input, agent_response = storable(user_input), storable(agent_response)
+    if not user_input.strip() and not agent_response.strip():
+        problem = "is empty, and so is agent_response; give the text of at least one side"
+        raise ArgumentError(argument="user_input", problem=problem)
+    chars = len(user_input) + len(agent_response)
+    if chars > max_page_chars:
+        longer = "user_input" if len(user_input) >= len(agent_response) else "agent_response"
+        problem = (
+            f"the page has {chars:,} characters, over the limit of {max_page_chars:,} (max_page_chars); "
+            "split it into several pages"
+        )
+        raise ArgumentError(argument=longer, problem=problem)
+    known_source = _source(source)
+    return Turn(
+        user_input=user_input,
+        agent_response=agent_response,
+        occurred_at=parse_timestamp(timestamp, zone=zone, now=now),
+        meta_data=meta_data_json(meta_data),
+        idempotency_key=_idempotency_key(idempotency_key),
+        source=known_source,
+        gives_orders=any(
+            gives_orders(side, is_said=known_source is Source.CONVERSATION) for side in (user_input, agent_response)
+        ),
+    )
+
+
+def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, now: datetime) -> datetime:
+    """Return the instant with its offset; a time without a zone is in ``zone``.
+
+    Raises:
+        ArgumentError: It is no time, before 1900, or more than a day ahead of ``now``.
+    """
+    if timestamp is None or (isinstance(timestamp, str) and not timestamp.strip()):
+        return now.astimezone(zone)
+    moment = timestamp if isinstance(timestamp, datetime) else _read_time(timestamp)
+    try:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
+        ahead = moment - now
+        if moment.year < EARLIEST_YEAR:
+            raise ArgumentError(
+                argument="timestamp", problem=f"lies before the year {EARLIEST_YEAR}; give the time of the dialogue"
+            )
+    except (OverflowError, OSError, ValueError) as error:
+        raise ArgumentError(
+            argument="timestamp", problem="lies outside the calendar; give the time of the dialogue"
+        ) from error
+    if ahead > FUTURE_TOLERANCE:
+        problem = f"lies in the future (now is {now.isoformat(timespec='seconds')}); give the time of the dialogue"
+        raise ArgumentError(argument="timestamp", problem=problem)
+    offset = moment.utcoffset() or timedelta()
+    return moment.astimezone(UTC) if offset.microseconds else moment
+
+
+def _read_time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        problem = "is not a time; write it like 2026-05-08T13:56:00+02:00 or 2026-05-08 13:56:00, or leave it out"
+        raise ArgumentError(argument="timestamp", problem=problem) from error
+
+
+def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
+    """Return a caller's notes as they are stored.
+
+    Raises:
+        ArgumentError: They are no plain JSON, too long or nested too deep.
+    """
+    if not meta_data:
+        return None
+    if _depth(meta_data) > META_DATA_MAX_DEPTH:
+        problem = f"is nested deeper than {META_DATA_MAX_DEPTH} levels; flatten it"
+        raise ArgumentError(argument="meta_data", problem=problem)
+    try:
+        text = storable(json.dumps(dict(meta_data), ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            argument="meta_data", problem="is not plain JSON; give an object of texts and numbers"
+        ) from error
+    if len(text) > META_DATA_MAX_CHARS:
+        raise ArgumentError(
+            argument="meta_data", problem=f"is over {META_DATA_MAX_CHARS:,} characters as JSON; shorten it"
+        )
+    return text
+
+
+def _depth(value: object) -> int:
+    """Return how many levels of objects and lists are in one another, counting to just over the limit."""
+    level, depth = [value], 0
+    while level and depth <= META_DATA_MAX_DEPTH:
+        inner = [
+            item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
+        ]
+        level, depth = [item for items in inner for item in items], depth + bool(inner)
+    return depth
+
+
+def _source(source: str) -> Source:
+    try:
+        return Source(source)
+    except ValueError as error:
+        problem = f"is unknown; give one of {', '.join(Source)}"
+        raise ArgumentError(argument="source", problem=problem) from error
+
+
+def _idempotency_key(key: str | None) -> str | None:
+    if not key:
+        return None
+    if len(key) > IDEMPOTENCY_KEY_MAX_CHARS:
+        raise ArgumentError(
+            argument="idempotency_key", problem=f"is over {IDEMPOTENCY_KEY_MAX_CHARS} characters; shorten it"
+        )
+    return storable(key)
+
+
+def utc_now() -> datetime:
+    """Return the present with a zone; the clock that everything takes unless a test gives another."""
+    return datetime.now(UTC)

@@ -1,0 +1,79 @@
+"""The mirror: what retrieval reads of one user at every query, in RAM, in step with the store.
+
+Any process may write; each look begins by asking the store's change sequence what is new, which costs one small query.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from anyio import to_thread
+
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.retrieval.fact_ranking import FactTable
+from memoryos_mcp.retrieval.page_index import PageIndex
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.storage import Store
+from memoryos_mcp.text.terms import stem
+
+CHANGES_AT_ONCE = 1_000
+
+
+class Mirror:
+    """Segments, facts, traits and page vectors of one user. Safe to share between tasks."""
+
+    def __init__(self, store: Store, index: PageIndex) -> None:
+        self.index = index
+        self.segments: dict[int, Segment] = {}
+        self.segment_stems: dict[int, frozenset[str]] = {}
+        self.facts: Mapping[About, FactTable] = {about: FactTable() for about in About}
+        self.traits: Sequence[Trait] = ()
+        self._store = store
+        self._position: int | None = None
+        self._lock = asyncio.Lock()
+
+    async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
+        """Read all page vectors, once; looks go on meanwhile without them.
+
+        Args:
+            give_way: Is awaited before each piece.
+        """
+        if self.index.is_loaded:
+            return
+        before = await self._store.position()
+        await self.index.load(give_way)
+        async with self._lock:
+            if self._position is None:
+                await self._load_midterm()
+                await self._load_longterm()
+            # What changed during the load is told again with the next look; to be told twice does no harm.
+            self._position = before if self._position is None else min(before, self._position)
+
+    async def refresh(self) -> None:
+        """Take over what any process has changed since the last time."""
+        async with self._lock:
+            if self._position is None:
+                position = await self._store.position()
+                await self._load_midterm()
+                await self._load_longterm()
+                self._position = position
+            is_complete = False
+            while not is_complete:
+                changes = await self._store.changes(self._position, CHANGES_AT_ONCE)
+                await self.index.apply(changes.pages)
+                if changes.is_midterm:
+                    await self._load_midterm()
+                if changes.is_longterm:
+                    await self._load_longterm()
+                self._position, is_complete = changes.position, changes.is_complete
+
+    async def _load_midterm(self) -> None:
+        self.segments = {segment.segment: segment for segment in await self._store.segments()}
+        self.segment_stems = {
+            number: frozenset(map(stem, segment.keywords)) for number, segment in self.segments.items()
+        }
+
+    async def _load_longterm(self) -> None:
+        self.traits = await self._store.traits()
+        facts = {about: await self._store.facts(about, with_archived=True) for about in About}
+        self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in facts.items()})

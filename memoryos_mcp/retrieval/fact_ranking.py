@@ -1,0 +1,139 @@
+"""Known: facts ranked for a query, by the same signals as pages."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoryos_mcp.model.knowledge import Fact, Kind, tells_name
+from memoryos_mcp.retrieval.query import Asked, rarity
+from memoryos_mcp.retrieval.query_time import nearness
+from memoryos_mcp.retrieval.ranking import FACTS, rank
+from memoryos_mcp.retrieval.recall import RecalledFact
+from memoryos_mcp.retrieval.signals import Scores
+from memoryos_mcp.text.terms import stem, stems
+
+FACTS_AT_MOST = 10
+SECONDS_PER_DAY = 86_400
+# Share of its signals that an archived fact loses: of two equal ones the current one goes ahead.
+ARCHIVED_LOSS = 0.1
+# Facts with less than this share of the best one's score are left out, but never so many that fewer come.
+FACT_CUT_SHARE = 0.5
+FACTS_AT_LEAST = 3
+
+# Words that ask for what was, in the languages in which times are understood.
+_PAST = re.compile(
+    r"\b(?:used to|previous(?:ly)?|former(?:ly)?|earlier|originally|back then|in the past|at first|old|before|"
+    r"früher|damals|vorher|ehemalig\w*|zuvor|avant|autrefois|auparavant|ancien\w*|antes|anterior\w*|solía\w*|prima|"
+    r"precedente\w*|una volta|antigamente|costumava\w*|vroeger|eerder|voorheen|раньше|прежде|бывш\w*)\b"
+    r"|以前|之前|过去|從前|从前|曾经|前は|かつて|昔|元々|예전|이전|과거|옛날|سابق|قبل|كان",
+    re.IGNORECASE,
+)
+
+
+def asks_past(query: str, asked: Asked, today: int) -> bool:
+    """Return whether a query asks for the past, so that facts which have ended are looked at too.
+
+    Args:
+        query: Its text.
+        asked: As it was understood.
+        today: In days since 1970.
+    """
+    is_dated = any(
+        span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in asked.times
+    )
+    return is_dated or _PAST.search(query) is not None
+
+
+class FactTable:
+    """Facts made ready to be ranked, once for many queries.
+
+    Args:
+        facts: Candidates, oldest first; the table keeps their vectors in one array.
+    """
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        given = tuple(facts)
+        self._facts = tuple(replace(fact, vector=None) for fact in given)
+        self._days = np.array([_day(fact.valid_from) for fact in given], dtype=np.int64)
+        self._ends_s = np.array([fact.valid_until.timestamp() if fact.valid_until else np.inf for fact in given])
+        self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
+        # What is told whatever is asked.
+        self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
+        self._named = [fact for fact in self._facts if tells_name(fact) and not fact.is_archived]
+        self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
+        self._vectors = _stacked(given)
+        places = defaultdict[str, list[int]](list)
+        for place, fact in enumerate(given):
+            for each in set(stems(fact.text)):
+                places[each].append(place)
+        self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
+
+    def ranked(self, asked: Asked, now: datetime | None = None) -> list[RecalledFact]:
+        """Return the facts that fit a query, best first; of equal ones the newest.
+
+        Args:
+            asked: The query.
+            now: Facts that have ended by then are left out; None ranks all.
+        """
+        if not self._facts:
+            return []
+        signals = {"words": self._covered(asked)}
+        if asked.embedded is not None and self._vectors.shape[1] == len(asked.embedded.vector):
+            signals["meaning"] = (self._vectors @ asked.embedded.vector).astype(np.float64)
+        if asked.times:
+            signals["time"] = nearness(asked.times, self._days)
+        ones = np.ones(len(self._facts), dtype=np.int64)
+        holds = self._states if now is None else self._states & (self._ends_s > now.timestamp())
+        places = np.arange(len(self._facts))
+        signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
+        ranked = rank(FACTS, places, signals, ones, holds, FACTS_AT_MOST)
+        return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
+
+    def wishes(self, now: datetime) -> list[RecalledFact]:
+        """Return the wishes that hold, newest first."""
+        return [RecalledFact(fact, 0.0) for fact in reversed(_holding(self._wishes, now))]
+
+    def named(self, now: datetime) -> list[Fact]:
+        """Return the facts that hold and tell what a side is called, oldest first."""
+        return _holding(self._named, now)
+
+    def _covered(self, asked: Asked) -> Scores:
+        """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
+        weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
+        total = sum(weights.values()) or 1.0
+        covered = np.zeros(len(self._facts))
+        for each, weight in weights.items():
+            if (places := self._places.get(each)) is not None:
+                covered[places] += weight
+        return covered / total
+
+
+def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
+    """Return the best of several rankings in one, best first; of equal ones the newest; few far below the best."""
+    best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
+    least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
+    return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]
+
+
+def _holding(facts: Iterable[Fact], now: datetime) -> list[Fact]:
+    return [fact for fact in facts if fact.valid_until is None or fact.valid_until > now]
+
+
+def _day(moment: datetime) -> int:
+    return int(moment.timestamp()) // SECONDS_PER_DAY
+
+
+def _stacked(facts: Sequence[Fact]) -> NDArray[np.float32]:
+    """Return the vectors of facts as rows; zeros, which are near nothing, for one that has none."""
+    dimension = next((len(fact.vector) for fact in facts if fact.vector is not None), 0)
+    rows = np.zeros((len(facts), dimension), dtype=np.float32)
+    for row, fact in zip(rows, facts, strict=True):
+        if fact.vector is not None:
+            row[:] = fact.vector
+    return rows

@@ -1,0 +1,195 @@
+"""The app: one ASGI application with every route of the server and the guards that all of them stand behind.
+
+A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then comes to
+its route.
+"""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp.server.auth.routes import build_resource_metadata_url
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.model.callers import Scope as MayDo
+from memoryos_mcp.config import Settings
+from memoryos_mcp.server.http.access import BearerVerifier
+from memoryos_mcp.server.http.callers import CallerGuard, caller_of
+from memoryos_mcp.server.http.closing import Closing, ClosingGuard
+from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard, refusal
+from memoryos_mcp.server.http.jwt_tokens import SCOPE_PREFIX
+from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
+from memoryos_mcp.server.http.request_ids import RequestIds
+from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
+from memoryos_mcp.server.http.tokens import TokenStore
+from memoryos_mcp.server.assembly import make_server
+from memoryos_mcp.engine.service import MemoryService
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+MCP_PATH, SSE_PATH, MESSAGES_PATH = "/mcp", "/sse", "/messages"
+LIVE_PATH, READY_PATH, METRICS_PATH = "/health/live", "/health/ready", "/metrics"
+
+
+def make_app(
+    service: MemoryService,
+    settings: Settings,
+    tokens: TokenStore,
+    verifier: BearerVerifier,
+    closing: Closing,
+    tracer: "Tracer | None" = None,
+) -> Starlette:
+    """Return the application. Its lifespan ends every session; whoever made the service closes it.
+
+    Args:
+        service: The memories.
+        settings: Says which transports are served and to whom.
+        tokens: Those that were made here; until the first one was made, this machine needs none.
+        verifier: Tells these and the issuer's.
+        closing: Says when no more is taken, and counts what is under way.
+        tracer: Makes a span of each call of a tool; None makes none.
+    """
+    metrics = Metrics(service)
+    server = make_server(service, _who)
+    server.middleware += [closing, metrics]
+    if tracer is not None:
+        from memoryos_mcp.server.tracing import CallSpans
+
+        server.middleware.append(CallSpans(tracer, _transport))
+    # Answers as plain JSON: event streams are cut when the server is told to stop, and answers under way with them.
+    sessions = StreamableHTTPSessionManager(
+        server,
+        json_response=True,
+        max_request_body_size=settings.max_body_bytes,
+        max_sessions=settings.max_sessions,
+        session_idle_timeout=settings.session_idle_s,
+    )
+
+    async def show_metrics(request: Request) -> Response:
+        if not caller_of(request.scope).is_admin:
+            return refusal(403, "metrics are for tokens with the scope admin")
+        return Response(await metrics.text(), media_type=CONTENT_TYPE)
+
+    async def ready(_: Request) -> Response:
+        return refusal(503, "the server is closing") if closing.has_begun else JSONResponse({"status": "ok"})
+
+    routes: list[BaseRoute] = [Route(LIVE_PATH, _live), Route(READY_PATH, ready), Route(METRICS_PATH, show_metrics)]
+    if settings.transport in {"http", "all"}:
+        app = SessionGuard(StreamableHTTPASGIApp(sessions), caller=_key, max_per_caller=settings.max_sessions_per_token)
+        routes.append(Route(MCP_PATH, app))
+    if settings.transport in {"sse", "all"}:
+        routes += _sse_routes(server, settings.max_body_bytes)
+    metadata_url = None
+    if settings.oidc_issuer and settings.resource_url:
+        metadata_url = build_resource_metadata_url(AnyHttpUrl(settings.resource_url))
+        routes.append(_metadata_route(str(metadata_url.path), settings.resource_url, settings.oidc_issuer))
+    open_paths = {LIVE_PATH, READY_PATH, (metadata_url and metadata_url.path) or LIVE_PATH}
+    return Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(RequestIds),
+            Middleware(HostGuard, hosts=settings.hosts, origins=settings.allowed_origins),
+            Middleware(
+                CallerGuard,
+                verifier=verifier,
+                anonymous=_anonymous(settings, tokens),
+                open_paths=open_paths,
+                metadata_url=str(metadata_url) if metadata_url else None,
+            ),
+            Middleware(ClosingGuard, closing=closing),
+            Middleware(BodyGuard, max_bytes=settings.max_body_bytes),
+            Middleware(
+                RateGuard,
+                caller=_key,
+                per_second=settings.requests_per_second,
+                max_at_once=settings.max_requests_at_once,
+                clock=time.monotonic,
+            ),
+        ],
+        lifespan=lambda _: _lifespan(sessions),
+    )
+
+
+def _who(ctx: ServerRequestContext[Any, Any]) -> Caller:
+    return caller_of(cast(Request, ctx.request).scope)
+
+
+def _transport(ctx: ServerRequestContext[Any, Any]) -> str:
+    return "http" if cast(Request, ctx.request).url.path == MCP_PATH else "sse"
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(sessions: StreamableHTTPSessionManager) -> AsyncIterator[None]:
+    async with sessions.run():
+        yield
+
+
+def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
+    """Return the routes of the older transport: a stream per client, and where it posts its messages."""
+    transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
+
+    unread = UnreadReplies(_key)
+
+    class Stream:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] != "GET":  # the router takes HEAD for GET
+                await refusal(405, "use GET", allow="GET")(scope, receive, send)
+                return
+
+            async def serve(watched: Send) -> None:
+                async with transport.connect_sse(scope, receive, watched) as (incoming, outgoing):
+                    await server.run(incoming, outgoing, server.create_initialization_options())
+
+            await unread.stream(scope, send, serve)
+
+    class Messages:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            await unread.post(scope, receive, send, transport.handle_post_message)
+
+    return [Route(SSE_PATH, Stream(), methods=["GET"]), Route(MESSAGES_PATH, Messages())]
+
+
+def _metadata_route(path: str, resource: str, issuer: str) -> Route:
+    """Return the route of the protected-resource metadata (RFC 9728), by which clients find who gives tokens.
+
+    The SDK's own would put a slash behind an issuer without a path, and clients compare issuers letter by letter.
+    """
+    metadata = {
+        "resource": resource,
+        "authorization_servers": [issuer],
+        "scopes_supported": [f"{SCOPE_PREFIX}{each}" for each in (MayDo.READ, MayDo.WRITE)],
+        "bearer_methods_supported": ["header"],
+    }
+
+    async def show(_: Request) -> Response:
+        return JSONResponse(metadata, headers={"cache-control": "public, max-age=3600"})
+
+    return Route(path, show)
+
+
+def _anonymous(settings: Settings, tokens: TokenStore) -> Callable[[], Caller | None]:
+    """Return who calls without a token: the configured user, as long as only this machine can and no token was made."""
+    nobody_else = settings.is_only_for_this_machine and not settings.oidc_issuer
+    alone = Caller(settings.user_id, frozenset({MayDo.ADMIN}))
+    return lambda: alone if nobody_else and not tokens.is_needed() else None
+
+
+def _key(scope: Scope) -> str:
+    return caller_of(scope).token_id if "user" in scope else ""
+
+
+async def _live(_: Request) -> Response:
+    return JSONResponse({"status": "ok"})

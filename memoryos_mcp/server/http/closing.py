@@ -1,0 +1,57 @@
+"""Closing: calls under way are answered before the streams are cut that their answers travel on."""
+
+from typing import Any
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memoryos_mcp.server.http.guard import refusal
+
+# A message that was accepted may not have become a call yet, nor an answer have found its way to its client.
+SETTLE_S = 0.1
+
+
+class Closing:
+    """Knows whether the server is closing and how many calls are under way."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self._calls = 0
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Count a call while it is on its way through the server."""
+        self._calls += 1
+        try:
+            return await call_next(ctx)
+        finally:
+            self._calls -= 1
+
+    async def drain(self, grace_s: float) -> None:
+        """Have new requests refused, and return when every call has been answered, or the grace time is over."""
+        self.has_begun = True
+        quiet = 0
+        with anyio.move_on_after(grace_s):
+            while quiet < 2:
+                await anyio.sleep(SETTLE_S)
+                quiet = 0 if self._calls else quiet + 1
+
+
+class ClosingGuard:
+    """Refuses what asks for something with 503 once the server is closing; health can still be looked at.
+
+    Args:
+        app: What is guarded.
+        closing: Says whether it is.
+    """
+
+    def __init__(self, app: ASGIApp, closing: Closing) -> None:
+        self._app = app
+        self._closing = closing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on or refuse it."""
+        if self._closing.has_begun and scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}:
+            await refusal(503, "the server is closing; try again soon", retry_after="5")(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)

@@ -1,0 +1,303 @@
+"""Tokens of an OAuth or OIDC issuer: JWTs, checked against the keys that the issuer publishes.
+
+Nothing in a token is believed before its signature is checked, and no token decides where keys are fetched: the
+address comes from the settings or from the issuer's own metadata. Keys are kept for a while, and however many tokens
+with made-up key ids arrive, the issuer is asked twice a minute at most.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+from jwt.types import Options
+
+from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.errors import ArgumentError, ConfigError, IssuerError
+
+logger = logging.getLogger(__name__)
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+SCOPE_PREFIX = "memory:"
+KEYS_FRESH_S = 300.0
+# While the issuer is down, keys that it gave this long ago still hold.
+KEYS_USABLE_S = 3600.0
+ASK_AGAIN_S = 30.0
+# Without any key nobody gets in, so the issuer is asked again sooner.
+ASK_AGAIN_WITHOUT_KEYS_S = 5.0
+FETCH_TIMEOUT_S = 10.0
+LEEWAY_S = 10.0
+TOKEN_MAX_CHARS = 16_384
+
+# RFC 8725, section 3.11: a logout token of the same issuer for the same audience is no access token.
+_TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
+_REQUIRED = ["exp", "iss", "aud", "sub"]
+_WITH_SIGNATURE: Options = {"require": _REQUIRED, "enforce_minimum_key_length": True}
+_WITHOUT_SIGNATURE: Options = {
+    "require": _REQUIRED,
+    "verify_signature": False,
+    "verify_exp": True,
+    "verify_nbf": True,
+    "verify_aud": True,
+    "verify_iss": True,
+}
+_OPENID, _OAUTH = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
+
+
+@dataclass(frozen=True, slots=True)
+class JwtGrant:
+    """What a valid JWT says.
+
+    Attributes:
+        user_id: The token's ``sub``: whose memory it opens.
+        scopes: What it is good for.
+        client_id: The client it was given to, ``azp`` or ``client_id``; empty if it does not say.
+        issuer: Who issued it.
+        audience: Whom it was issued for, of its audiences the one that is this server.
+        expires_at: From when on it is not accepted.
+    """
+
+    user_id: str
+    scopes: frozenset[Scope]
+    client_id: str
+    issuer: str
+    audience: str
+    expires_at: datetime
+
+
+class JwtVerifier:
+    """Checks JWTs of one issuer for one audience. Safe to share between the tasks of a loop.
+
+    Args:
+        issuer: The issuer's URL, as it stands in ``iss`` to the letter; https, or http on this machine.
+        audience: What must be among ``aud``: how the issuer names this server.
+        jwks_url: Where the issuer's keys are; None asks its metadata, of OpenID Connect or else of OAuth (RFC 8414).
+        monotonic: Returns the seconds of a clock that never goes back.
+
+    Raises:
+        ConfigError: An address is no https URL, or the audience is blank.
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        audience: str,
+        jwks_url: str | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        for name, url in (("issuer", issuer), ("jwks_url", jwks_url)):
+            if url is not None and not _is_safe(url):
+                msg = f"{name}: is no https address (http is for this machine only); write it like https://login.example.com"
+                raise ConfigError(msg)
+        if not audience.strip():
+            msg = "audience: is blank; give the name that the issuer has for this server, mostly its URL"
+            raise ConfigError(msg)
+        self._issuer = issuer
+        self._audience = audience
+        self._keys = _IssuerKeys(issuer, jwks_url, monotonic)
+
+    async def verify(self, token: str) -> JwtGrant | None:
+        """Return what a JWT says; None if it is not valid here, or no JWT at all.
+
+        Scopes are read from ``scope`` and ``scp``: ``read``, ``write``, ``admin`` and ``act-as``, also with ``memory:``
+        in front. A token that names none of them may read.
+
+        Args:
+            token: What a client showed; any text.
+
+        Raises:
+            IssuerError: The issuer's keys could not be fetched, so nothing is known about the token.
+        """
+        if len(token) > TOKEN_MAX_CHARS or not token.isascii():
+            return None
+        try:
+            # What is foreign or expired by its own account is no reason to ask the issuer.
+            header = jwt.get_unverified_header(token)
+            self._decoded(token, None, _WITHOUT_SIGNATURE)
+            key_id, kind = header.get("kid"), header.get("typ") or ""
+            if header.get("alg") not in ALGORITHMS or str(kind).lower() not in _TYPES:
+                return _none_for("of another kind")
+            key = await self._keys.find(key_id)
+            if key is None:
+                return _none_for("of an unknown key")
+            return self._grant(self._decoded(token, key, _WITH_SIGNATURE))
+        except (jwt.PyJWTError, ArgumentError, OverflowError, ValueError) as error:
+            return _none_for(type(error).__name__)
+
+    def _decoded(self, token: str, key: jwt.PyJWK | None, options: Options) -> dict[str, Any]:
+        return jwt.decode(
+            token,
+            "" if key is None else key,
+            algorithms=ALGORITHMS,
+            options=options,
+            audience=self._audience,
+            issuer=self._issuer,
+            leeway=LEEWAY_S,
+        )
+
+    def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
+        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # brings NumPy, which the start need not wait for
+
+        user_folder_name(claims["sub"])
+        client = claims.get("azp") or claims.get("client_id")
+        return JwtGrant(
+            user_id=claims["sub"],
+            scopes=_scopes(claims),
+            client_id=client if isinstance(client, str) else "",
+            issuer=self._issuer,
+            audience=self._audience,
+            expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
+        )
+
+
+class _IssuerKeys:
+    """The issuer's public keys by key id, fetched when need be and not too often."""
+
+    def __init__(self, issuer: str, jwks_url: str | None, monotonic: Callable[[], float]) -> None:
+        self._issuer = issuer
+        self._jwks_url = jwks_url
+        self._monotonic = monotonic
+        self._fetching = asyncio.Lock()
+        self._keys: list[jwt.PyJWK] = []
+        self._fetched_at: float | None = None
+        self._asked_at: float | None = None
+        self._failure: IssuerError | None = None
+
+    async def find(self, key_id: str | None) -> jwt.PyJWK | None:
+        """Return the key of this id, or the only one for a token that names none; None if there is no such key.
+
+        Raises:
+            IssuerError: The keys could not be fetched, and it is not among those that still hold.
+        """
+        key = self._held(key_id, KEYS_FRESH_S)
+        if key is not None:
+            return key
+        async with self._fetching:
+            if self._held(key_id, KEYS_FRESH_S) is None and self._may_ask():
+                await self._ask()
+        key = self._held(key_id, KEYS_USABLE_S)
+        if key is None and self._failure is not None:
+            raise IssuerError(str(self._failure)) from self._failure
+        return key
+
+    def _held(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
+        """Return the key if it was fetched less than ``age_s`` ago."""
+        if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
+            return None
+        if key_id is None:
+            return self._keys[0] if len(self._keys) == 1 else None
+        return next((key for key in self._keys if key.key_id == key_id), None)
+
+    def _may_ask(self) -> bool:
+        pause_s = ASK_AGAIN_S if self._keys else ASK_AGAIN_WITHOUT_KEYS_S
+        return self._asked_at is None or self._monotonic() - self._asked_at >= pause_s
+
+    async def _ask(self) -> None:
+        try:
+            self._keys = await self._fetched()
+        except IssuerError as error:
+            logger.warning("%s", error)
+            self._failure = error
+        else:
+            self._fetched_at, self._failure = self._monotonic(), None
+        finally:
+            self._asked_at = self._monotonic()  # also by a caller that was cancelled
+
+    async def _fetched(self) -> list[jwt.PyJWK]:
+        try:
+            async with asyncio.timeout(FETCH_TIMEOUT_S), httpx2.AsyncClient(timeout=FETCH_TIMEOUT_S) as client:
+                url = self._jwks_url or await self._discovered(client)
+                found = await _json_object(client, url)
+            keys = jwt.PyJWKSet.from_dict(found).keys
+        except TimeoutError as error:
+            msg = f"the issuer {self._issuer} did not give its keys within {FETCH_TIMEOUT_S:.0f} s"
+            raise IssuerError(msg) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError, ValueError) as error:
+            msg = f"the issuer {self._issuer} could not be asked for its keys ({type(error).__name__})"
+            raise IssuerError(msg) from error
+        ours = [key for key in keys if key.algorithm_name in ALGORITHMS and key.public_key_use in {None, "sig"}]
+        if not ours:
+            msg = f"the issuer {self._issuer} gives no key that signs by one of {', '.join(ALGORITHMS)}"
+            raise IssuerError(msg)
+        return ours
+
+    async def _discovered(self, client: httpx2.AsyncClient) -> str:
+        """Return the address of the keys, as the issuer's metadata tells it."""
+        parts = urlsplit(self._issuer)
+        path = parts.path.rstrip("/")
+        server = f"{parts.scheme}://{parts.netloc}"
+        try:
+            metadata = await _json_object(client, f"{server}{path}{_OPENID}")
+        except (httpx2.HTTPStatusError, ValueError):
+            metadata = await _json_object(client, f"{server}{_OAUTH}{path}")
+        if metadata.get("issuer") != self._issuer:
+            msg = f"the issuer {self._issuer} calls itself otherwise; write it to the letter, or set the keys' address"
+            raise IssuerError(msg)
+        url = metadata.get("jwks_uri")
+        if not isinstance(url, str) or not _is_safe(url):
+            msg = f"the issuer {self._issuer} names no https address of its keys; set it yourself"
+            raise IssuerError(msg)
+        return url
+
+
+async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    """Return the object at an address.
+
+    Raises:
+        httpx2.HTTPError: There is no answer, or one that is not OK.
+        ValueError: It is no JSON object.
+    """
+    response = await client.get(url, headers={"accept": "application/json"})
+    response.raise_for_status()
+    found = response.json()
+    if not isinstance(found, dict):
+        msg = "no JSON object"
+        raise ValueError(msg)  # noqa: TRY004 - what came is wrong, not what was passed
+    return found
+
+
+def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
+    """Return the scopes of ours that a token names, in a text with blanks or a list of texts."""
+    named: set[str] = set()
+    for value in (claims.get("scope"), claims.get("scp")):
+        if isinstance(value, str):
+            named.update(value.split())
+        elif isinstance(value, list):
+            named.update(part for part in value if isinstance(part, str))
+    ours = {name.removeprefix(SCOPE_PREFIX) for name in named}
+    return frozenset(scope for scope in Scope if scope.value in ours) or frozenset({Scope.READ})
+
+
+def _none_for(why: str) -> JwtGrant | None:
+    """Note why a token is refused, without a word of it."""
+    logger.info("a JWT was refused: %s", why)
+    return None
+
+
+def _is_safe(url: str) -> bool:
+    """Return whether what comes from there cannot be changed on the way: https, or this machine itself."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.port == 0 or not host or "@" in parts.netloc or " " in url or not url.isprintable():
+            return False
+    except ValueError:
+        return False
+    if parts.scheme == "https":
+        return True
+    return parts.scheme == "http" and _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,86 @@
+"""Metrics: what the server does, in numbers for Prometheus. No user, no text and no key is in any of them."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from memoryos_mcp.server.outcomes import CALL_METHOD, Outcome, outcome_of, tool_of
+from memoryos_mcp.engine.service import MemoryService
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Metrics:
+    """The counts of one server.
+
+    Args:
+        service: Whose open memories and LLM are counted when somebody asks.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        registry = self._registry = CollectorRegistry()
+        self._calls = Counter("memoryos_tool_calls_total", "Calls of tools.", ["tool", "outcome"], registry=registry)
+        self._took = Histogram(
+            "memoryos_tool_call_seconds", "How long calls took.", ["tool"], buckets=_BUCKETS_S, registry=registry
+        )
+        self._open_users = Gauge("memoryos_open_users", "Memories held open.", registry=registry)
+        self._unread_users = Gauge(
+            "memoryos_unread_users", "Open memories that the numbers of pages leave out.", registry=registry
+        )
+        self._backlog_pages = Gauge(
+            "memoryos_backlog_pages", "Pages of open memories that wait to be organised.", registry=registry
+        )
+        self._backlog_age = Gauge(
+            "memoryos_backlog_age_seconds", "How long the oldest of them has waited.", registry=registry
+        )
+        self._unembedded_pages = Gauge(
+            "memoryos_unembedded_pages", "Pages of open memories that wait for vectors.", registry=registry
+        )
+        registry.register(_LlmCounts(service))
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Count a call on its way through the server."""
+        if ctx.method != CALL_METHOD:
+            return await call_next(ctx)
+        tool, began, outcome = tool_of(ctx), time.perf_counter(), Outcome.FAILED
+        try:
+            result = await call_next(ctx)
+            outcome = outcome_of(result)
+        finally:
+            self._calls.labels(tool, outcome).inc()
+            self._took.labels(tool).observe(time.perf_counter() - began)
+        return result
+
+    async def text(self) -> bytes:
+        """Return all numbers in Prometheus' text format, within some seconds whatever the memories' state."""
+        backlog = await self._service.backlog()
+        self._open_users.set(self._service.open_users)
+        self._unread_users.set(backlog.unread_users)
+        self._backlog_pages.set(backlog.pages)
+        self._backlog_age.set(backlog.oldest_age_s)
+        self._unembedded_pages.set(backlog.unembedded_pages)
+        return generate_latest(self._registry)
+
+
+class _LlmCounts(Collector):
+    """What the LLM's calls came to: counted by the service, which knows nothing of Prometheus."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        calls = CounterMetricFamily("memoryos_llm_calls", "Calls of the LLM.", labels=["purpose", "outcome"])
+        tokens = CounterMetricFamily("memoryos_llm_tokens", "Tokens of the LLM.", labels=["purpose", "kind"])
+        for purpose, spent in self._service.llm_spent.items():
+            calls.add_metric([purpose, Outcome.OK], spent.calls)
+            calls.add_metric([purpose, Outcome.FAILED], spent.failed_calls)
+            tokens.add_metric([purpose, "prompt"], spent.prompt_tokens)
+            tokens.add_metric([purpose, "completion"], spent.completion_tokens)
+        return iter((calls, tokens))

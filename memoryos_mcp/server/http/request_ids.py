@@ -1,0 +1,43 @@
+"""Request ids: each request gets one, which stands in its answer and in every line logged for it."""
+
+import re
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memoryos_mcp.config.logs import request_id
+
+HEADER = "x-request-id"
+# What a proxy may have named it, so that its log and ours can be put side by side.
+_GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestIds:
+    """Names every request that comes in.
+
+    Args:
+        app: What works on them.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on under its id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        current = given if _GIVEN.fullmatch(given) else secrets.token_hex(8)
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = current
+            await send(message)
+
+        token = request_id.set(current)
+        try:
+            await self._app(scope, receive, named)
+        finally:
+            request_id.reset(token)

@@ -1,0 +1,143 @@
+"""Serving over HTTP: one process, one port, and every way to end is a clean one."""
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import uvicorn
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import ConfigError, StorageError
+from memoryos_mcp.server.http.access import BearerVerifier
+from memoryos_mcp.server.http.app import make_app
+from memoryos_mcp.server.http.closing import Closing
+from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
+from memoryos_mcp.server.http.patience import PatientProtocol
+from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.config.logs import Seldom
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.engine.service import MemoryService
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+logger = logging.getLogger(__name__)
+
+# Between two requests of a connection; proxies keep theirs for a minute.
+KEEP_ALIVE_S = 75
+BACKLOG = 2048
+# It logs messages that it cannot parse, and with them what was said; its client is told, nobody else need be.
+_TALKATIVE = "mcp.server.sse"
+# They log for a request, so that a caller decides how often.
+_SELDOM = (
+    "memoryos_mcp.server.http.callers",
+    "memoryos_mcp.server.http.jwt_tokens",
+    "memoryos_mcp.server.http.sessions",
+    "mcp.server.streamable_http_manager",
+    "uvicorn.error",
+)
+
+
+async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
+    """Serve until a signal asks to stop: calls under way are answered within the grace time, then all is closed.
+
+    Args:
+        settings: Checked settings.
+        tracer: Makes a span of each call; None makes none.
+
+    Raises:
+        ConfigError: The address cannot be listened on.
+    """
+    logging.getLogger(_TALKATIVE).setLevel(logging.CRITICAL)
+    seldom = Seldom()
+    for name in _SELDOM:
+        logging.getLogger(name).addFilter(seldom)
+    listening = _listen(settings.host, settings.port)
+    host, port = listening.getsockname()[:2]
+    tokens = TokenStore(token_file(settings.data_storage_path), clock=utc_now)
+    verifier = BearerVerifier(tokens, _jwts(settings), resource=settings.resource_url)
+    _warn_of_tokens(settings, tokens)
+    closing = Closing()
+    async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
+        config = uvicorn.Config(
+            make_app(service, settings, tokens, verifier, closing, tracer),
+            http=PatientProtocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=settings.shutdown_grace_s,
+        )
+        server = _Server(config)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_stop_on_signal, server, closing)
+            shown = f"[{host}]" if ":" in host else host
+            logger.info("listening on http://%s:%d", shown, port)
+            await server.serve([listening])
+            group.cancel_scope.cancel()
+    tokens.close()
+
+
+def _warn_of_tokens(settings: Settings, tokens: TokenStore) -> None:
+    try:
+        if tokens.is_needed():
+            tokens.entries()
+        elif not settings.is_only_for_this_machine and not settings.oidc_issuer:
+            logger.warning("nobody can call: there is no token yet; make one with `memoryos-mcp token add USER`")
+    except StorageError as error:
+        logger.warning("no token can be checked: %s", error)
+
+
+def _jwts(settings: Settings) -> JwtVerifier | None:
+    if settings.oidc_issuer is None:
+        return None
+    audience = settings.oidc_audience or settings.resource_url
+    if audience is None:
+        message = "oidc_audience: is missing; set it, or public_url, so that tokens for other servers are refused"
+        raise ConfigError(message)
+    return JwtVerifier(settings.oidc_issuer, audience, jwks_url=settings.oidc_jwks_url)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to us: uvicorn would raise them again, before the memories are closed."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        message = f"host and port: {host}:{port} cannot be listened on ({error.strerror}); choose another port"
+        raise ConfigError(message) from error
+
+
+async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
+    """Stop when told to: calls under way are answered first, for the grace time; told again, stop at once."""
+    numbers = [signal.SIGINT, signal.SIGTERM] if sys.platform != "win32" else [signal.SIGINT]
+    with anyio.open_signal_receiver(*numbers) as signals:
+        async with anyio.create_task_group() as group:
+            async for number in signals:
+                logger.info("%s: closing", signal.Signals(number).name)
+                if closing.has_begun:
+                    server.handle_exit(number, None)
+                else:
+                    group.start_soon(_stop, server, closing, number)
+
+
+async def _stop(server: uvicorn.Server, closing: Closing, number: int) -> None:
+    began, grace_s = anyio.current_time(), server.config.timeout_graceful_shutdown or 0
+    await closing.drain(grace_s)
+    server.config.timeout_graceful_shutdown = max(1, round(grace_s - (anyio.current_time() - began)))
+    server.handle_exit(number, None)

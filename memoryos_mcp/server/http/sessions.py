@@ -1,0 +1,365 @@
+"""What takes memory until a client lets it go: sessions of Streamable HTTP, and replies on SSE that nobody reads.
+
+A caller has only so many of either.
+"""
+
+import json
+import logging
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, RequestId, jsonrpc_message_adapter
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memoryos_mcp.server.http.guard import refusal
+
+logger = logging.getLogger(__name__)
+
+SESSION_HEADER = "mcp-session-id"
+# What a session begins with is kept as long as it lasts; a client's name and abilities take some hundred bytes.
+OPENING_BYTES_AT_MOST = 64 * 1024
+# Calls over SSE of one caller whose replies were not read yet.
+UNREAD_AT_MOST = 32
+# Bytes of these, and of those of all callers together. A call whose reply is not there yet counts as one of some
+# megabytes, so that many do not pass at once before the first of their replies is known.
+UNREAD_BYTES = 64 * 1024 * 1024
+UNREAD_BYTES_OF_ALL = 256 * 1024 * 1024
+REPLY_BYTES = 4 * 1024 * 1024
+# The SDK keeps what was said last on a stream until something else is said, in several forms.
+LAST_IS_KEPT = 5
+# For what was said on a stream before its end to be taken.
+LAST_WORDS_S = 1.0
+# For a session to take that a call is cancelled.
+CANCELLING_S = 5.0
+_RETRY_AFTER_S = "10"
+_METHODS = ("GET", "POST", "DELETE")
+_CANCELLED = "notifications/cancelled"
+_REPLY = b"event: message"
+_REPLY_ID = re.compile(rb'event: message\r\ndata: {"jsonrpc":"2.0","id":(-?\d+|"(?:[^"\\]|\\.)*")')
+_STREAM_NAME = re.compile(rb"session_id=([0-9a-f]{32})")
+
+
+class SessionGuard:
+    """Keeps sessions of Streamable HTTP to who needs them, and the calls in each apart.
+
+    Only a handshake that succeeds opens a session. A caller's idlest session is ended before they open one too many,
+    so that a forgotten one locks nobody out. In a session a second request of one id is refused while the first is
+    under way: the SDK would answer only one of them, and leave the other waiting for ever. A call whose client has gone
+    is cancelled.
+
+    Args:
+        app: What is guarded; it opens a session where a request names none, and ends one on DELETE.
+        caller: Returns who sent a request, as a key; callers without one share it.
+        max_per_caller: Sessions of one caller.
+    """
+
+    def __init__(self, app: ASGIApp, caller: Callable[[Scope], str], *, max_per_caller: int) -> None:
+        self._app = app
+        self._caller = caller
+        self._max_per_caller = max_per_caller
+        # Per caller, how many requests of each session are under way; the session that was used longest ago is first.
+        self._in_use: dict[str, OrderedDict[str, int]] = {}
+        # Caller, session and id of the calls that are under way.
+        self._calls: set[tuple[str, str, str]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, after a session was ended if this one opens one too many; or refuse it."""
+        if scope["type"] != "http" or _needs_no_session(scope):
+            await self._app(scope, receive, send)
+            return
+        key, name = self._caller(scope), Headers(scope=scope).get(SESSION_HEADER)
+        message, size = None, 0
+        if scope["method"] == "POST":
+            receive, size, message = await _read(receive)
+            if message is None:
+                await refusal(400, "the body is not a message of JSON-RPC 2.0")(scope, receive, send)
+                return
+        if name is not None:
+            await self._go_on(key, name, message, scope, receive, send)
+        elif isinstance(message, JSONRPCRequest) and message.method == "initialize":
+            await self._begin(key, size, scope, receive, send)
+        elif scope["method"] in _METHODS:
+            problem = f"begin a session with initialize, or name yours in {SESSION_HEADER}"
+            await refusal(400, problem)(scope, receive, send)
+        else:
+            await refusal(405, f"use {', '.join(_METHODS)}", allow=", ".join(_METHODS))(scope, receive, send)
+
+    async def _go_on(
+        self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass on what is sent in a session."""
+        status = 0
+
+        async def watched(answer: Message) -> None:
+            nonlocal status
+            status = answer.get("status", status)
+            await send(answer)
+
+        self._count(key, name, 1)
+        try:
+            if isinstance(message, JSONRPCRequest):
+                await self._call(key, name, message.id, scope, receive, watched)
+            else:
+                await self._app(scope, receive, watched)
+        finally:
+            self._count(key, name, -1)
+        if status == 404 or scope["method"] == "DELETE":
+            self._forget(key, name)
+
+    async def _call(
+        self, key: str, name: str, request_id: RequestId, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Pass a call on, unless one with its id is under way; cancel it if its client leaves."""
+        call = (key, name, str(request_id))
+        if call in self._calls:
+            await _refuse_id(scope, receive, send)
+            return
+        self._calls.add(call)
+        try:
+            await self._app(scope, receive, send)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(CANCELLING_S, shield=True):
+                await self._cancel(request_id, scope)
+            raise
+        finally:
+            self._calls.discard(call)
+
+    async def _begin(self, key: str, size: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what opens a session."""
+        opened: str | None = None
+
+        async def watched(message: Message) -> None:
+            nonlocal opened
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                if message["status"] < 400:
+                    opened = headers.get(SESSION_HEADER)
+                elif message["status"] == 503:
+                    headers.setdefault("retry-after", _RETRY_AFTER_S)
+            await send(message)
+
+        if size > OPENING_BYTES_AT_MOST:
+            problem = f"what begins a session is larger than {OPENING_BYTES_AT_MOST} bytes; send less"
+            await refusal(413, problem)(scope, receive, send)
+            return
+        await self._make_room(key, scope)
+        await self._app(scope, receive, watched)
+        if opened is not None:
+            self._in_use.setdefault(key, OrderedDict())[opened] = 0
+            await self._make_room(key, scope, leaving=0)
+
+    def _count(self, key: str, name: str, change: int) -> None:
+        sessions = self._in_use.get(key)
+        if sessions is not None and name in sessions:
+            sessions[name] += change
+            sessions.move_to_end(name)
+
+    async def _make_room(self, key: str, scope: Scope, leaving: int = 1) -> None:
+        """End a caller's idlest sessions until there is room for so many more."""
+        sessions = self._in_use.get(key, OrderedDict())
+        while len(sessions) > self._max_per_caller - leaving:
+            idlest = next((name for name, uses in sessions.items() if not uses), next(iter(sessions)))
+            self._forget(key, idlest)
+            await self._end(idlest, scope)
+            logger.info("a session was ended: its caller has opened more than max_sessions_per_token")
+
+    async def _end(self, name: str, scope: Scope) -> None:
+        """End a session as its client would."""
+        headers = [(SESSION_HEADER.encode(), name.encode())]
+        await self._say({**scope, "method": "DELETE", "headers": headers}, b"")
+
+    async def _cancel(self, request_id: RequestId, scope: Scope) -> None:
+        """Cancel a call as its client would."""
+        cancelling = {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": request_id}}
+        headers = [each for each in scope["headers"] if each[0] != b"content-length"]
+        await self._say({**scope, "headers": headers}, json.dumps(cancelling).encode())
+
+    async def _say(self, scope: Scope, body: bytes) -> None:
+        """Send what no answer is needed to."""
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def unheard(_: Message) -> None:
+            return
+
+        await self._app(scope, receive, unheard)
+
+    def _forget(self, key: str, name: str) -> None:
+        sessions = self._in_use.get(key)
+        if sessions is not None:
+            sessions.pop(name, None)
+            if not sessions:
+                del self._in_use[key]
+
+
+class UnreadReplies:
+    """Refuses calls over SSE while too many replies wait for somebody to read them.
+
+    A call is answered at once there, and its reply comes by the stream: it waits in memory until the client takes it.
+
+    Args:
+        caller: Returns who sent a request, as a key; callers without one share it.
+    """
+
+    def __init__(self, caller: Callable[[Scope], str]) -> None:
+        self._caller = caller
+        # Per caller and stream.
+        self._unread: dict[tuple[str, str], _Unread] = {}
+
+    async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
+        """Serve a stream, counting what the connection has not taken."""
+        key, name, unread = self._caller(scope), "", _Unread()
+        put, waiting = anyio.create_memory_object_stream[Message](math.inf)
+
+        async def queue(message: Message) -> None:
+            nonlocal name
+            body: bytes = message.get("body", b"")
+            if not name and (found := _STREAM_NAME.search(body)):
+                name = found[1].decode()
+                self._unread[key, name] = unread
+            unread.add(body)
+            put.send_nowait(message)
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_hand_over, waiting, send, unread)
+                with put:
+                    await serve(queue)
+                group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS_S
+        finally:
+            self._unread.pop((key, name), None)
+
+    async def post(self, scope: Scope, receive: Receive, send: Send, hand_on: ASGIApp) -> None:
+        """Hand a message on, or refuse it: 429 if too much is unread, 409 if a call with its id is under way."""
+        key, name = self._caller(scope), QueryParams(scope["query_string"]).get("session_id", "")
+        unread = self._unread.get((key, name))
+        if scope["method"] != "POST" or unread is None:
+            await hand_on(scope, receive, send)
+            return
+        receive, _, message = await _read(receive)
+        if isinstance(message, JSONRPCRequest):
+            await self._call(key, unread, str(message.id), scope, receive, send, hand_on)
+            return
+        await hand_on(scope, receive, send)
+        if isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
+            unread.calls.discard(str((message.params or {}).get("requestId")))
+
+    async def _call(
+        self, key: str, unread: "_Unread", call: str, scope: Scope, receive: Receive, send: Send, hand_on: ASGIApp
+    ) -> None:
+        if call in unread.calls:
+            await _refuse_id(scope, receive, send)
+            return
+        of_one = [each for (caller, _), each in self._unread.items() if caller == key]
+        kept = LAST_IS_KEPT * sum(each.last for each in of_one if each is not unread)
+        number = sum(len(each.calls) + each.replies for each in of_one)
+        if number >= UNREAD_AT_MOST or _size(of_one) + kept >= UNREAD_BYTES:
+            problem = "too much was asked for with this token's streams; read what waits on them, or close one"
+            await refusal(429, problem, retry_after="1")(scope, receive, send)
+            return
+        if _size(self._unread.values()) >= UNREAD_BYTES_OF_ALL:
+            await refusal(429, "too many replies wait to be read; try again", retry_after="1")(scope, receive, send)
+            return
+        unread.calls.add(call)
+        status = 0
+
+        async def watched(answer: Message) -> None:
+            nonlocal status
+            status = answer.get("status", status)
+            await send(answer)
+
+        try:
+            await hand_on(scope, receive, watched)
+        finally:
+            if status != 202:
+                unread.calls.discard(call)
+
+
+@dataclass(slots=True)
+class _Unread:
+    """What a stream owes its client.
+
+    Attributes:
+        calls: Ids of those whose reply is not there yet.
+        replies: How many the connection has not taken.
+        size: Bytes that it has not taken.
+        last: Bytes of the last message.
+    """
+
+    calls: set[str] = field(default_factory=set)
+    replies: int = 0
+    size: int = 0
+    last: int = 0
+
+    def add(self, body: bytes) -> None:
+        """Count what was said on the stream."""
+        self.size += len(body)
+        if body.startswith(_REPLY):
+            self.last = len(body)
+            self.replies += 1
+            if found := _REPLY_ID.match(body):
+                self.calls.discard(str(json.loads(found[1])))
+
+    def take(self, size: int, *, is_reply: bool) -> None:
+        """Count what the connection has taken."""
+        self.size -= size
+        self.replies -= is_reply
+
+
+def _size(unread: Iterable[_Unread]) -> int:
+    """Return the bytes that wait, or may come to."""
+    return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
+
+
+async def _hand_over(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
+    """Send what was said on a stream as fast as its connection takes it."""
+    with waiting:
+        async for message in waiting:
+            body: bytes = message.get("body", b"")
+            size, is_reply = len(body), body.startswith(_REPLY)
+            await send(message)
+            if message.get("more_body"):
+                del message, body  # the connection has its own copy
+                # Sent only once what came before was taken.
+                await send({"type": "http.response.body", "body": b"", "more_body": True})
+            unread.take(size, is_reply=is_reply)
+
+
+async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
+    problem = "a request with this id is under way in this session; give each request an id of its own"
+    await refusal(409, problem)(scope, receive, send)
+
+
+def _needs_no_session(scope: Scope) -> bool:
+    """Whether a request is of the newer protocol, which has no sessions; the SDK tells them apart in this way."""
+    version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
+    return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+async def _read(receive: Receive) -> tuple[Receive, int, JSONRPCMessage | None]:
+    """Return what receives a request's body once more, its bytes, and the message in it, None if it is none."""
+    messages: list[Message] = []
+    while True:
+        messages.append(await receive())
+        if messages[-1]["type"] != "http.request" or not messages[-1].get("more_body"):
+            break
+    body = b"".join(message.get("body", b"") for message in messages)
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    try:
+        said = jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValidationError:
+        said = None
+    return again, len(body), said

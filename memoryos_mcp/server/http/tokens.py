@@ -1,0 +1,390 @@
+"""Static tokens: who may connect over HTTP, kept in one file of the data folder.
+
+A token is a public id and a secret of 256 random bits, of which the file keeps the SHA-256. A slow hash would only help
+secrets that can be guessed, and every request would pay for it. Each question is put to the file anew: a token that
+another process adds or revokes counts from the next request on.
+"""
+
+import errno
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
+
+TOKEN_PREFIX = "mos_"  # noqa: S105 - what every token begins with
+FILE_NAME = "tokens.db"
+# Beside the file once a token was made: an empty or lost file then opens the server to nobody.
+NEEDED_NAME = "tokens.needed"
+APPLICATION_ID = 0x6D6F7374  # "most", so that a stranger's SQLite file is told from ours
+CURRENT_VERSION = 1
+BUSY_TIMEOUT_MS = 10_000
+
+_ID_BYTES, _SECRET_BYTES = 6, 32
+_TOKEN = re.compile(TOKEN_PREFIX + "([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NO_DIGEST = bytes(32)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+# Scopes are separated by blanks; times are microseconds since 1970 UTC.
+_TABLES = f"""
+CREATE TABLE tokens (
+    token_id TEXT PRIMARY KEY,
+    digest BLOB NOT NULL CHECK (length(digest) = 32),
+    user_id TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_us INTEGER NOT NULL,
+    expires_us INTEGER,
+    revoked_us INTEGER
+) STRICT, WITHOUT ROWID;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {CURRENT_VERSION};
+"""
+_ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
+
+
+class TokenState(StrEnum):
+    """Whether a token opens the door."""
+
+    VALID = "valid"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEntry:
+    """A token as the file knows it, without its secret.
+
+    Attributes:
+        token_id: Its public id, 12 hexadecimal digits.
+        user_id: Whose memory it opens.
+        scopes: What it is good for.
+        created_at: When it was added.
+        expires_at: From when on it is not accepted; None for never.
+        revoked_at: When it was revoked; None if it was not.
+    """
+
+    token_id: str
+    user_id: str
+    scopes: frozenset[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+    @property
+    def caller(self) -> Caller:
+        """Who shows this token."""
+        return Caller(self.user_id, self.scopes, self.token_id)
+
+    def state(self, now: datetime) -> TokenState:
+        """Return whether it opens the door at this time."""
+        if self.revoked_at is not None:
+            return TokenState.REVOKED
+        if self.expires_at is not None and self.expires_at <= now:
+            return TokenState.EXPIRED
+        return TokenState.VALID
+
+
+def token_file(data_folder: Path) -> Path:
+    """Return where the tokens are kept under the data folder."""
+    return data_folder / FILE_NAME
+
+
+def token_id_of(text: str) -> str:
+    """Return the public id of a token; a text that is no token, such as an id, as it is."""
+    found = _TOKEN.fullmatch(text)
+    return found[1] if found else text
+
+
+class TokenStore:
+    """The file of static tokens. Safe to share between threads and processes; blocks while it reads or writes.
+
+    The file is made with the first token, readable for this account only. From then on a mark beside the file says that
+    a token is needed: a file that is lost or emptied is an error, not a server without tokens.
+
+    Args:
+        path: The file.
+        clock: Returns the present, with a zone.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], datetime]) -> None:
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: apsw.Connection | None = None
+        self._identity: tuple[int, int, int, int] | None = None
+        self._mark = path.with_name(NEEDED_NAME)
+        self._was_needed = False
+
+    def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
+        """Make a token and return it; this is the only time that it is seen.
+
+        Args:
+            user_id: Whose memory it opens; any text that can name a user.
+            scopes: What it is good for, at least one.
+            expires_at: From when on it is not accepted, with a zone; None for never.
+
+        Raises:
+            ArgumentError: The user id cannot name a user, no scope is given, or it would have expired already.
+            DamagedStoreError: The file is broken or not ours; it was left untouched.
+            StorageError: It could not be written; nothing was added.
+        """
+        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # brings NumPy, which a listing does not need
+
+        user_folder_name(user_id)
+        if not scopes:
+            raise ArgumentError(argument="scopes", problem="is empty; name at least one")
+        now = self._clock()
+        if expires_at is not None and expires_at <= now:
+            raise ArgumentError(argument="expires_at", problem="is past; name a time to come")
+        token_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+        self._write(
+            "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)",
+            token_id,
+            _digest(secret),
+            user_id,
+            " ".join(sorted(scopes)),
+            _to_us(now),
+            None if expires_at is None else _to_us(expires_at),
+        )
+        return f"{TOKEN_PREFIX}{token_id}_{secret}"
+
+    def entries(self) -> list[TokenEntry]:
+        """Return all tokens, the expired and revoked ones too, in the order in which they were added.
+
+        Raises:
+            StorageError: The file could not be read.
+        """
+        return [self._entry(row) for row in self._read(f"{_ENTRY} FROM tokens ORDER BY created_us, token_id")]
+
+    def revoke(self, token_id: str) -> bool:
+        """Have a token accepted no more; return whether it was not revoked before.
+
+        Raises:
+            ArgumentError: No token has this id.
+            StorageError: The file could not be written; nothing was revoked.
+        """
+        if not self._read("SELECT 1 FROM tokens WHERE token_id = ?", token_id):
+            raise ArgumentError(argument="token_id", problem="no token has this id")
+        now = _to_us(self._clock())
+        return bool(
+            self._write("UPDATE tokens SET revoked_us = ? WHERE token_id = ? AND revoked_us IS NULL", now, token_id)
+        )
+
+    def find(self, token: str) -> TokenEntry | None:
+        """Return what the file knows of a token; None if it is unknown, expired or revoked, or no token at all.
+
+        Args:
+            token: What a client showed; any text.
+
+        Raises:
+            StorageError: The file could not be read, so nothing is known about the token.
+        """
+        parts = _TOKEN.fullmatch(token)
+        if parts is None:
+            return None
+        rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
+        # An unknown id costs the same as a wrong secret, so that the time does not tell which ids there are.
+        known = rows[0][-1] if rows else _NO_DIGEST
+        is_same = hmac.compare_digest(_digest(parts[2]), known)
+        if not rows or not is_same:
+            return None
+        self._was_needed = True
+        entry = self._entry(rows[0][:-1])
+        return entry if entry.state(self._clock()) is TokenState.VALID else None
+
+    def is_needed(self) -> bool:
+        """Return whether a token was ever made, still good or not: a server that needed one goes on needing one."""
+        if not self._was_needed and (self._mark.exists() or self._path.exists()):
+            self._was_needed = True
+            with suppress(OSError):  # a folder that cannot be written; this process knows it all the same
+                _make_private(self._mark)
+        return self._was_needed
+
+    def close(self) -> None:
+        """Release the file; a later question opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _read(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        with self._lock, self._translated():
+            connection = self._connected()
+            if connection is None or not _is_made(connection, self._path):
+                if self.is_needed():
+                    raise _lost(self._path)
+                return []
+            return connection.execute(sql, parameters).fetchall()
+
+    def _write(self, sql: str, *parameters: Any) -> int:
+        """Run a change as one transaction, make the tables first if need be, and return how many rows it changed."""
+        with self._lock, self._translated():
+            _make_private(self._mark)
+            _make_private(self._path)
+            connection = self._connected()
+            if connection is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if not _is_made(connection, self._path):
+                    connection.execute(_TABLES)
+                connection.execute(sql, parameters)
+                changed = connection.changes()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            return changed
+
+    def _connected(self) -> apsw.Connection | None:
+        """Return a connection to the file that has the name now, None without one: a backup may be put in its place."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            self._disconnect()
+            return None
+        # SQLite would go on with what it has read of a file that was emptied, or overwritten by a copy, under it.
+        identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if self._connection is not None and identity == self._identity:
+            return self._connection
+        self._disconnect()
+        self._connection, self._identity = _connect(self._path), identity
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection, self._identity = None, None
+
+    def _entry(self, row: tuple[Any, ...]) -> TokenEntry:
+        token_id, user_id, scopes, created_us, expires_us, revoked_us = row
+        try:
+            return TokenEntry(
+                token_id=token_id,
+                user_id=user_id,
+                scopes=frozenset(Scope(name) for name in scopes.split()),
+                created_at=_from_us(created_us),
+                expires_at=None if expires_us is None else _from_us(expires_us),
+                revoked_at=None if revoked_us is None else _from_us(revoked_us),
+            )
+        except (ValueError, OverflowError) as error:
+            raise _damaged(self._path, "a token has a scope or a time that cannot be") from error
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn SQLite's and the system's errors into ours."""
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise _damaged(self._path, "it is no SQLite file, or a broken one") from error
+        except (apsw.BusyError, apsw.LockedError) as error:
+            msg = f"{self._path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; try again"
+            raise StorageError(msg) from error
+        except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError) as error:
+            msg = f"{self._path} cannot be used; make it and its folder readable and writable for this account"
+            raise StorageError(msg) from error
+        except apsw.FullError as error:
+            msg = f"no space to write in {self._path.parent}; nothing was changed. Free space, try again"
+            raise StorageError(msg) from error
+        except apsw.Error as error:
+            msg = f"{self._path} could not be used (SQLite: {type(error).__name__}); nothing was changed"
+            raise StorageError(msg) from error
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            msg = f"{self._path} could not be used ({reason}); make it and its folder usable for this account"
+            raise StorageError(msg) from error
+
+
+def _connect(path: Path) -> apsw.Connection:
+    """Return a connection to a file that exists.
+
+    With a rollback journal the file is whole by itself between two changes, which are rare here.
+    """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.pragma("synchronous", "extra")  # what was revoked stays so after a power cut
+        connection.pragma("secure_delete", True)
+        _quick_check(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _quick_check(connection: apsw.Connection) -> None:
+    if connection.execute("PRAGMA quick_check(1)").get != "ok":
+        raise apsw.CorruptError
+
+
+def _is_made(connection: apsw.Connection, path: Path) -> bool:
+    """Return whether the tables are there: a file is empty between its making and its first token.
+
+    Raises:
+        DamagedStoreError: Another program made the file.
+        NewerStoreError: A newer version made it.
+    """
+    # One statement is of one state; several could see another process make the tables in between.
+    row: tuple[Any, ...] = connection.execute(
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_application_id, pragma_user_version"
+    ).fetchall()[0]
+    owner, version, tables = row
+    if owner == APPLICATION_ID and version > CURRENT_VERSION:
+        msg = (
+            f"{path} has version {version}, this program knows up to {CURRENT_VERSION}; it was left untouched. "
+            "Upgrade memoryos-mcp-server"
+        )
+        raise NewerStoreError(msg)
+    if owner == APPLICATION_ID and version == CURRENT_VERSION and tables:
+        return True
+    if owner or version or tables:
+        raise _damaged(path, "another program made it, or its table is gone")
+    return False
+
+
+def _make_private(path: Path) -> None:
+    """Make the file and its folder, if they are not there, for this account only: SQLite would ask the umask."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _to_us(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _from_us(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def _lost(path: Path) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"{path} is empty or missing although tokens were made; put back a backup, or make new ones with "
+        f"`memoryos-mcp token add USER`. To go back to a server without tokens, delete {path.name} and {NEEDED_NAME}, "
+        "and start the server again"
+    )
+
+
+def _damaged(path: Path, what: str) -> DamagedStoreError:
+    return DamagedStoreError(
+        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away and add the "
+        "tokens anew"
+    )

@@ -1,0 +1,95 @@
+"""Serving over stdin and stdout: models are late, and every way to end is a clean one."""
+
+import logging
+import os
+import signal
+import sys
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import anyio
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.stdio import stdio_server
+
+from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.server.assembly import make_server
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.server.wire import claimed_wire
+
+if TYPE_CHECKING:
+    from memoryos_mcp.config.telemetry import Tracing
+
+logger = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S = 20.0
+
+
+async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> None:
+    """Serve the configured user until stdin ends or a signal asks to stop.
+
+    On SIGINT and SIGTERM this does not return: once everything is closed it ends the process, because the thread that
+    waits for stdin can't be told to stop.
+
+    Args:
+        settings: Checked settings.
+        tracing: Where spans go; whoever opened it closes it, unless a signal ends the process here.
+    """
+    with claimed_wire() as (requests, replies):
+        tracer = tracing.tracer if tracing is not None else None
+        async with MemoryService(settings, tracer=tracer) as service, anyio.create_task_group() as group:
+            if sys.platform != "win32":
+                group.start_soon(_stop_on_signal, service, tracing)
+            caller = local_caller(settings)
+            server = make_server(service, lambda _: caller)
+            if tracer is not None:
+                from memoryos_mcp.server.tracing import CallSpans
+
+                server.middleware.append(CallSpans(tracer, lambda _: "stdio"))
+            server.middleware.append(_Warmth(service, settings.user_id, group))
+            files = anyio.wrap_file(requests), anyio.wrap_file(cast(IO[str], replies))
+            async with stdio_server(*files) as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+
+def local_caller(settings: Settings) -> Caller:
+    """Return who asks over stdio: whoever started this process, so everything is theirs to see."""
+    scopes = {Scope.READ, Scope.WRITE, Scope.ADMIN} | ({Scope.ACT_AS} if settings.act_as else set())
+    return Caller(settings.user_id, frozenset(scopes))
+
+
+class _Warmth:
+    """Opens the user's memory once the first request has been answered: models load while the client thinks."""
+
+    def __init__(self, service: MemoryService, user_id: str, group: anyio.abc.TaskGroup) -> None:
+        self._service = service
+        self._user_id = user_id
+        self._group = group
+        self._is_begun = False
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        result = await call_next(ctx)
+        if not self._is_begun:
+            self._is_begun = True
+            self._group.start_soon(self._open)
+        return result
+
+    async def _open(self) -> None:
+        try:
+            async with self._service.user(self._user_id):
+                pass
+        except MemoryOSError as error:
+            logger.error("the memory could not be opened: %s", error)  # noqa: TRY400 - the text says it all
+
+
+async def _stop_on_signal(service: MemoryService, tracing: "Tracing | None") -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            logger.info("%s: closing", signal.Signals(number).name)
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+                await service.close()
+            if tracing is not None:
+                tracing.close()
+            logging.shutdown()
+            os._exit(0)

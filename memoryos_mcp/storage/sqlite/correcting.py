@@ -1,0 +1,337 @@
+"""Corrections by the user: what was wrong stays as history, what is right is theirs. Each in one transaction.
+
+A correction counts against the pages that are there when it is made. What is said later may change things again. A
+correction that was a mistake can be taken back, the last one first.
+"""
+
+from dataclasses import dataclass, replace
+
+import apsw
+
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there, numbered_id, trait_id
+from memoryos_mcp.model.knowledge import LEARNED_BY_USER
+from memoryos_mcp.model.profile import Level
+from memoryos_mcp.storage.sqlite.forget_plans import has_fact
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, drop_facts, to_history
+from memoryos_mcp.storage.sqlite.refusals import allow_fact, allow_trait, refuse_fact, refuse_trait
+from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rehearsed
+from memoryos_mcp.storage.sqlite.vector_table import note_change
+
+"""Who learned a fact or trait that the user corrected; as ``ended_by``, who ended the one before."""
+REASON_WITHOUT_WORDS = "Said by the user."
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a user says of a fact or trait; what its kind does not have is None.
+
+    Attributes:
+        text: What is right instead of a fact.
+        level: What is right of a trait; None leaves it.
+        reason: Why the trait is so; None leaves it.
+        is_wrong: Whether it is wrong and has no replacement.
+        is_restored: Whether the last correction of it is taken back.
+    """
+
+    text: str | None = None
+    level: Level | None = None
+    reason: str | None = None
+    is_wrong: bool = False
+    is_restored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """What a correction changes.
+
+    Attributes:
+        id: Public name of the fact or trait.
+        before: What was current until then, in words; None if nothing was.
+        current_id: Public name of what is current now; None if nothing is, and of a new fact in a rehearsal.
+        current: What it says; None if nothing is current.
+    """
+
+    id: str
+    before: str | None
+    current_id: str | None = None
+    current: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correcting:
+    """Corrects one user's memory inside the caller's transaction.
+
+    Attributes:
+        assistant_id: Whose facts are there beside the user's.
+        now_us: The present, microseconds.
+        offset_s: Of the zone that the present is told in.
+    """
+
+    connection: apsw.Connection
+    assistant_id: str
+    now_us: int
+    offset_s: int
+
+    def correct(self, what: MemoryId, correction: Correction) -> Corrected:
+        """Carry out a checked correction of a fact or trait.
+
+        Raises:
+            ArgumentError: The memory is not there, is not current, or says the same already.
+        """
+        if what.kind is Kind.FACT:
+            if correction.is_restored:
+                return self._restore_fact(what.number)
+            return self._correct_fact(what.number, correction.text)
+        dimension = _known_dimension(self.connection, what.name, with_history=correction.is_restored)
+        if correction.is_restored:
+            return self._restore_trait(dimension)
+        if correction.is_wrong:
+            return self._drop_trait(dimension)
+        return self._correct_trait(dimension, correction.level, correction.reason)
+
+    def rehearse(self, what: MemoryId, correction: Correction) -> Corrected:
+        """Return what `correct` would, and change nothing."""
+        corrected = rehearsed(self.connection, lambda: self.correct(what, correction))
+        sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
+        is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
+        return replace(corrected, current_id=None) if is_new else corrected
+
+    # Facts ---------------------------------------------------------------------------------------------------------
+
+    def _correct_fact(self, fact: int, text: str | None) -> Corrected:
+        """End a fact that is wrong. Its replacement rests on no page, since only the user has said it, now."""
+        connection = self.connection
+        about, owner, slot, wrong, heir, holds, _ = self._fact(fact)
+        if not holds:
+            instead = f"; correct {_fact_id(heir)}, which took its place" if heir else ""
+            raise ArgumentError(argument="id", problem=f"{_fact_id(fact)} holds no more{instead}")
+        if text is not None and folded(text) == folded(wrong):
+            raise ArgumentError(argument="text", problem="says the same as the fact does; give what is right")
+        until_seq = newest_seq(connection)
+        connection.execute(  # pages may be dated up to a day ahead
+            "UPDATE facts SET valid_from_us = min(valid_from_us, ?1), valid_until_us = ?1, ended_by = ?, ended_seq = ? "
+            "WHERE fact = ?",
+            (self.now_us, LEARNED_BY_USER, until_seq, fact),
+        )
+        refuse_fact(connection, about, owner, wrong, until_seq)
+        right = None if text is None else _user_fact(connection, (about, owner, slot), text, self.now_us, self.offset_s)
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (right, fact))
+        note_change(connection, "fact", fact)
+        right_id = None if right is None else _fact_id(right)
+        return Corrected(_fact_id(fact), wrong, right_id, text)
+
+    def _restore_fact(self, fact: int) -> Corrected:
+        """Make a fact current again that the user had corrected. What they gave instead is withdrawn."""
+        connection, name = self.connection, _fact_id(fact)
+        if not has_fact(connection, fact):
+            problem = f"{name} is not there, and what was forgotten does not come back"
+            raise _cannot_restore(problem)
+        about, owner, slot, text, heir, _, is_corrected = self._fact(fact)
+        if not is_corrected:
+            raise _cannot_restore(self._why_not_corrected(fact))
+        before = None if heir is None else self._given_instead(name, heir)
+        corrected_us = connection.execute("SELECT valid_until_us FROM facts WHERE fact = ?", (fact,)).get
+        other = connection.execute(
+            f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND fact IS NOT ? "  # noqa: S608 - constant
+            "AND (folded = ? OR slot = ? AND is_archived = 0 AND confirmed_us > ?) LIMIT 1",
+            (self.now_us, about, owner, heir, folded(text), slot, corrected_us),
+        ).get
+        if other is not None:
+            problem = f"{_fact_id(other)} has taken the place of {name} since; correct that one"
+            raise _cannot_restore(problem)
+        connection.execute(
+            "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
+            "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
+            # It was dated ahead, and the correction had moved its beginning.
+            "ELSE max(valid_from_us, coalesce((SELECT min(occurred_us) FROM fact_evidence JOIN pages USING (seq) "
+            "WHERE fact = ?1), 0)) END WHERE fact = ?1",
+            (fact,),
+        )
+        allow_fact(connection, about, owner, text)
+        note_change(connection, "fact", fact)
+        if heir is not None:
+            self._withdraw(heir, fact, slot, corrected_us)
+        is_current = self._fact(fact)[5]  # what was stated to end may have ended meanwhile
+        return Corrected(name, before, name, text) if is_current else Corrected(name, before)
+
+    def _why_not_corrected(self, fact: int) -> str:
+        sql = "SELECT fact FROM facts WHERE superseded_by = ? AND ended_by IS NOT NULL LIMIT 1"
+        wrong = self.connection.execute(sql, (fact,)).get
+        if wrong is None:
+            return f"{_fact_id(fact)} was not corrected"
+        return f"{_fact_id(fact)} was given instead of {_fact_id(wrong)}; restore {_fact_id(wrong)}"
+
+    def _given_instead(self, name: str, heir: int) -> str | None:
+        """Return what the user gave instead of a fact, if it is current.
+
+        Raises:
+            ArgumentError: It was corrected too, or something newer has taken its place.
+        """
+        _, _, _, text, newer, is_current, is_corrected = self._fact(heir)
+        if is_corrected:
+            problem = f"{_fact_id(heir)}, given instead of {name}, was corrected too; restore {_fact_id(heir)} first"
+            raise _cannot_restore(problem)
+        if newer is not None:
+            problem = f"{_fact_id(newer)} has taken the place of {name} since; correct that one"
+            raise _cannot_restore(problem)
+        return text if is_current else None
+
+    def _withdraw(self, heir: int, fact: int, slot: str | None, corrected_us: int) -> None:
+        """Withdraw what the user gave instead of a fact, unless it was known before or they gave it elsewhere too."""
+        connection = self.connection
+        row = connection.execute(
+            "SELECT valid_from_us, EXISTS (SELECT 1 FROM fact_evidence WHERE fact = ?1) FROM facts WHERE fact = ?1",
+            (heir,),
+        ).fetchone()
+        elsewhere = connection.execute(
+            "SELECT valid_until_us, slot FROM facts WHERE superseded_by = ? AND ended_by IS NOT NULL "
+            "ORDER BY valid_until_us LIMIT 1",
+            (heir,),
+        ).fetchone()
+        assert row is not None  # noqa: S101 - for the type checker: it is an heir
+        since_us, has_evidence = row
+        if elsewhere is not None:
+            if since_us == corrected_us:
+                connection.execute("UPDATE facts SET valid_from_us = ?, slot = ? WHERE fact = ?", (*elsewhere, heir))
+        elif since_us != corrected_us:
+            connection.execute(
+                "UPDATE facts SET slot = nullif(slot, ?2), learned_by = coalesce((SELECT pages.read_by "
+                "FROM fact_evidence JOIN pages USING (seq) WHERE fact = ?1 ORDER BY seq DESC LIMIT 1), learned_by) "
+                "WHERE fact = ?1",
+                (heir, slot),
+            )
+        elif has_evidence:
+            connection.execute(
+                "UPDATE facts SET valid_until_us = ?, superseded_by = ? WHERE fact = ?", (self.now_us, fact, heir)
+            )
+        else:
+            drop_facts(connection, [heir])
+        note_change(connection, "fact", heir)
+
+    def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
+        """Return a fact's owner, slot, text, heir, and whether it is current and whether the user has corrected it."""
+        sql = (
+            f"SELECT about, assistant_id, slot, text, superseded_by, {IN_FORCE}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
+            "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
+        )
+        row = self.connection.execute(sql, (self.now_us, fact, self.assistant_id)).fetchone()
+        if row is None:
+            raise not_there([MemoryId(Kind.FACT, number=fact)], "id")
+        about, owner, slot, text, heir, holds, is_corrected = row
+        return about, owner, slot, text, heir, bool(holds), bool(is_corrected)
+
+    # Traits --------------------------------------------------------------------------------------------------------
+
+    def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
+        """Set a trait as the user says, for good."""
+        connection = self.connection
+        old_level, old_reason, learner = self._trait(dimension)
+        new_level = old_level if level is None else level.value
+        unsaid = old_reason if new_level == old_level else REASON_WITHOUT_WORDS
+        new_reason = unsaid if reason is None else reason
+        if (new_level, new_reason, LEARNED_BY_USER) == (old_level, old_reason, learner):
+            raise ArgumentError(argument="level", problem="says what the trait says already; give what is right")
+        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+        connection.execute(
+            "UPDATE traits SET level = ?, reason = ?, updated_us = ?, learned_by = ? WHERE dimension = ?",
+            (new_level, new_reason, self.now_us, LEARNED_BY_USER, dimension),
+        )
+        note_change(connection, "profile", 0)
+        name = trait_id(dimension)
+        return Corrected(name, f"{old_level} - {old_reason}", name, f"{new_level} - {new_reason}")
+
+    def _drop_trait(self, dimension: str) -> Corrected:
+        """Take a trait that is wrong out of the profile; what it said stays as history."""
+        connection = self.connection
+        level, reason, _ = self._trait(dimension)
+        to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
+        refuse_trait(connection, dimension, newest_seq(connection))
+        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+        return Corrected(trait_id(dimension), f"{level} - {reason}")
+
+    def _restore_trait(self, dimension: str) -> Corrected:
+        """Make a trait what it was before the user's last correction, with the evidence that is still there."""
+        connection, name = self.connection, trait_id(dimension)
+        current = connection.execute(
+            "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)
+        ).fetchone()
+        row = connection.execute(
+            "SELECT ended_by, rowid, level, reason, held_from_us, learned_by, evidence FROM trait_history "
+            "WHERE dimension = ? ORDER BY held_until_us DESC, rowid DESC LIMIT 1",
+            (dimension,),
+        ).fetchone()
+        if row is None or row[0] is None:
+            problem = f"{name} was not corrected, or its history was forgotten"
+            raise _cannot_restore(problem)
+        if current is not None and current[1] != LEARNED_BY_USER:
+            problem = f"{name} was learned again since; correct it by level or reason"
+            raise _cannot_restore(problem)
+        _, past, level, reason, held_from_us, learner, evidence = row
+        connection.execute(
+            "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
+            "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
+            (dimension, level, reason, held_from_us, learner),
+        )
+        connection.execute(
+            "INSERT INTO trait_evidence (dimension, seq) SELECT ?, seq FROM pages "
+            "WHERE seq IN (SELECT value FROM json_each(?)) ON CONFLICT DO NOTHING",
+            (dimension, evidence),
+        )
+        connection.execute("DELETE FROM trait_history WHERE rowid = ?", (past,))
+        allow_trait(connection, dimension)
+        note_change(connection, "profile", 0)
+        return Corrected(name, None if current is None else current[0], name, f"{level} - {reason}")
+
+    def _trait(self, dimension: str) -> tuple[str, str, str]:
+        sql = "SELECT level, reason, learned_by FROM traits WHERE dimension = ?"
+        ((level, reason, learner),) = all_rows(self.connection, sql, dimension)
+        return level, reason, learner
+
+
+def _cannot_restore(problem: str) -> ArgumentError:
+    return ArgumentError(argument="restore", problem=f"cannot be done: {problem}")
+
+
+def _fact_id(fact: int) -> str:
+    return numbered_id(Kind.FACT, fact)
+
+
+def _user_fact(
+    connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
+) -> int:
+    """Return the number of the fact with these words, made the user's or new."""
+    about, owner, slot = place
+    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    known = connection.execute(sql, (now_us, about, owner, folded(text))).get
+    if known is None:
+        connection.execute(
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, utc_offset_s, confirmed_us, folded, text, "
+            "learned_by) VALUES (?, ?, ?, ?4, ?5, ?4, ?, ?, ?)",
+            (about, owner, slot, now_us, offset_s, folded(text), text, LEARNED_BY_USER),
+        )
+        known = connection.last_insert_rowid()
+    else:
+        connection.execute(
+            "UPDATE facts SET learned_by = ?, confirmed_us = ?, is_archived = 0, slot = coalesce(slot, ?) "
+            "WHERE fact = ?",
+            (LEARNED_BY_USER, now_us, slot, known),
+        )
+    note_change(connection, "fact", known)
+    return int(known)
+
+
+def _known_dimension(connection: apsw.Connection, dimension: str, *, with_history: bool) -> str:
+    """Return a dimension as it is kept.
+
+    Raises:
+        ArgumentError: There is no trait of it, nor with ``with_history`` was there one.
+    """
+    past = " UNION SELECT dimension FROM trait_history" if with_history else ""
+    for (known,) in connection.execute(f"SELECT dimension FROM traits{past}"):  # noqa: S608 - constant
+        if fold_dimension(known) == fold_dimension(dimension):
+            return str(known)
+    raise not_there([MemoryId(Kind.TRAIT, name=dimension)], "id")

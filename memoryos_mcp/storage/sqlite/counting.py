@@ -1,0 +1,60 @@
+"""Counting what a user's file holds."""
+
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.storage.sqlite import retention
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.model.stats import Counts
+from memoryos_mcp.storage.values import Waiting
+
+
+def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
+    """Return how much there is of each tier, as one assistant sees it."""
+
+    def number(sql: str, *parameters: Any) -> int:
+        return int(connection.execute(sql, parameters).get or 0)
+
+    in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
+    pages = number("SELECT count(*) FROM pages")
+    short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
+    before_it = waiting(connection, space)
+    return Counts(
+        pages=pages,
+        short_term=short_term,
+        backlog=before_it.backlog,
+        degraded=number("SELECT count(*) FROM pages WHERE is_degraded = 1"),
+        attempts=number("SELECT max(attempts) FROM pages WHERE tier = 'backlog'"),
+        mid_term=pages - short_term - before_it.backlog,
+        unembedded=before_it.unembedded if space else pages,
+        segments=number("SELECT count(*) FROM segments WHERE is_archived = 0"),
+        archived_segments=number("SELECT count(*) FROM segments WHERE is_archived = 1"),
+        chains=number("SELECT count(*) FROM chains"),
+        traits=number("SELECT count(*) FROM traits"),
+        user_facts=number(in_force, now_us, About.USER),
+        assistant_facts=number(in_force + " AND assistant_id = ?", now_us, About.ASSISTANT, assistant_id),
+        superseded_facts=number(f"SELECT count(*) FROM facts WHERE NOT {IN_FORCE}", now_us),  # noqa: S608 - constant
+        oldest_backlog_at=before_it.oldest_backlog_at,
+        retention_waits_until=retention.waits_until(connection),
+    )
+
+
+def unembedded(connection: apsw.Connection, space: int) -> int:
+    """Return how many pages have no vectors in a space yet; 0 without a space."""
+    sql = (
+        "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
+    )
+    return int(connection.execute(sql, (space,)).get)
+
+
+def waiting(connection: apsw.Connection, space: int) -> Waiting:
+    """Return what the background has before it: by indexes, and one page's row."""
+    oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
+    return Waiting(
+        backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
+        oldest_backlog_at=None if oldest is None else from_us(oldest),
+        unembedded=unembedded(connection, space),
+    )

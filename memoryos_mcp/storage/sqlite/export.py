@@ -1,0 +1,194 @@
+"""A whole memory as records, one after the other, whatever its size."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.knowledge import About, Kind
+from memoryos_mcp.model.pages import storable
+from memoryos_mcp.model.profile import Level
+from memoryos_mcp.model.records import (
+    ChainRecord,
+    FactRecord,
+    NoteRecord,
+    PageRecord,
+    PastTraitRecord,
+    Record,
+    RefusedRecord,
+    SegmentRecord,
+    TraitRecord,
+)
+from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
+from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page
+
+DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
+
+# Groups are numbered by their first page, not by their rows, so that a memory that is taken in elsewhere has the same
+# numbers there.
+_CHAINS = (
+    "SELECT chain, summary FROM chains JOIN (SELECT chain, min(seq) AS first FROM pages WHERE chain IS NOT NULL "
+    "GROUP BY chain) USING (chain) ORDER BY first"
+)
+_SEGMENTS = (
+    "SELECT segment, keywords, summary, summariser, n_visit, l_interaction, last_visit_us, is_archived, is_due "
+    "FROM segments JOIN (SELECT segment, min(seq) AS first FROM pages WHERE segment IS NOT NULL GROUP BY segment) "
+    "USING (segment) ORDER BY first"
+)
+_PAGES = (
+    "SELECT added_us, idempotency_key, is_analysed, organised_by, learned_by, "  # noqa: S608 - constant
+    f"is_degraded, CAST(user_input AS BLOB), CAST(agent_response AS BLOB), {PAGE_COLUMNS} FROM pages ORDER BY seq"
+)
+_FACTS = (
+    "SELECT fact, about, assistant_id, text, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s, "
+    "superseded_by, ended_by, (SELECT page_id FROM pages WHERE seq <= ended_seq ORDER BY seq DESC LIMIT 1), "
+    "confirmed_us, is_archived, learned_by, kind, said_since, said_until FROM facts ORDER BY fact"
+)
+_FACT_EVIDENCE = "SELECT page_id, is_confirming FROM fact_evidence JOIN pages USING (seq) WHERE fact = ? ORDER BY seq"
+_TRAITS = "SELECT dimension, level, reason, updated_us, learned_by FROM traits ORDER BY dimension"
+_TRAIT_EVIDENCE = "SELECT page_id FROM trait_evidence JOIN pages USING (seq) WHERE dimension = ? ORDER BY seq"
+_PAST_TRAITS = (
+    "SELECT dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
+    "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM pages WHERE seq IN "
+    "(SELECT value FROM json_each(evidence)) ORDER BY seq)) FROM trait_history "
+    "ORDER BY held_from_us, dimension, held_until_us, level, reason"
+)
+_NOTES = f"SELECT key, value FROM meta WHERE key NOT IN ('user_id', '{WATCHED_KEY}') ORDER BY key"  # noqa: S608 - constant
+_REFUSED = (
+    "SELECT digest, (SELECT page_id FROM pages WHERE seq <= until_seq ORDER BY seq DESC LIMIT 1) FROM refused "
+    "ORDER BY digest"
+)
+
+
+def records(connection: apsw.Connection) -> Iterator[Record]:
+    """Yield everything that cannot be derived again, in the order of the file."""
+    chains = _numbered(connection, "SELECT chain", _CHAINS)
+    segments = _numbered(connection, "SELECT segment", _SEGMENTS)
+    for chain, summary in connection.execute(_CHAINS):
+        yield ChainRecord(kind="chain", chain=chains[chain], summary=summary)
+    for segment, *rest in connection.execute(_SEGMENTS):
+        yield _segment(segments[segment], rest)
+    for row in connection.execute(_PAGES):
+        yield _page(row, chains, segments)
+    facts = _numbered(connection, "SELECT fact", _FACTS)
+    for row in connection.execute(_FACTS):
+        yield _fact(connection, row, facts)
+    yield from _profile(connection)
+    for key, value in connection.execute(_NOTES):
+        yield NoteRecord(kind="note", key=key, value=value)
+    for digest, until in connection.execute(_REFUSED):
+        yield RefusedRecord(kind="refused", digest=digest.hex(), until=until)
+
+
+def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
+    """Return the place, from 1, of each row of a query by its own number."""
+    rows = connection.execute(f"{select} FROM ({sql})")
+    return {row[0]: place for place, row in enumerate(rows, start=1)}
+
+
+def _segment(number: int, row: Sequence[Any]) -> SegmentRecord:
+    keywords, summary, summariser, n_visit, l_interaction, last_visit_us, is_archived, is_due = row
+    return SegmentRecord(
+        kind="segment",
+        segment=number,
+        keywords=tuple(json.loads(keywords)),
+        summary=summary,
+        summariser=summariser,
+        n_visit=n_visit,
+        l_interaction=l_interaction,
+        last_visit=from_us(last_visit_us),
+        is_archived=bool(is_archived),
+        is_due=bool(is_due),
+    )
+
+
+def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) -> PageRecord:
+    added_us, key, is_analysed, organised_by, learned_by, is_degraded, *rest = row
+    user_input, agent_response, *columns = rest
+    page = to_page(columns)
+    return PageRecord(
+        kind="page",
+        page_id=page.page_id,
+        session=page.session,
+        tier=page.tier,
+        chain=None if page.chain is None else chains[page.chain],
+        segment=None if page.segment is None else segments[page.segment],
+        occurred_at=page.occurred_at,
+        added_at=from_us(added_us),
+        idempotency_key=key,
+        meta_data=None if page.meta_data is None else json.loads(page.meta_data),
+        source=page.source,
+        gives_orders=page.gives_orders,
+        is_analysed=bool(is_analysed),
+        read_by=page.read_by,
+        organised_by=organised_by,
+        learned_by=learned_by,
+        is_degraded=bool(is_degraded),
+        user_input=_salvaged(user_input) if page.is_damaged else page.user_input,
+        agent_response=_salvaged(agent_response) if page.is_damaged else page.agent_response,
+    )
+
+
+def _salvaged(side: bytes) -> str:
+    """Return what is left of a damaged page's side, marked: an export may be all that a person has."""
+    return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
+
+
+def _fact(connection: apsw.Connection, row: Sequence[Any], facts: dict[int, int]) -> FactRecord:
+    fact, about, assistant_id, text, slot, from_us_, until_us, stated_us, offset_s, superseded_by, *rest = row
+    ended_by, ended_after, confirmed_us, is_archived, learned_by, kind, since, end = rest
+    evidence: list[tuple[Any, ...]] = connection.execute(_FACT_EVIDENCE, (fact,)).fetchall()
+    return FactRecord(
+        kind="fact",
+        fact=facts[fact],
+        about=About(about),
+        assistant_id=assistant_id,
+        text=text,
+        slot=slot,
+        valid_from=from_us(from_us_, offset_s),
+        valid_until=_optional(until_us, offset_s),
+        stated_until=_optional(stated_us, offset_s),
+        superseded_by=None if superseded_by is None else facts[superseded_by],
+        ended_by=ended_by,
+        ended_after=ended_after,
+        confirmed_at=from_us(confirmed_us),
+        is_archived=bool(is_archived),
+        learned_by=learned_by,
+        fact_kind=Kind(kind),
+        said_since=since,
+        said_until=end,
+        evidence=tuple(page_id for page_id, is_confirming in evidence if not is_confirming),
+        confirmed_in=tuple(page_id for page_id, is_confirming in evidence if is_confirming),
+    )
+
+
+def _optional(us: int | None, offset_s: int) -> datetime | None:
+    return None if us is None else from_us(us, offset_s)
+
+
+def _profile(connection: apsw.Connection) -> Iterator[Record]:
+    for dimension, level, reason, updated_us, learned_by in connection.execute(_TRAITS):
+        yield TraitRecord(
+            kind="trait",
+            dimension=dimension,
+            level=Level(level),
+            reason=reason,
+            updated_at=from_us(updated_us),
+            learned_by=learned_by,
+            evidence=tuple(page_id for (page_id,) in connection.execute(_TRAIT_EVIDENCE, (dimension,))),
+        )
+    for dimension, level, reason, held_from_us, held_until_us, *rest in connection.execute(_PAST_TRAITS):
+        ended_by, learned_by, evidence = rest
+        yield PastTraitRecord(
+            kind="past_trait",
+            dimension=dimension,
+            level=Level(level),
+            reason=reason,
+            held_from=from_us(held_from_us),
+            held_until=from_us(held_until_us),
+            ended_by=ended_by,
+            learned_by=learned_by,
+            evidence=tuple(json.loads(evidence)),
+        )

@@ -1,0 +1,95 @@
+"""What SQLite and the system say of a file, in words that tell what to do."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.errors import DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.places import lost, read_only, unwritable
+
+# How long a connection waits for another process.
+BUSY_TIMEOUT_MS = 30_000
+
+_WRITE_ERRORS = (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError)
+_READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_FSTAT})
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the system's errors about a file into ours.
+
+    Raises:
+        DamagedStoreError: SQLite finds the file malformed.
+        StorageError: It could not be read or written, or another process held it for too long.
+    """
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise damaged(path, "SQLite finds it malformed") from error
+    except apsw.Error as error:
+        raise StorageError(_advice(error, path)) from error
+    except UnicodeDecodeError:  # which holds the text
+        msg = f"{path} holds a text that is damaged on disk; put back a backup: memoryos-mcp restore FILE"
+        raise StorageError(msg) from None
+    except OSError as error:
+        raise StorageError(_system_advice(error, path)) from error
+
+
+def damaged(path: Path, what: str) -> DamagedStoreError:
+    """Return the error of a file that cannot be ours or whole, with what gave it away."""
+    return DamagedStoreError(
+        f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
+    )
+
+
+def newer(path: Path, found: int) -> NewerStoreError:
+    """Return the error of a file that a newer version wrote, with its version."""
+    return NewerStoreError(
+        f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
+        "Upgrade memoryos-mcp-server"
+    )
+
+
+def why_unwritten(error: apsw.Error, path: Path) -> str | None:
+    """Return why a change could not be written, if the disk or its permissions are at fault; else None."""
+    is_read_failure = getattr(error, "extendedresult", 0) in _READ_FAILURES
+    if _is_lost(error, path) or is_read_failure or not isinstance(error, _WRITE_ERRORS):
+        return None
+    return _advice(error, path)
+
+
+def _is_lost(error: apsw.Error, path: Path) -> bool:
+    is_moved = getattr(error, "extendedresult", 0) == apsw.SQLITE_READONLY_DBMOVED
+    return is_moved or (isinstance(error, apsw.CantOpenError) and not path.exists())
+
+
+def _advice(error: apsw.Error, path: Path) -> str:
+    folder = path.parent
+    if _is_lost(error, path):
+        return lost(path)
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.IOError) and (reason := unwritable(path)):
+        return reason
+    if isinstance(error, apsw.IOError) and getattr(error, "extendedresult", 0) in _READ_FAILURES:
+        return f"{path} could not be read; check the disk and put back a backup if it is failing"
+    if isinstance(error, apsw.FullError | apsw.IOError):
+        return f"no space to write in {folder} (disk full or a size limit); nothing was stored. Free space, try again"
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return f"{path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; nothing was stored. Try again"
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return f"{folder} cannot be written; nothing was stored. Make the folder and its files writable for this user"
+    return f"{path} could not be used (SQLite: {type(error).__name__}); nothing was stored"
+
+
+def _system_advice(error: OSError, path: Path) -> str:
+    if error.errno == errno.EROFS:
+        return read_only(path.parent)
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return f"{path.parent} cannot be written; make the folder and its files writable for this user"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return f"no space to write in {path.parent}; free space, try again"
+    return f"{path} could not be opened: {os.strerror(error.errno) if error.errno else type(error).__name__}"

@@ -1,0 +1,146 @@
+"""What a file gives away before it is used: whose it is, of which version, and whether it is whole."""
+
+import json
+import re
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.checksums import SUMMED
+from memoryos_mcp.storage.sqlite.file_errors import damaged, newer
+from memoryos_mcp.storage.sqlite.paths import beginning_mark
+
+_MAGIC = b"SQLite format 3\x00"
+_HEADER_BYTES = 100
+# Statistics that SQLite's ANALYZE leaves; they change no answer.
+_STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
+# SQLite itself makes these, each version with statements of its own.
+_SHADOW_TABLES = re.compile(r"page_words_\w+")
+# SQLite quotes what it renames, and writes a statement as it was typed.
+_QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
+# A table's condition, as far as this program writes them: with one level of parentheses inside.
+_CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
+_NAME_MAX_CHARS = 60
+
+
+def look_at_header(path: Path) -> None:
+    """Refuse a file that its first bytes give away, without opening it as a database."""
+    if not path.exists():
+        return
+    size = path.stat().st_size
+    if size == 0:
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size > 0:
+            raise damaged(path, "it is empty although its journal is not")
+        # The mark goes once the file has its tables: so the size is looked at again after the mark.
+        if not beginning_mark(path).exists() and path.stat().st_size == 0:
+            raise damaged(path, "it is empty, as no memory is")
+        return
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise damaged(path, "it is no SQLite file")
+    found = int.from_bytes(header[60:64])
+    if found > schema.CURRENT_VERSION and int.from_bytes(header[68:72]) == schema.APPLICATION_ID:
+        raise newer(path, found)
+
+
+def look_at_content(connection: apsw.Connection, path: Path) -> int:
+    """Return the file's version, or refuse a database that another program or a newer version made."""
+    found = schema.version(connection)
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    is_ours = connection.pragma("application_id") == schema.APPLICATION_ID
+    if is_ours and found > schema.CURRENT_VERSION:
+        raise newer(path, found)
+    if not is_ours and not (is_empty and found == 0):
+        raise damaged(path, "another program made it")
+    if is_ours and (is_empty or found == 0):
+        raise damaged(path, "its tables are gone")
+    if is_ours and (foreign := _foreign(_schema(connection), _our_schema(found))):
+        raise damaged(path, foreign)
+    return found
+
+
+def distrust(connection: apsw.Connection) -> None:
+    """Have a connection run no trigger and no view, which no file of ours has, and protect SQLite's own tables."""
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+
+
+def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
+    """Return the statement that makes each table, index, trigger and view, by type and name."""
+    rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
+    return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
+
+
+@cache
+def _our_schema(version: int) -> dict[tuple[str, str], str]:
+    """Return what the migrations make of an empty file; takes some milliseconds, once for each version."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        schema.migrate(connection, "", version)
+        return _schema(connection)
+
+
+def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:
+    """Return the first difference of a file's schema from ours, in words; None without one."""
+    if found == ours:
+        return None
+    for kind, name in sorted(found.keys() | ours.keys()):
+        shown = f"{kind} {name[:_NAME_MAX_CHARS]!r}"
+        if (kind, name) not in ours:
+            return f"its {shown} is not of this program"
+        if (kind, name) not in found:
+            return f"its {shown} is missing"
+        is_of_sqlite = _SHADOW_TABLES.fullmatch(name) is not None
+        if not is_of_sqlite and _plain(found[kind, name]) != _plain(ours[kind, name]):
+            return f"its {shown} is not as this program makes it"
+    return None
+
+
+def _plain(sql: str) -> str:
+    return _QUOTES_AND_SPACE.sub("", sql).lower()
+
+
+def integrity_check(connection: apsw.Connection) -> None:
+    """Read the whole file for damage, and compare each index with its table: some milliseconds a megabyte.
+
+    Args:
+        connection: Of a file whose schema is ours.
+
+    Raises:
+        apsw.CorruptError: There is some.
+    """
+    if connection.execute("PRAGMA integrity_check(1)").get != "ok":
+        raise apsw.CorruptError
+    if connection.readonly("main"):  # then SQLite leaves the tables' conditions out
+        for table, condition in _conditions(schema.version(connection)):
+            if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
+                raise apsw.CorruptError
+
+
+def read_texts(connection: apsw.Connection) -> None:
+    """Read all texts that have no checksum.
+
+    Raises:
+        UnicodeDecodeError: One is damaged.
+    """
+    columns = connection.execute(
+        "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
+        "WHERE t.schema = 'main' AND t.type = 'table' AND c.type = 'TEXT' "
+        "AND NOT (t.name = 'pages' AND c.name IN (SELECT value FROM json_each(?))) GROUP BY t.name",
+        (json.dumps(SUMMED),),
+    ).fetchall()
+    for table, names in columns:
+        for _ in connection.execute(f"SELECT {names} FROM {table}"):  # noqa: S608 - of our schema
+            pass
+
+
+def _conditions(version: int) -> list[tuple[str, str]]:
+    """Return the conditions of the tables of a version, each with the name of its table."""
+    statements = {name: sql for (kind, name), sql in _our_schema(version).items() if kind == "table"}
+    return [(name, condition) for name, sql in statements.items() for condition in _CHECK.findall(sql)]

@@ -1,0 +1,238 @@
+"""What is to be forgotten, and proof that it was: plans and receipts, and how they are found and kept.
+
+The cascade itself is elsewhere; nothing here changes a memory.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.ids import fold_dimension
+from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, all_rows, from_us, newest_seq, numbers, to_page
+
+SAMPLES = 10
+SAMPLE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPlan:
+    """What is to be forgotten: numbers of rows and names of traits, no other text.
+
+    Attributes:
+        runs: First and last ``seq`` of pages in a row.
+        facts: Numbers of facts, beside those that rest on the pages.
+        traits: Dimensions, beside those that rest on the pages.
+        refuses: Whether the named facts and traits are not to be learned again from the pages that there are.
+        is_all: Whether it is everything; then the copies that restores have kept go too.
+    """
+
+    runs: tuple[tuple[int, int], ...] = ()
+    facts: tuple[int, ...] = ()
+    traits: tuple[str, ...] = ()
+    refuses: bool = False
+    is_all: bool = False
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ForgetPlan":
+        """Return the plan of `to_json`'s text."""
+        read = json.loads(text)
+        return cls(
+            runs=tuple(map(tuple, read["runs"])),
+            facts=tuple(read["facts"]),
+            traits=tuple(read["traits"]),
+            refuses=read["refuses"],
+            is_all=read.get("is_all", False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCounts:
+    """How much is forgotten.
+
+    Attributes:
+        pages: Pages.
+        facts: Facts about the user and the assistant, with those that hold no more.
+        traits: Traits of the profile.
+        changed_traits: Traits that stay, since other pages speak for them, but lose reason and history.
+        segments: Topics that go, or are given words anew.
+    """
+
+    pages: int = 0
+    facts: int = 0
+    traits: int = 0
+    changed_traits: int = 0
+    segments: int = 0
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The beginning of something that is to be forgotten.
+
+    Attributes:
+        id: Of the page, fact or trait.
+        at: When it was said or holds from.
+        text: At most `SAMPLE_CHARS` characters.
+    """
+
+    id: str
+    at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReceipt:
+    """Proof that something was forgotten, without a word of it.
+
+    Attributes:
+        receipt: Its name: the handle that confirmed it.
+        at: When that was.
+        is_scrubbed: Whether the bytes are gone from the files too.
+    """
+
+    receipt: str
+    at: datetime
+    counts: ForgetCounts
+    is_scrubbed: bool
+
+
+def runs(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return ascending numbers as first and last of each run without a gap."""
+    found: list[tuple[int, int]] = []
+    for seq in seqs:
+        if found and found[-1][1] == seq - 1:
+            found[-1] = (found[-1][0], seq)
+        else:
+            found.append((seq, seq))
+    return tuple(found)
+
+
+# Finding ------------------------------------------------------------------------------------------------------------
+
+
+def pages_named(connection: apsw.Connection, page_id: str) -> list[int]:
+    """Return a page by its public name."""
+    return numbers(connection, "SELECT seq FROM pages WHERE page_id = ?", page_id)
+
+
+def pages_of(connection: apsw.Connection, kind: str, number: int) -> list[int]:
+    """Return the pages of a ``segment`` or ``chain``."""
+    return numbers(connection, f"SELECT seq FROM pages WHERE {kind} = ?", number)  # noqa: S608 - one of two names
+
+
+def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
+    """Return the pages that were said within a time, its beginning included."""
+    sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
+    return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
+
+
+def has_fact(connection: apsw.Connection, fact: int) -> bool:
+    """Whether there is a fact of a number."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM facts WHERE fact = ?)", (fact,)).get)
+
+
+def has_trait(connection: apsw.Connection, dimension: str) -> bool:
+    """Whether there is a trait of a dimension."""
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
+
+
+def trait_named(connection: apsw.Connection, name: str) -> str | None:
+    """Return the dimension that a name means, None if there is no such trait."""
+    known = (row[0] for row in connection.execute("SELECT dimension FROM traits"))
+    return next((dimension for dimension in known if fold_dimension(dimension) == fold_dimension(name)), None)
+
+
+def everything(connection: apsw.Connection) -> ForgetPlan:
+    """Return the plan that leaves nothing of what there is now."""
+    newest = newest_seq(connection)
+    return ForgetPlan(
+        runs=((1, newest),) if newest else (),
+        facts=tuple(numbers(connection, "SELECT fact FROM facts ORDER BY fact")),
+        traits=tuple(row[0] for row in all_rows(connection, "SELECT dimension FROM traits ORDER BY dimension")),
+        is_all=True,
+    )
+
+
+def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
+    """Return how some of what a plan names begins: what is named itself, then the first pages."""
+    found: list[tuple[Any, ...]] = []
+    if plan.refuses:
+        sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
+        found += chain.from_iterable(all_rows(connection, sql, fact) for fact in plan.facts[:SAMPLES])
+        sql = "SELECT 'trait:' || dimension, updated_us, 0, reason FROM traits WHERE dimension = ?"
+        found += chain.from_iterable(all_rows(connection, sql, dimension) for dimension in plan.traits[:SAMPLES])
+    shown = [Sample(name, from_us(at_us, offset), text[:SAMPLE_CHARS]) for name, at_us, offset, text in found]
+    sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"  # noqa: S608 - constant
+    for first, last in plan.runs[:SAMPLES]:
+        pages = map(to_page, all_rows(connection, sql, first, last, SAMPLES))
+        shown += [Sample(page.page_id, page.occurred_at, page.text.strip("\n")[:SAMPLE_CHARS]) for page in pages]
+    return shown[:SAMPLES]
+
+
+# Keeping plans and receipts ----------------------------------------------------------------------------------------
+
+
+def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
+    """Keep a plan until it is confirmed or too old; plans that are too old go."""
+    connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
+    connection.execute(
+        "INSERT INTO forget_plans (handle, expires_us, plan) VALUES (?, ?, ?)", (handle, expires_us, plan.to_json())
+    )
+
+
+def kept_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
+    """Return the plan that is kept under a handle; None if there is none, or it is too old."""
+    sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
+    kept = connection.execute(sql, (handle, now_us)).get
+    return None if kept is None else ForgetPlan.from_json(kept)
+
+
+def keep_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
+    """Keep the receipt of a plan that was carried out, in place of the plan and of others that name what is gone."""
+    connection.execute(
+        "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
+        "WHERE value NOT IN (SELECT dimension FROM traits))",
+        (receipt,),
+    )
+    connection.execute(
+        "INSERT INTO forget_receipts (receipt, at_us, counts) VALUES (?, ?, ?)",
+        (receipt, now_us, json.dumps(asdict(counts))),
+    )
+    return ForgetReceipt(receipt, from_us(now_us), counts, is_scrubbed=False)
+
+
+def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
+    """Return all receipts, the oldest first."""
+    sql = "SELECT receipt, at_us, counts, is_scrubbed FROM forget_receipts ORDER BY at_us, receipt"
+    return [
+        ForgetReceipt(receipt, from_us(at_us), ForgetCounts(**json.loads(counts)), bool(is_scrubbed))
+        for receipt, at_us, counts, is_scrubbed in all_rows(connection, sql)
+    ]
+
+
+def forgettings(connection: apsw.Connection) -> int:
+    """Return how often something was forgotten."""
+    return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
+
+
+def unscrubbed(connection: apsw.Connection) -> list[str]:
+    """Return the receipts of what may still lie in the files."""
+    return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
+
+
+def mark_scrubbed(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
+    """Take note that what was forgotten is gone from the files."""
+    connection.executemany(
+        "UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(receipt,) for receipt in scrubbed]
+    )

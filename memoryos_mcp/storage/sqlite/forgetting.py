@@ -1,0 +1,345 @@
+"""Forgetting: pages, facts and traits go with all that was derived from them, inside one transaction of the caller.
+
+Text that was derived from several pages may quote each of them. Once one of them goes such text goes too, and what is
+made in its place is made from the pages that are left.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.knowledge import LEARNED_BY_USER
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite.forget_plans import (
+    ForgetCounts,
+    ForgetPlan,
+    ForgetReceipt,
+    forgettings,
+    has_fact,
+    has_trait,
+    keep_receipt,
+    kept_plan,
+    receipts,
+)
+from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
+from memoryos_mcp.storage.sqlite.longterm import drop_facts
+from memoryos_mcp.storage.sqlite.midterm import recount
+from memoryos_mcp.storage.sqlite.refusals import drop_needless, refuse_fact, refuse_trait
+from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rehearsed
+from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
+from memoryos_mcp.text.terms import words
+
+# Stands in place of a reason that may quote a page that is gone.
+REASON_LOST = "Seen in the pages that are left."
+
+_WORD = re.compile(r"[^\W_]+")
+_GOING = "(SELECT seq FROM temp.going)"
+# What was derived from pages, and may quote them: what it is of, and its texts.
+_FACTS = (
+    f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
+    "AND fact IN (SELECT fact FROM fact_evidence)"
+)
+_REASONS = "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
+_CHAINS = "SELECT chain, summary FROM chains"
+_SEGMENTS = "SELECT segment, summary, keywords FROM segments"
+
+
+@dataclass(frozen=True, slots=True)
+class WordlessPlace:
+    """Where to go on looking for what is wordless: after these numbers."""
+
+    chain: int = 0
+    segment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wordless:
+    """Some of the chains and segments whose words went with one of their pages.
+
+    Attributes:
+        forgettings: How often something was forgotten when this was read.
+        end: Where to go on.
+    """
+
+    chains: tuple[int, ...]
+    segments: tuple[int, ...]
+    forgettings: int
+    end: WordlessPlace
+
+
+def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+    """Return what carrying out a plan would come to, and leave all as it is."""
+    return rehearsed(connection, lambda: _carry_out(connection, plan))
+
+
+def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
+    """Carry out a kept plan, once; None if there is none of this handle. A second time the receipt is shown again."""
+    known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
+    if known:
+        return known[0]
+    plan = kept_plan(connection, handle, now_us)
+    return None if plan is None else forget(connection, plan, handle, now_us)
+
+
+def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
+    """Carry out a plan, and keep the receipt. What others compute from what they have read is refused from then on."""
+    counts = _carry_out(connection, plan)
+    connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
+    return keep_receipt(connection, receipt, counts, now_us)
+
+
+# Words anew ---------------------------------------------------------------------------------------------------------
+
+
+def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> Wordless:
+    """Return what has pages but no words, at most ``limit`` of each kind."""
+    sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
+    chains = numbers(connection, sql, place.chain, limit)
+    sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
+    segments = numbers(connection, sql, place.segment, limit)
+    return Wordless(
+        chains=tuple(chains),
+        segments=tuple(segments),
+        forgettings=forgettings(connection),
+        end=WordlessPlace(max(chains, default=place.chain), max(segments, default=place.segment)),
+    )
+
+
+def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+    """Give what is wordless its words, chains first; False if something else was forgotten since it was found."""
+    if forgettings(connection) != found.forgettings:
+        return False
+    for number, digest in zip(found.chains, digests, strict=False):
+        connection.execute("UPDATE chains SET summary = ? WHERE chain = ? AND summary = ''", (digest.summary, number))
+    for number, digest in zip(found.segments, digests[len(found.chains) :], strict=True):
+        connection.execute(
+            "UPDATE segments SET summary = ?, keywords = ?, summariser = ? WHERE segment = ? AND summariser = ''",
+            (digest.summary, json.dumps(digest.keywords, ensure_ascii=False), summariser, number),
+        )
+        note_change(connection, "segment", number)
+    return True
+
+
+# The cascade --------------------------------------------------------------------------------------------------------
+
+
+def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
+    newest = newest_seq(connection)
+    pages = _take(connection, plan)
+    segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE segment > 0 AND seq IN {_GOING}")  # noqa: S608
+    chains = numbers(connection, f"SELECT DISTINCT chain FROM pages WHERE chain > 0 AND seq IN {_GOING}")  # noqa: S608
+    if plan.refuses:
+        _refuse(connection, plan, newest)
+    facts = sorted({*_existing_facts(connection, plan), *_facts_that_rest_on(connection)})
+    traits = sorted({*_existing_traits(connection, plan), *_traits_that_rest_on(connection)})
+    changed = {row[0] for row in all_rows(connection, f"SELECT dimension FROM trait_evidence WHERE seq IN {_GOING}")}  # noqa: S608
+    again = _confirming(connection, set(facts) - set(plan.facts if plan.refuses else ()))
+    said = _drop_pages(connection)
+    _drop_facts(connection, facts, plan)
+    _drop_traits(connection, traits)
+    _clear_words(connection, chains, segments)
+    if said:
+        # A redo takes pages out of chains and segments, and an LLM may quote a page that it does not name.
+        lost = _lost(connection, said)
+        others = _facts_with(connection, lost)
+        again |= _confirming(connection, others)
+        _drop_facts(connection, others, plan)
+        facts += others
+        changed |= _traits_with(connection, lost)
+        segments += _clear_words_with(connection, lost)
+    _clear_reasons(connection, changed)
+    _read_again(connection, again)
+    drop_needless(connection)
+    return ForgetCounts(
+        pages=pages,
+        facts=len(facts),
+        traits=len(traits),
+        changed_traits=len(changed - set(traits)),
+        segments=len(set(segments)),
+    )
+
+
+def _take(connection: apsw.Connection, plan: ForgetPlan) -> int:
+    """Write down which pages go, and return how many there are."""
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
+    connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
+    return int(connection.execute("SELECT count(*) FROM temp.going").get)
+
+
+def _refuse(connection: apsw.Connection, plan: ForgetPlan, newest: int) -> None:
+    for fact in plan.facts:
+        row = connection.execute("SELECT about, assistant_id, text FROM facts WHERE fact = ?", (fact,)).fetchone()
+        if row is not None:
+            about, owner, text = row
+            refuse_fact(connection, about, owner, text, newest)
+    for dimension in plan.traits:
+        refuse_trait(connection, dimension, newest)
+
+
+def _existing_facts(connection: apsw.Connection, plan: ForgetPlan) -> list[int]:
+    return [fact for fact in plan.facts if has_fact(connection, fact)]
+
+
+def _existing_traits(connection: apsw.Connection, plan: ForgetPlan) -> list[str]:
+    return [dimension for dimension in plan.traits if has_trait(connection, dimension)]
+
+
+def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
+    """Return the facts that no page states any more; what the person has stated needs none."""
+    return numbers(
+        connection,
+        f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
+        "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM fact_evidence AS o WHERE o.fact = e.fact "
+        f"AND o.is_confirming = 0 AND o.seq NOT IN {_GOING})",
+        LEARNED_BY_USER,
+    )
+
+
+def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
+    rows = all_rows(
+        connection,
+        f"SELECT DISTINCT dimension FROM trait_evidence AS e JOIN traits USING (dimension) WHERE seq IN {_GOING} "  # noqa: S608
+        "AND learned_by <> ? AND NOT EXISTS (SELECT 1 FROM trait_evidence AS o WHERE o.dimension = e.dimension "
+        f"AND o.seq NOT IN {_GOING})",
+        LEARNED_BY_USER,
+    )
+    return [row[0] for row in rows]
+
+
+def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
+    """Return the pages that stay and say what a fact says that goes."""
+    sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
+    return {seq for fact in facts for seq in numbers(connection, sql, fact)}
+
+
+def _drop_pages(connection: apsw.Connection) -> set[str]:
+    """Delete the pages with their words and vectors, and return what words they held: none if no page is left."""
+    said: set[str] = set()
+    if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
+        # As bytes: a page that the disk has changed may be no text any more, and is to be forgotten all the same.
+        sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
+        for sides in connection.execute(sql):
+            said.update(*(_words(side.decode(errors="replace")) for side in sides))
+        for user_input, agent_response in all_rows(connection, sql):
+            unindex_names(connection, user_input.decode(errors="replace"), agent_response.decode(errors="replace"))
+        connection.execute("DELETE FROM names WHERE pages <= 0")
+    else:
+        connection.execute("DELETE FROM names")
+    for (space,) in all_rows(connection, "SELECT space FROM spaces"):
+        for seq in numbers(connection, "SELECT seq FROM temp.going"):
+            note_change(connection, page_kind(space), seq)
+    places = f"SELECT space << {SEQ_BITS} | seq FROM spaces, temp.going"  # noqa: S608 - constant
+    connection.execute(f"DELETE FROM page_tokens WHERE place IN ({places})")  # noqa: S608 - constants
+    for table, key in (
+        ("page_words", "rowid"),
+        ("page_vectors", "seq"),
+        ("fact_evidence", "seq"),
+        ("trait_evidence", "seq"),
+        ("pages", "seq"),
+    ):
+        connection.execute(f"DELETE FROM {table} WHERE {key} IN {_GOING}")  # noqa: S608 - the names above
+    return said
+
+
+def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
+    # What a person has forgotten does not make way for what was before it.
+    for fact in plan.facts if plan.refuses else ():
+        connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
+    drop_facts(connection, facts)
+
+
+def _drop_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
+    for dimension in traits:
+        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM trait_history WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+
+
+def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
+    """Take the reason, which may quote what is gone, and all history of traits that are there no more."""
+    for dimension in dimensions:
+        connection.execute(
+            "UPDATE traits SET reason = ? WHERE dimension = ? AND learned_by <> ?",
+            (REASON_LOST, dimension, LEARNED_BY_USER),
+        )
+        connection.execute("DELETE FROM trait_history WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+    connection.execute("DELETE FROM trait_history WHERE dimension NOT IN (SELECT dimension FROM traits)")
+
+
+def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
+    """Delete the chains and segments that no page is left in; the others lose their words and vectors."""
+    for number in chains:
+        connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
+        connection.execute(
+            "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (number,)
+        )
+    for number in segments:
+        recount(connection, number)
+        connection.execute(
+            "UPDATE segments SET summary = '', keywords = '[]', summariser = '', "
+            "l_interaction = min(l_interaction, page_count) WHERE segment = ?",
+            (number,),
+        )
+        connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (number,))
+        drop_segment_vectors(connection, number)
+        note_change(connection, "segment", number)
+
+
+def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
+    """Return the words of pages that are gone which no page holds any more, of those that derived text holds."""
+    derived: set[str] = set()
+    for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
+        for _, *texts in connection.execute(sql):
+            derived.update(*map(_words, texts))
+    return frozenset(word for word in said & derived if not has_word(connection, word))
+
+
+def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
+    """Return the facts with a word that no page holds any more; what no page has taught stays."""
+    rows = all_rows(connection, _FACTS)
+    return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
+
+
+def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
+    """Return the traits with such a word in their reason or history."""
+    rows = all_rows(connection, _REASONS)
+    return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
+
+
+def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
+    """Take the words of chains and segments that hold such a word, and return the segments."""
+    chains = [row[0] for row in _texts_with(connection, _CHAINS, lost)]
+    segments = [row[0] for row in _texts_with(connection, _SEGMENTS, lost)]
+    _clear_words(connection, chains, segments)
+    return segments
+
+
+def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> Iterator[tuple[Any, ...]]:
+    for row in all_rows(connection, sql):
+        if not lost.isdisjoint(_words(" ".join(row[1:]))):
+            yield row
+
+
+def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
+    """Have pages read again for profile and knowledge."""
+    listed = json.dumps(sorted(pages))
+    here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
+    segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
+    connection.execute(f"UPDATE pages SET is_analysed = 0 WHERE {here}", (listed,))  # noqa: S608
+    connection.execute("UPDATE pages SET read_by = NULL WHERE seq IN (SELECT value FROM json_each(?))", (listed,))
+    for segment in segments:
+        recount(connection, segment)
+        connection.execute("UPDATE segments SET is_due = 1 WHERE segment = ?", (segment,))
+        note_change(connection, "segment", segment)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text, lower-cased; in plain letters alike, whatever else stands in the text."""
+    plain = _WORD.findall(text.lower())
+    return plain if text.isascii() else [*plain, *words(text)]

@@ -1,0 +1,319 @@
+"""Records of a memory that is taken in: each once, whatever was there before and however often it is tried."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.knowledge import LEARNED_BY_USER
+from memoryos_mcp.model.records import (
+    FactRecord,
+    LongTermRecord,
+    NoteRecord,
+    PageRecord,
+    PastTraitRecord,
+    RefusedRecord,
+    TraitRecord,
+)
+from memoryos_mcp.storage.sqlite import midterm
+from memoryos_mcp.storage.sqlite.checksums import checksum_of
+from memoryos_mcp.storage.sqlite.lexical import index_page
+from memoryos_mcp.storage.sqlite.mapping import folded, offset_s, to_us
+from memoryos_mcp.storage.values import LongTerm, PageBatch
+from memoryos_mcp.storage.sqlite.vector_table import note_change
+
+
+def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
+    """Return the name of the page that has this name or this idempotency key, None if there is none."""
+    sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
+    found = connection.execute(sql, (page_id, key)).fetchone()
+    return None if found is None else str(found[0])
+
+
+def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
+    """Add the pages that are not there, each in its groups; return those that are: their names by those of the file."""
+    known: dict[str, str] = {}
+    segments: set[int] = set()
+    sessions_before = _sessions_before(connection, batch.file)
+    for page in batch.pages:
+        there = known_page(connection, page.page_id, page.idempotency_key)
+        if there is not None:
+            known[page.page_id] = there
+            continue
+        chain = None if page.chain is None else _chain(connection, batch, page.chain)
+        segment = None if page.segment is None else _segment(connection, batch, page.segment)
+        _insert(connection, page, chain, segment, sessions_before)
+        segments |= set() if segment is None else {segment}
+    for segment in sorted(segments):
+        midterm.recount(connection, segment)
+        note_change(connection, "segment", segment)
+    return known
+
+
+def _sessions_before(connection: apsw.Connection, file: str) -> int:
+    """Return how many sessions the memory had before the file came: the file's are counted on from there."""
+    before = _made(connection, file, "session", 0)
+    if before is None:
+        before = int(connection.execute("SELECT coalesce(max(session), 0) FROM pages").get)
+        _note_made(connection, file, "session", 0, before)
+    return before
+
+
+def _chain(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
+    made = _made(connection, batch.file, "chain", number)
+    if made is None or connection.execute("SELECT 1 FROM chains WHERE chain = ?", (made,)).get is None:
+        connection.execute("INSERT INTO chains (summary) VALUES (?)", (batch.chains[number].summary,))
+        made = connection.last_insert_rowid()
+        _note_made(connection, batch.file, "chain", number, made)
+    return made
+
+
+def _segment(connection: apsw.Connection, batch: PageBatch, number: int) -> int:
+    made = _made(connection, batch.file, "segment", number)
+    if made is None or connection.execute("SELECT 1 FROM segments WHERE segment = ?", (made,)).get is None:
+        record = batch.segments[number]
+        connection.execute(
+            "INSERT INTO segments (n_visit, l_interaction, last_visit_us, is_archived, is_due, summariser, keywords, "
+            "summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.n_visit,
+                record.l_interaction,
+                to_us(record.last_visit),
+                record.is_archived,
+                record.is_due,
+                record.summariser,
+                json.dumps(record.keywords, ensure_ascii=False),
+                record.summary,
+            ),
+        )
+        made = connection.last_insert_rowid()
+        _note_made(connection, batch.file, "segment", number, made)
+    return made
+
+
+def _made(connection: apsw.Connection, file: str, kind: str, number: int) -> int | None:
+    sql = "SELECT row FROM imports WHERE file = ? AND kind = ? AND number = ?"
+    made: int | None = connection.execute(sql, (file, kind, number)).get
+    return made
+
+
+def _note_made(connection: apsw.Connection, file: str, kind: str, number: int, row: int) -> None:
+    sql = "INSERT OR REPLACE INTO imports (file, kind, number, row) VALUES (?, ?, ?, ?)"
+    connection.execute(sql, (file, kind, number, row))
+
+
+def _insert(
+    connection: apsw.Connection, page: PageRecord, chain: int | None, segment: int | None, sessions_before: int
+) -> None:
+    occurred_us, offset = to_us(page.occurred_at), offset_s(page.occurred_at)
+    meta_data = None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
+    sides = page.user_input, page.agent_response
+    connection.execute(
+        "INSERT INTO pages (page_id, session, tier, chain, segment, is_analysed, read_by, occurred_us, utc_offset_s, "
+        "added_us, idempotency_key, meta_data, organised_by, learned_by, is_degraded, source, gives_orders, "
+        "user_input, agent_response, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            page.page_id,
+            sessions_before + page.session,
+            page.tier,
+            chain,
+            segment,
+            page.is_analysed,
+            page.read_by or (page.learned_by if page.is_analysed else None),
+            occurred_us,
+            offset,
+            to_us(page.added_at),
+            page.idempotency_key,
+            meta_data,
+            page.organised_by,
+            page.learned_by,
+            page.is_degraded,
+            page.source,
+            page.gives_orders,
+            page.user_input,
+            page.agent_response,
+            checksum_of(page.page_id, occurred_us, offset, page.source, meta_data, *sides),
+        ),
+    )
+    index_page(connection, connection.last_insert_rowid(), *sides)
+
+
+def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
+    """Add what is not there beside the pages, end the taking in of the file, and return how much is new, by kind."""
+    adding = _Adding(connection, long_term)
+    new = Counter[str](record.kind for record in long_term.records if adding.add(record))
+    adding.link_superseded()
+    connection.execute("DELETE FROM imports WHERE file = ?", (long_term.file,))
+    return new
+
+
+class _Adding:
+    """Adds what rests on pages, inside the caller's transaction."""
+
+    def __init__(self, connection: apsw.Connection, long_term: LongTerm) -> None:
+        self._connection = connection
+        self._long_term = long_term
+        self._facts: dict[int, int] = {}
+        self._new_facts: set[int] = set()
+        self._is_salted_alike = True
+
+    def add(self, record: LongTermRecord) -> bool:
+        """Add a record if it is not there; return whether it was added."""
+        match record:
+            case FactRecord():
+                return self._add_fact(record)
+            case TraitRecord():
+                return self._add_trait(record)
+            case PastTraitRecord():
+                return self._add_past_trait(record)
+            case NoteRecord():
+                return self._add_note(record)
+            case RefusedRecord():
+                return self._add_refused(record)
+
+    def link_superseded(self) -> None:
+        """Say which facts took the place of those that were added."""
+        for record in self._long_term.records:
+            if isinstance(record, FactRecord) and record.superseded_by is not None and record.fact in self._new_facts:
+                heir = self._facts[record.superseded_by]
+                self._change("UPDATE facts SET superseded_by = ? WHERE fact = ?", heir, self._facts[record.fact])
+
+    def _add_fact(self, record: FactRecord) -> bool:
+        words = folded(record.text)
+        fact = self._get(
+            "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND folded = ?3 "
+            "AND (valid_from_us = ?4 OR valid_until_us IS NULL AND ?5) "
+            "ORDER BY valid_until_us IS NULL = ?5 DESC LIMIT 1",
+            record.about,
+            record.assistant_id,
+            words,
+            to_us(record.valid_from),
+            record.valid_until is None,
+        )
+        is_new = fact is None
+        if fact is None:
+            fact = self._insert_fact(record, words)
+            self._new_facts.add(record.fact)
+        self._facts[record.fact] = fact
+        for is_confirming, pages in ((0, record.evidence), (1, record.confirmed_in)):
+            for seq in self._seqs(pages):
+                self._change(
+                    "INSERT INTO fact_evidence VALUES (?, ?, ?) ON CONFLICT DO NOTHING", fact, seq, is_confirming
+                )
+        note_change(self._connection, "fact", fact)
+        return is_new
+
+    def _insert_fact(self, record: FactRecord, words: str) -> int:
+        self._connection.execute(
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
+            "utc_offset_s, ended_by, ended_seq, confirmed_us, is_archived, learned_by, kind, said_since, said_until, "
+            "folded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                record.about,
+                record.assistant_id,
+                record.slot,
+                to_us(record.valid_from),
+                None if record.valid_until is None else to_us(record.valid_until),
+                None if record.stated_until is None else to_us(record.stated_until),
+                offset_s(record.valid_from),
+                record.ended_by,
+                None if record.ended_after is None else self._seq(record.ended_after),
+                to_us(record.confirmed_at),
+                record.is_archived,
+                record.learned_by,
+                record.fact_kind,
+                record.said_since,
+                record.said_until,
+                words,
+                record.text,
+            ),
+        )
+        return self._connection.last_insert_rowid()
+
+    def _add_trait(self, record: TraitRecord) -> bool:
+        """Set a trait, unless the user's own or a newer one stands there; what does not hold becomes history."""
+        sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
+        there = self._connection.execute(sql, (record.dimension,)).fetchone()
+        updated_us = to_us(record.updated_at)
+        rank = (record.learned_by == LEARNED_BY_USER, updated_us)
+        if there is not None and (there[3] == LEARNED_BY_USER, there[2]) >= rank:
+            if there[:3] != (record.level, record.reason, updated_us):
+                self._keep_as_past(record.dimension, record.level, record.reason, updated_us, there[2])
+            is_new = False
+        else:
+            if there is not None:
+                self._keep_as_past(record.dimension, there[0], there[1], there[2], updated_us)
+            self._change(
+                "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET level = excluded.level, reason = excluded.reason, "
+                "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
+                record.dimension,
+                record.level,
+                record.reason,
+                updated_us,
+                record.learned_by,
+            )
+            is_new = True
+        for seq in self._seqs(record.evidence):
+            self._change("INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING", record.dimension, seq)
+        note_change(self._connection, "profile", 0)
+        return is_new
+
+    def _add_past_trait(self, record: PastTraitRecord) -> bool:
+        from_us, until_us = to_us(record.held_from), to_us(record.held_until)
+        is_new = self._keep_as_past(record.dimension, record.level, record.reason, from_us, until_us)
+        if is_new:
+            self._change(
+                "UPDATE trait_history SET ended_by = ?, learned_by = ?, evidence = ? WHERE rowid = ?",
+                record.ended_by,
+                record.learned_by,
+                json.dumps(self._seqs(record.evidence)),
+                self._connection.last_insert_rowid(),
+            )
+        return is_new
+
+    def _add_note(self, record: NoteRecord) -> bool:
+        is_new = self._change("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", record.key, record.value)
+        self._is_salted_alike &= self._get("SELECT value FROM meta WHERE key = ?", record.key) == record.value
+        return is_new
+
+    def _add_refused(self, record: RefusedRecord) -> bool:
+        """Add a digest, unless it was made with another salt and so would match nothing here."""
+        until = 0 if record.until is None else self._seq(record.until) or 0
+        return self._is_salted_alike and self._change(
+            "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until_seq = ?2 "
+            "WHERE until_seq < ?2",
+            bytes.fromhex(record.digest),
+            until,
+        )
+
+    def _keep_as_past(self, dimension: str, level: str, reason: str, from_us: int, until_us: int) -> bool:
+        return self._change(
+            "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us) "
+            "SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS (SELECT 1 FROM trait_history WHERE dimension = ?1 "
+            "AND level = ?2 AND reason = ?3 AND held_from_us = ?4 AND held_until_us = ?5)",
+            dimension,
+            level,
+            reason,
+            from_us,
+            until_us,
+        )
+
+    def _seqs(self, pages: Sequence[str]) -> list[int]:
+        """Return the rows of pages; those that are not there, because they were passed over, are left out."""
+        return [seq for page in pages if (seq := self._seq(page)) is not None]
+
+    def _seq(self, page: str) -> int | None:
+        name = self._long_term.other_names.get(page, page)
+        seq: int | None = self._get("SELECT seq FROM pages WHERE page_id = ?", name)
+        return seq
+
+    def _get(self, sql: str, *parameters: Any) -> Any:
+        return self._connection.execute(sql, parameters).get
+
+    def _change(self, sql: str, *parameters: Any) -> bool:
+        before = self._connection.total_changes()
+        self._connection.execute(sql, parameters)
+        return self._connection.total_changes() > before

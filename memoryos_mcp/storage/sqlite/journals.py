@@ -1,0 +1,324 @@
+"""Which file a journal belongs to: SQLite applies the journal beside a file, whatever file that is.
+
+A sync client or a restore by hand may replace a memory's file and leave the previous file's journal under its name.
+SQLite would apply it to the new file, which then is neither of the two. So a note beside the journal says which file it
+belongs to, and how that file was last written. The second is needed because a new file often gets the inode of the
+previous one, and always keeps it if it is written over that.
+"""
+
+import errno
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from memoryos_mcp.storage.sqlite.paths import kept_name
+
+try:
+    import fcntl
+except ImportError:  # Windows, where no open file can be replaced
+    fcntl = None  # type: ignore[assignment]
+
+logger = logging.getLogger(__name__)
+
+Identity = tuple[int, int]
+
+_SUFFIXES = ("-wal", "-shm")
+_OWNER_SUFFIX = "-wal-owner"
+_IDENTITY_WORDS = 4
+_BEING_WRITTEN = "writing"
+# A note is written over the previous one in one piece, whatever their lengths.
+_NOTE_CHARS = 200
+# The beginning of a file that was written without a journal, as a backup is: bytes 18 and 19 are 2 in the others.
+_WITHOUT_JOURNAL = re.compile(rb"SQLite format 3\x00..\x01\x01|\Z", re.DOTALL)
+_BEGINNING_BYTES = 20
+# File systems round times down, by 2 s at most.
+_ROUNDED_NS = 2_000_000_000
+# Where whoever has a file open in SQLite holds a lock on it.
+_SHARED_LOCKS = (510, 0x4000_0002)
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def journals_of(path: Path) -> list[Path]:
+    """Return the files that SQLite keeps beside a file while it is open: its journal, and the index of that."""
+    return [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
+
+
+def has_journal(path: Path) -> bool:
+    """Return whether there is a journal beside a file that is not empty."""
+    try:
+        return journals_of(path)[0].stat().st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def identity(path: Path) -> Identity | None:
+    """Return a file's device and inode; None if there is none of that name."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def folder_held(folder: Path, *, waits: bool = True) -> Iterator[bool]:
+    """Keep other processes from opening, leaving and checkpointing a memory of a folder.
+
+    It ends with the process that holds it. Yields False where a disk cannot do that; then nobody is kept.
+
+    Raises:
+        BlockingIOError: Another process holds it, and ``waits`` is false.
+    """
+    descriptor, is_held = None, False
+    try:
+        with suppress(OSError):
+            if fcntl is not None:
+                descriptor = os.open(folder, os.O_RDONLY)
+        if descriptor is not None:
+            is_held = _lock(descriptor, waits=waits)
+        yield is_held
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def is_in_use(path: Path) -> bool:
+    """Return whether another process has a file open in SQLite; this process must not, or it loses its locks."""
+    if fcntl is None:
+        return False
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, *_SHARED_LOCKS)
+    except OSError as error:
+        return error.errno in {errno.EACCES, errno.EAGAIN}
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def set_aside_foreign(path: Path) -> None:
+    """Move a journal away that belongs to another file than the one that it stands beside.
+
+    Raises:
+        OSError: It cannot be moved.
+    """
+    if not is_foreign(path):
+        return
+    journal, index = journals_of(path)
+    kept = path.with_name(f"{kept_name(f'{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z')}-wal")
+    index.unlink(missing_ok=True)
+    journal.rename(kept)
+    _owner_file(path).unlink(missing_ok=True)
+    logger.warning("%s was replaced; the journal of the previous file was not applied and is kept as %s", path, kept)
+
+
+def is_foreign(path: Path) -> bool:
+    """Return whether the journal beside a file belongs to another file.
+
+    It does if it is the journal of the note and the file is not the file of the note. If both are others, somebody has
+    put a file with its journal there, as by copying a folder. If the file is the one of the note, but is not as it was
+    left, or has no journal at all, somebody has written another one over it; this is not said of a file in use. In
+    doubt the journal is the file's own.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    file, journal = identity(path), identity(journals_of(path)[0])
+    if file is None or not has_journal(path):
+        return False
+    note = _Note.read(path)
+    is_noted = note is not None and note.journal == journal
+    if note is not None and is_noted and note.file != file:
+        return True
+    is_another = _is_without_journal(path) or (note is not None and is_noted and not note.is_as_left(path))
+    return is_another and not is_in_use(path)
+
+
+def note_owner(path: Path, *, is_alone: bool) -> None:
+    """Note that the journal beside an open file is its own; a full disk leaves that unnoted.
+
+    Args:
+        path: The file.
+        is_alone: Whether the caller holds the folder and found the file in no use. Otherwise a process of an earlier
+            version may have it open, which writes the file without noting it.
+    """
+    file, journal = identity(path), identity(journals_of(path)[0])
+    if file is None or journal is None:
+        return
+    with suppress(OSError):
+        note = _Note.read(path)
+        if is_alone:
+            _Note.now(path, file, journal).write(path)
+        elif note is None or (note.file, note.journal) != (file, journal):
+            _Note(file, journal).write(path)
+
+
+def note_previous_owner(path: Path, file: Identity | None) -> None:
+    """Note that the journal beside a file belongs to the file that was there before, so that it is set aside."""
+    journal = identity(journals_of(path)[0])
+    if file is not None and journal is not None:
+        with suppress(OSError):
+            _Note(file, journal).write(path)
+
+
+@contextmanager
+def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
+    """Note that SQLite is about to write a journal to its file, and afterwards how the file was left.
+
+    A process that is killed meanwhile leaves the first note, by which the journal is applied again.
+
+    Raises:
+        BlockingIOError: Another process does it, and ``waits`` is false.
+        OSError: It cannot be noted, and must not be done.
+    """
+    with folder_held(path.parent, waits=waits) as is_held:
+        _note_writing(path)
+        try:
+            yield
+        finally:
+            if is_held:
+                _note_written(path)
+            forget_owner(path)
+
+
+def remove_empty(path: Path) -> None:
+    """Remove what stands beside a file that nobody has open, if its journal is empty, and the note of no journal."""
+    journal, index = journals_of(path)
+    with folder_held(path.parent) as is_held, suppress(OSError):
+        is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
+        if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows removes no file in use
+            journal.unlink()
+            index.unlink(missing_ok=True)
+        forget_owner(path)
+
+
+def forget_owner(path: Path) -> None:
+    """Remove the note once there is no journal."""
+    with suppress(OSError):
+        if identity(journals_of(path)[0]) is None:
+            _owner_file(path).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What is noted beside a journal.
+
+    Attributes:
+        file: Which file the journal belongs to.
+        journal: Which journal.
+        left: How the file was left: its size and time in nanoseconds, and the run of the machine. It is `writing`
+            during a checkpoint, and empty if it is unknown, as in the notes of earlier versions.
+    """
+
+    file: Identity
+    journal: Identity
+    left: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Return the note beside a file; None if there is none that can be read."""
+        try:
+            words = _owner_file(path).read_text(encoding="ascii", errors="replace").split()
+            numbers = [int(word) for word in words[:_IDENTITY_WORDS]]
+        except (OSError, ValueError):
+            return None
+        if len(numbers) < _IDENTITY_WORDS:
+            return None
+        return cls((numbers[0], numbers[1]), (numbers[2], numbers[3]), tuple(words[_IDENTITY_WORDS:]))
+
+    @classmethod
+    def now(cls, path: Path, file: Identity, journal: Identity) -> Self:
+        """Return the note of a file as it is."""
+        found = path.stat()
+        return cls(file, journal, (str(found.st_size), str(found.st_mtime_ns), _boot()))
+
+    def is_as_left(self, path: Path) -> bool:
+        """Return whether a file may be as it was left.
+
+        After the machine stopped without warning the time on disk may be an earlier one. A later time is that of a
+        copy; if the journal or the note is as late, they were copied with the file.
+        """
+        if len(self.left) < 2 or not all(word.isdecimal() for word in self.left[:2]):
+            return True
+        found = path.stat()
+        size, time_ns = map(int, self.left[:2])
+        if size != found.st_size:
+            return False
+        if found.st_mtime_ns > time_ns:
+            beside = (journals_of(path)[0], _owner_file(path))
+            return max(each.stat().st_mtime_ns for each in beside) > found.st_mtime_ns
+        is_same_boot = self.left[2:] == (_boot(),) != ("?",)
+        return time_ns - found.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
+
+    def write(self, path: Path) -> None:
+        """Write the note, for this account only, and over the previous one without needing space.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        flags = os.O_CREAT | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        descriptor = os.open(_owner_file(path), flags, 0o600)
+        try:
+            text = " ".join([*map(str, self.file + self.journal), *self.left])
+            os.write(descriptor, text.ljust(_NOTE_CHARS).encode("ascii"))
+            if self.left == (_BEING_WRITTEN,):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _note_writing(path: Path) -> None:
+    note = _Note.read(path)
+    if note is None or not note.left or not _is_of_now(note, path) or not has_journal(path):
+        return
+    try:
+        _Note(note.file, note.journal, (_BEING_WRITTEN,)).write(path)
+    except OSError:
+        _owner_file(path).unlink()
+
+
+def _note_written(path: Path) -> None:
+    with suppress(OSError):
+        note = _Note.read(path)
+        if note is not None and note.left == (_BEING_WRITTEN,) and _is_of_now(note, path):
+            _Note.now(path, note.file, note.journal).write(path)
+
+
+def _is_of_now(note: _Note, path: Path) -> bool:
+    return (note.file, note.journal) == (identity(path), identity(journals_of(path)[0]))
+
+
+def _lock(descriptor: int, *, waits: bool) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _is_without_journal(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _WITHOUT_JOURNAL.match(file.read(_BEGINNING_BYTES)) is not None
+
+
+def _boot() -> str:
+    """Return the name of this run of the machine; ``?`` where there is none."""
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip() or "?"
+    except (OSError, ValueError):
+        return "?"
+
+
+def _owner_file(path: Path) -> Path:
+    return path.with_name(path.name + _OWNER_SUFFIX)

@@ -1,0 +1,104 @@
+"""Word search over pages with SQLite's FTS5, at a cost that does not grow with the commonest word."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import apsw
+import numpy as np
+
+from memoryos_mcp.storage.sqlite.term_stats import index_names, phrase
+from memoryos_mcp.storage.sqlite.mapping import newest_seq
+from memoryos_mcp.storage.values import WordHit, WordMatches
+from memoryos_mcp.text.terms import index_text
+
+# Postings read per query, rarest words first; ranking them costs about half a microsecond each.
+POSTING_BUDGET = 10_000
+# Words that are all over the budget: how many of them are looked for together, and in how many of their postings.
+COMMON_WORDS = 4
+COMMON_BUDGET = 200_000
+
+
+def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_response: str) -> None:
+    """Add a page to the word index, inside the caller's transaction."""
+    connection.execute(
+        "INSERT INTO page_words (rowid, user_input, agent_response) VALUES (?, ?, ?)",
+        (seq, index_text(user_input), index_text(agent_response)),
+    )
+    index_names(connection, user_input, agent_response)
+
+
+def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
+    """Return at most ``limit`` pages that hold any of the words, best first.
+
+    Args:
+        connection: Reads the pages.
+        counts: In how many pages each word occurs.
+        limit: How many at most.
+    """
+    words = within_budget(counts)
+    if not words:
+        return _search_common(connection, counts, limit)
+    rows = connection.execute(
+        "SELECT rowid, bm25(page_words, 1.0, 1.0) AS badness FROM page_words WHERE page_words MATCH ? "
+        "ORDER BY badness, rowid DESC LIMIT ?",
+        (any_of(words), limit),
+    )
+    return [WordHit(seq=seq, score=-badness) for seq, badness in rows]
+
+
+def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
+    """Return which pages hold which words, by side; reads every posting of the words within the budget."""
+    words = within_budget(counts)
+    places = {seq: place for place, seq in enumerate(seqs)}
+    found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
+    for side, column in enumerate(("user_input", "agent_response")):
+        for number, word in enumerate(words):
+            expression = f"{{{column}}} : {phrase(word)}"
+            for (seq,) in connection.execute("SELECT rowid FROM page_words WHERE page_words MATCH ?", (expression,)):
+                if (place := places.get(seq)) is not None:
+                    found[side, place, number] = True
+    return WordMatches(words, user=found[0], agent=found[1])
+
+
+def optimise(connection: apsw.Connection) -> None:
+    """Write the word index as one part, which leaves out the words of pages that are gone."""
+    connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
+
+
+def within_budget(counts: Mapping[str, int]) -> list[str]:
+    """Return the words that fit the posting budget, rarest first; those that occur nowhere are left out."""
+    chosen: list[str] = []
+    left = POSTING_BUDGET
+    for count, word in sorted((count, word) for word, count in counts.items() if count):
+        left -= count
+        if left < 0:
+            break
+        chosen.append(word)
+    return chosen
+
+
+def any_of(words: Sequence[str]) -> str:
+    """Return the FTS5 query for pages that hold any of the words, of which there is at least one."""
+    return " OR ".join(map(phrase, words))
+
+
+def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
+    """Return the newest pages that hold as many as possible of words that are all common; the more, the better.
+
+    BM25 would count every posting of every word for it, which takes tens of milliseconds in a large memory.
+    """
+    words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
+    newest = newest_seq(connection)
+    found: dict[int, float] = {}
+    for held in range(len(words), 0, -1):
+        for together in combinations(words, held):
+            share = COMMON_BUDGET / sum(counts[word] for word in together)
+            rows = connection.execute(
+                "SELECT rowid FROM page_words WHERE page_words MATCH ? AND rowid > ? ORDER BY rowid DESC LIMIT ?",
+                (" AND ".join(map(phrase, together)), int(newest * (1 - min(1.0, share))), limit),
+            )
+            for (seq,) in rows:
+                found.setdefault(seq, float(held))
+        if len(found) >= limit:
+            break
+    return [WordHit(seq, score) for seq, score in found.items()][:limit]

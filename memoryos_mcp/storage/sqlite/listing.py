@@ -1,0 +1,162 @@
+"""Listing: many memories in a row, a stretch at a time. What is added meanwhile comes before the first stretch."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.model.inspected import Listed, ListRequest, Place, State
+from memoryos_mcp.storage.sqlite.inspection import BEGINNING_CHARS, beginning
+from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
+
+
+def listed(
+    connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
+) -> list[Listed]:
+    """Return the next memories, newest first; traits by their names, because they change.
+
+    Args:
+        connection: Of one state of the file.
+        request: What to list.
+        place: Where to go on; None begins.
+        limit: How many at most.
+        owner: Whose facts are there beside the user's.
+        now_us: The present.
+    """
+    filters = {
+        "tier": request.tier,
+        "state": request.state,
+        "after_us": None if request.after is None else to_us(request.after),
+        "before_us": None if request.before is None else to_us(request.before),
+        "segments": _segments(connection, request.topic),
+        "owner": owner,
+        "now_us": now_us,
+        "chars": BEGINNING_CHARS,
+    }
+    kinds = list(request.kinds)
+    found: list[Listed] = []
+    for kind in kinds[kinds.index(place.kind) :] if place is not None else kinds:
+        last = place.after if place is not None and place.kind is kind else None
+        found += _QUERIES[kind].rows(connection, {**filters, "last": last, "limit": limit - len(found)})
+        if len(found) == limit:
+            break
+    return found
+
+
+def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
+    """Return the segments of a topic as JSON; None if there is no topic to go by."""
+    if topic is None:
+        return None
+    if isinstance(topic, int):
+        return json.dumps([topic])
+    sql = "SELECT DISTINCT segment FROM segments, json_each(keywords) AS k WHERE instr(k.value, ?)"
+    return json.dumps([segment for (segment,) in connection.execute(sql, (topic.lower(),))])
+
+
+_OF_TOPIC = "IN (SELECT value FROM json_each(:segments))"
+_HOLDS = IN_FORCE.replace("?", ":now_us")
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """How one kind is listed.
+
+    Attributes:
+        select: Up to the conditions; the order, and what each row becomes.
+        conditions: By the filter that each needs; without it the condition is left out, so that an index serves.
+    """
+
+    select: str
+    order: str
+    conditions: Mapping[str, str]
+    to_listed: Callable[[tuple[Any, ...]], Listed]
+
+    def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[Listed]:
+        """Return what the filters let through, ``limit`` at most."""
+        asked = [condition for name, condition in self.conditions.items() if filters[name] is not None]
+        sql = f"{self.select} WHERE {' AND '.join(asked) or 'true'} ORDER BY {self.order} LIMIT :limit"
+        return [self.to_listed(row) for row in connection.execute(sql, filters)]
+
+
+def _page(row: tuple[Any, ...]) -> Listed:
+    page = to_page(row)
+    at, tier = page.occurred_at, page.tier
+    return Listed(page.page_id, Kind.PAGE, beginning(page), at, tier, page.segment, page.seq, page.gives_orders)
+
+
+def _segment(row: tuple[Any, ...]) -> Listed:
+    segment, summary, is_archived, newest_us = row
+    state = State.ARCHIVED if is_archived else State.CURRENT
+    return Listed(numbered_id(Kind.SEGMENT, segment), Kind.SEGMENT, summary, from_us(newest_us), state, None, segment)
+
+
+def _fact(row: tuple[Any, ...]) -> Listed:
+    fact, text, state, from_, utc_offset_s = row
+    return Listed(numbered_id(Kind.FACT, fact), Kind.FACT, text, from_us(from_, utc_offset_s), State(state), None, fact)
+
+
+def _trait(row: tuple[Any, ...]) -> Listed:
+    dimension, text, updated_us = row
+    return Listed(trait_id(dimension), Kind.TRAIT, text, from_us(updated_us), State.CURRENT, None, dimension)
+
+
+_QUERIES = {
+    Kind.PAGE: _Query(
+        f"SELECT {PAGE_COLUMNS} FROM pages",  # noqa: S608 - constant
+        "seq DESC",
+        {
+            "last": "seq < :last",
+            "tier": "tier = :tier",
+            "after_us": "occurred_us >= :after_us",
+            "before_us": "occurred_us < :before_us",
+            "segments": f"segment {_OF_TOPIC}",
+        },
+        _page,
+    ),
+    Kind.SEGMENT: _Query(
+        "SELECT segment, substr(summary, 1, :chars), is_archived, coalesce((SELECT max(occurred_us) FROM pages "
+        "WHERE pages.segment = segments.segment), last_visit_us) FROM segments",
+        "segment DESC",
+        {
+            "last": "segment < :last",
+            "state": "is_archived = (:state = 'archived')",
+            "after_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us >= "
+            ":after_us AND occurred_us < coalesce(:before_us, occurred_us + 1))",
+            "before_us": "EXISTS (SELECT 1 FROM pages WHERE pages.segment = segments.segment AND occurred_us < "
+            ":before_us)",
+            "segments": f"segment {_OF_TOPIC}",
+        },
+        _segment,
+    ),
+    Kind.FACT: _Query(
+        f"WITH stated AS (SELECT *, iif({_HOLDS}, iif(is_archived, 'archived', 'current'), 'superseded') AS state "  # noqa: S608 - constant
+        "FROM facts WHERE about = 'user' OR assistant_id = :owner) "
+        "SELECT fact, substr(text, 1, :chars), state, valid_from_us, utc_offset_s FROM stated",
+        "fact DESC",
+        {
+            "last": "fact < :last",
+            "state": "state = :state",
+            "after_us": "valid_from_us >= :after_us",
+            "before_us": "valid_from_us < :before_us",
+            "segments": "EXISTS (SELECT 1 FROM fact_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
+            f"WHERE e.fact = stated.fact AND segment {_OF_TOPIC})",
+        },
+        _fact,
+    ),
+    Kind.TRAIT: _Query(
+        "SELECT dimension, substr(dimension || ': ' || level || ' - ' || reason, 1, :chars), updated_us FROM traits",
+        "dimension",
+        {
+            "last": "dimension > :last",
+            "after_us": "updated_us >= :after_us",
+            "before_us": "updated_us < :before_us",
+            "segments": "EXISTS (SELECT 1 FROM trait_evidence AS e JOIN pages USING (seq) "  # noqa: S608 - constant
+            f"WHERE e.dimension = traits.dimension AND segment {_OF_TOPIC})",
+        },
+        _trait,
+    ),
+}

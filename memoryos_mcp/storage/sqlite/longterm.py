@@ -1,0 +1,413 @@
+"""Writes of the long-term memory: traits and facts, each inside one transaction of its caller."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+import apsw
+
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
+from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage.sqlite.refusals import is_refused_fact, is_refused_trait
+from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
+from memoryos_mcp.storage.values import Learning
+from memoryos_mcp.storage.sqlite.vector_table import note_change
+
+# What facts are counted as that went beyond the knowledge kept at hand.
+ARCHIVED = "archived_fact"
+WISHES_KEPT = 50
+# Takes the present, microseconds.
+IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
+# Holds if the facts ?5 were not there: they are a JSON list, and ?4 is the present.
+_LEFT_OUT = "(SELECT value FROM json_each(?5))"
+WOULD_HOLD = (
+    f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
+    "AND ended_by IS NULL AND (stated_until_us IS NULL OR stated_until_us > ?4)))"
+)
+
+
+def read_traits(connection: apsw.Connection) -> list[Trait]:
+    """Return the profile, by dimension."""
+    rows = connection.execute(
+        "SELECT dimension, level, reason, updated_us, (SELECT json_group_array(page_id) FROM "
+        "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
+        "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq)) FROM traits ORDER BY dimension"
+    )
+    return [
+        Trait(
+            dimension=dimension,
+            level=Level(level),
+            reason=reason,
+            evidence=tuple(json.loads(evidence)),
+            updated_at=from_us(updated_us),
+        )
+        for dimension, level, reason, updated_us, evidence in rows
+    ]
+
+
+def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
+    """Whether what the lessons were computed from still stands.
+
+    Their traits are unchanged, the facts they name are in force, no older fact that they did not know of answers what
+    one of theirs answers, and the user has corrected nothing since.
+    """
+    lessons = learning.lessons
+    if corrected_facts(connection) != list(learning.corrections):
+        return False
+    seen = {trait.dimension: to_us(trait.updated_at) for trait in learning.traits}
+    for change in lessons.traits:
+        sql = "SELECT updated_us FROM traits WHERE dimension = ?"
+        if connection.execute(sql, (change.dimension,)).get != seen.get(change.dimension):
+            return False
+    needed = {fact for change in lessons.knowledge for fact in _named_facts(change)}
+    later = []
+    if learning.replaces is not None:
+        later = learned_later(connection, learning.replaces, min(learning.pages))
+    holding = connection.execute(
+        f"SELECT count(*) FROM facts WHERE fact IN (SELECT value FROM json_each(?1)) AND {WOULD_HOLD}",  # noqa: S608
+        (json.dumps(sorted(needed)), None, None, now_us, json.dumps(later)),
+    ).get
+    if holding != len(needed):
+        return False
+    added = [change for change in lessons.knowledge if isinstance(change, AddFact) and change.slot is not None]
+    return all(_is_alone(connection, change, owner(change.about), now_us, later) for change in added)
+
+
+def _is_alone(
+    connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
+) -> bool:
+    """Whether each fact with a new fact's slot that was said before it is one that it supersedes."""
+    sql = (
+        "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
+        f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_HOLD}"
+    )
+    given = (change.about, assistant_id, change.slot, now_us, json.dumps(later), folded(change.text))
+    return set(numbers(connection, sql, *given, *_said(connection, change))) <= set(change.supersedes)
+
+
+def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
+    """Return the facts that somebody has learned from nothing older than a page."""
+    sql = (
+        "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
+        "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
+        "AND fact NOT IN (SELECT fact FROM fact_evidence WHERE seq < ?2)"
+    )
+    return numbers(connection, sql, learner, from_seq)
+
+
+# When the newest of a fact's pages was said, and that page; without pages, since when it holds.
+_LAST_SAID = (
+    "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
+    "valid_from_us)"
+)
+_LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = facts.fact), 0)"
+
+
+def _said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
+    """Return when the newest page of a new fact was said, microseconds, and that page."""
+    sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
+    said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
+    return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
+
+
+def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
+    return (change.fact,) if isinstance(change, ConfirmFact) else change.supersedes
+
+
+def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
+    """Return what the user has said is wrong, of all assistants, the newest correction first."""
+    rows = connection.execute(
+        "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
+        "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
+        "WHERE f.ended_by IS NOT NULL ORDER BY f.valid_until_us DESC, f.fact DESC",
+    )
+    return [
+        CorrectedFact(about=About(about), text=text, slot=slot, until_seq=until_seq, heir=heir, right=right)
+        for about, text, slot, until_seq, heir, right in rows
+    ]
+
+
+def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+    """Set the named traits and keep what they replace as history; what the person has refused stays away.
+
+    To another's, who stands in adds evidence only, and so does everybody to what the user said.
+    """
+    for change in learning.lessons.traits:
+        if is_refused_trait(connection, change.dimension, change.evidence):
+            continue
+        sql = "SELECT learned_by FROM traits WHERE dimension = ?"
+        owner = connection.execute(sql, (change.dimension,)).get
+        if owner == "user" or (learning.is_degraded and owner not in {None, learning.learner}):
+            connection.execute("UPDATE traits SET updated_us = ? WHERE dimension = ?", (now_us, change.dimension))
+        else:
+            _set_trait(connection, change, learning.learner, now_us)
+        connection.executemany(
+            "INSERT INTO trait_evidence VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(change.dimension, seq) for seq in change.evidence],
+        )
+    if learning.lessons.traits:
+        note_change(connection, "profile", 0)
+
+
+def _set_trait(connection: apsw.Connection, change: TraitChange, learner: str, now_us: int) -> None:
+    to_history(connection, change.dimension, now_us)
+    connection.execute(
+        "INSERT INTO traits (dimension, level, reason, updated_us, learned_by) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (dimension) DO UPDATE SET level = excluded.level, reason = excluded.reason, "
+        "updated_us = excluded.updated_us, learned_by = excluded.learned_by",
+        (change.dimension, change.level, change.reason, now_us, learner),
+    )
+
+
+def change_knowledge(
+    connection: apsw.Connection,
+    learning: Learning,
+    owner: Callable[[About], str],
+    now_us: int,
+) -> None:
+    """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
+
+    A fact that is confirmed stays whose it was, except where the learner replaces that one. What the person has refused
+    stays away. Of several answers to the same the later in the lessons holds.
+    """
+    added: dict[str, int] = {}
+    for change in learning.lessons.knowledge:
+        if isinstance(change, ConfirmFact):
+            fact, is_confirming = change.fact, True
+        elif is_refused_fact(connection, change.about, owner(change.about), change.text, change.evidence):
+            continue
+        else:
+            fact, is_confirming = _add_fact(connection, change, learning.learner, owner, now_us, added)
+            added[folded(change.text)] = fact
+        connection.executemany(
+            "INSERT INTO fact_evidence (fact, seq, is_confirming) VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET is_confirming = min(is_confirming, excluded.is_confirming)",
+            [(fact, seq, is_confirming) for seq in change.evidence],
+        )
+        connection.execute(
+            "UPDATE facts SET confirmed_us = ?, is_archived = 0, "
+            "learned_by = CASE learned_by WHEN ? THEN ? ELSE learned_by END WHERE fact = ?",
+            (now_us, learning.replaces, learning.learner, fact),
+        )
+        note_change(connection, "fact", fact)
+
+
+def add_found_facts(
+    connection: apsw.Connection,
+    facts: Sequence[AddFact],
+    learner: str,
+    owner: Callable[[About], str],
+    capacity: int,
+    now_us: int,
+) -> Counter[str]:
+    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not.
+
+    With them returns how many facts were archived, as `ARCHIVED`.
+    """
+    new = Counter[str]()
+    for fact in facts:
+        sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
+        if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
+            # It was last heard of when it was learned, not when it was taken in.
+            number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
+            note_change(connection, "fact", number)
+            new["fact"] += 1
+    new[ARCHIVED] = archive_facts(connection, capacity, now_us)
+    return new
+
+
+def _add_fact(
+    connection: apsw.Connection,
+    change: AddFact,
+    learner: str,
+    owner: Callable[[About], str],
+    now_us: int,
+    added: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[int, bool]:
+    """Return the fact's number, and whether it was there already.
+
+    Args:
+        connection: In a transaction.
+        change: The fact.
+        learner: Who tells it.
+        owner: Tells whose facts about somebody are.
+        now_us: The present, microseconds.
+        added: By their folded words, the facts that the same lessons have added before.
+    """
+    words = folded(change.text)
+    assistant_id = owner(change.about)
+    begin_us, said = to_us(change.valid_from), _said(connection, change)
+    # Who learns is not shown what is archived, which must not go on holding beside the answer that took its place.
+    sql = (
+        f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
+        "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
+    )
+    given = (now_us, change.about, assistant_id, change.slot, words, json.dumps(list(added.values())))
+    unseen = numbers(connection, sql, *given)
+    named = [added[folded(text)] for text in change.ends if folded(text) in added]
+    supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
+    connection.executemany(
+        # What is said to hold since before the older answer began ended that one when it was said.
+        "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
+        "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
+        [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
+    )
+    sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
+    fact = connection.execute(sql, (now_us, change.about, assistant_id, words)).get
+    was_there = fact is not None
+    if fact is None:
+        connection.execute(
+            "INSERT INTO facts (about, assistant_id, slot, valid_from_us, valid_until_us, stated_until_us, "
+            "utc_offset_s, confirmed_us, folded, text, learned_by, kind, said_since, said_until) "
+            "VALUES (?, ?, ?, ?, ?5, ?5, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                change.about,
+                assistant_id,
+                change.slot,
+                begin_us,
+                None if change.valid_until is None else to_us(change.valid_until),
+                offset_s(change.valid_from),
+                now_us,
+                words,
+                change.text,
+                learner,
+                change.kind,
+                change.said_since,
+                change.said_until,
+            ),
+        )
+        fact = connection.last_insert_rowid()
+        _end_before_newer(connection, fact, said, now_us)
+    for old in supersedes:
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE fact = ?", (fact, old))
+        note_change(connection, "fact", old)
+    return int(fact), was_there
+
+
+def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
+    """End a fact where a newer one answers the same: pages may be read in another order than they were said."""
+    sql = (
+        f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
+        "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
+        f"AND fact <> ?1 AND {IN_FORCE.replace('?', '?2')} "
+        "AND (last_said, last_seq) > (?3, ?4) ORDER BY last_said, last_seq LIMIT 1"
+    )
+    for newer, begin_us, newer_said_us, _ in all_rows(connection, sql, fact, now_us, *said):
+        connection.execute(
+            "UPDATE facts SET superseded_by = ?1, valid_until_us = max(valid_from_us, "
+            "iif(?2 >= valid_from_us, ?2, ?3)) WHERE fact = ?4 AND (valid_until_us IS NULL OR valid_until_us > ?2)",
+            (newer, begin_us, min(newer_said_us, now_us), fact),
+        )
+
+
+def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
+    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last.
+
+    Wishes take no room from statements, and there are seldom more than a few.
+
+    Returns:
+        How many.
+    """
+    archived = numbers(
+        connection,
+        "UPDATE facts SET is_archived = 1 WHERE fact IN (SELECT fact FROM (SELECT fact, row_number() OVER "  # noqa: S608
+        "(PARTITION BY about, assistant_id, kind ORDER BY learned_by = 'user' DESC, confirmed_us DESC, fact DESC) "
+        f"AS place, kind FROM facts WHERE {IN_FORCE} AND is_archived = 0) "
+        "WHERE place > iif(kind = 'wish', ?, ?)) RETURNING fact",
+        now_us,
+        WISHES_KEPT,
+        capacity,
+    )
+    for fact in archived:
+        note_change(connection, "fact", fact)
+    return len(archived)
+
+
+def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
+    """Remove what the replaced learner taught of the profile from pages that others have read since, all of them."""
+    if learning.replaces is None or not learning.segments:
+        return
+    sql = (
+        "SELECT dimension FROM traits WHERE learned_by = ?1 "
+        "AND dimension IN (SELECT dimension FROM trait_evidence WHERE seq IN (SELECT value FROM json_each(?2))) "
+        "AND NOT EXISTS (SELECT 1 FROM trait_evidence JOIN pages USING (seq) "
+        "WHERE trait_evidence.dimension = traits.dimension AND coalesce(pages.learned_by, ?1) = ?1)"
+    )
+    for (dimension,) in all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages))):
+        to_history(connection, dimension, now_us)
+        connection.execute("DELETE FROM trait_evidence WHERE dimension = ?", (dimension,))
+        connection.execute("DELETE FROM traits WHERE dimension = ?", (dimension,))
+        note_change(connection, "profile", 0)
+
+
+def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
+    """Remove the facts of the replaced learner that rest on pages which others have read by now.
+
+    What they superseded holds again, until the lessons end it. A fact stays if the lessons tell it too or confirm it.
+    So does a wish, and the one answer to something, if the lessons tell nothing of its pages: a model that overlooks
+    them must not take away what was said. What the user has corrected is neither removed nor does it hold again.
+    """
+    if learning.replaces is None or not learning.is_reading:
+        return
+    sql = (
+        "SELECT fact, about, assistant_id, folded, kind = 'wish' OR slot IS NOT NULL, (SELECT json_group_array(seq) "
+        "FROM fact_evidence AS e WHERE e.fact = facts.fact) FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
+        "AND fact IN (SELECT fact FROM fact_evidence WHERE seq IN (SELECT value FROM json_each(?2))) "
+        "AND NOT EXISTS (SELECT 1 FROM fact_evidence JOIN pages USING (seq) WHERE fact_evidence.fact = facts.fact "
+        "AND coalesce(pages.read_by, ?1) = ?1 AND seq NOT IN (SELECT value FROM json_each(?2)))"
+    )
+    knowledge = learning.lessons.knowledge
+    told_of = {seq for change in knowledge for seq in change.evidence}
+    confirmed = {change.fact for change in knowledge if isinstance(change, ConfirmFact)}
+    told = {(c.about, owner(c.about), folded(c.text)) for c in knowledge if isinstance(c, AddFact)}
+    going, revising = [], []
+    rows = all_rows(connection, sql, learning.replaces, json.dumps(list(learning.pages)))
+    for fact, about, assistant_id, words, is_foremost, evidence in rows:
+        if fact in confirmed:
+            continue
+        if (about, assistant_id, words) in told:
+            revising.append(fact)
+        elif not is_foremost or told_of.intersection(json.loads(evidence)):
+            going.append(fact)
+    for fact in revising:
+        _give_back(connection, fact, "[]")
+    drop_facts(connection, going)
+
+
+def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
+    """Delete facts; what they superseded holds again, unless that goes too or the person has ended it."""
+    going = json.dumps(list(facts))
+    for fact in facts:
+        _drop_fact(connection, fact, going)
+
+
+def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
+    heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
+    if heir is not None:  # another took its place, and so the place of what it had superseded
+        connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
+    _give_back(connection, fact, going)
+    connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
+    connection.execute("DELETE FROM facts WHERE fact = ?", (fact,))
+    note_change(connection, "fact", fact)
+
+
+def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
+    """Have what a fact superseded hold again, but for facts that go too and what the person has ended."""
+    connection.execute(
+        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
+        "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
+        (fact, going),
+    )
+    connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
+
+
+def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
+    """Keep what a trait says now as history; if the user ended it, with its evidence, so that it can be restored."""
+    connection.execute(
+        "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
+        "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "
+        "(SELECT json_group_array(seq) FROM trait_evidence AS e WHERE e.dimension = traits.dimension)) "
+        "FROM traits WHERE dimension = ?3",
+        (now_us, ended_by, dimension),
+    )

@@ -1,0 +1,169 @@
+"""Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, TypeVar
+
+import apsw
+import numpy as np
+
+from memoryos_mcp.model.knowledge import About, Fact, Kind
+from memoryos_mcp.model.pages import DAMAGED_TEXT, Page, Source, Tier
+from memoryos_mcp.model.segments import Segment, Vector
+from memoryos_mcp.storage.sqlite import checksums
+from memoryos_mcp.text.terms import words
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+PAGE_COLUMNS = f"seq, session, tier, chain, segment, gives_orders, read_by, checksum, {checksums.COLUMNS}"
+
+
+def to_us(moment: datetime) -> int:
+    """Return microseconds since 1970 UTC, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_us(us: int, utc_offset_s: int = 0) -> datetime:
+    """Return the instant in the zone of the given offset."""
+    return (_EPOCH + timedelta(microseconds=us)).astimezone(timezone(timedelta(seconds=utc_offset_s)))
+
+
+def any_time(us: int) -> datetime:
+    """Return the instant of a page that is damaged: it may be none that there is."""
+    try:
+        return from_us(us)
+    except OverflowError:
+        return _EPOCH
+
+
+def offset_s(moment: datetime) -> int:
+    """Return the offset of its zone in whole seconds, 0 without a zone."""
+    offset = moment.utcoffset()
+    return int(offset.total_seconds()) if offset else 0
+
+
+def to_page(row: Sequence[Any]) -> Page:
+    """Return the page of a row of `PAGE_COLUMNS`; of a damaged one no text but `DAMAGED_TEXT`."""
+    seq, session, tier, chain, segment, orders, read_by, stored, *said = row
+    page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
+    is_whole = stored == checksums.checksum(*said)
+    name = page_id.decode(errors="replace")
+    if not is_whole:
+        checksums.warn(name)
+    return Page(
+        seq=seq,
+        page_id=name,
+        user_input=user_input.decode() if is_whole else DAMAGED_TEXT,
+        agent_response=agent_response.decode() if is_whole else "",
+        occurred_at=from_us(occurred_us, utc_offset_s) if is_whole else any_time(occurred_us),
+        meta_data=meta_data.decode() if is_whole and meta_data is not None else None,
+        session=session,
+        tier=Tier(tier),
+        chain=chain,
+        segment=segment,
+        source=Source(source.decode()) if is_whole else Source.CONVERSATION,
+        gives_orders=bool(orders),
+        is_damaged=not is_whole,
+        read_by=read_by,
+    )
+
+
+SEGMENT_COLUMNS = (
+    "segment, summary, keywords, (SELECT vector FROM segment_vectors AS v WHERE v.segment = segments.segment "
+    "AND v.space = ?1), n_visit, l_interaction, last_visit_us, "
+    "page_count, unanalysed_count, summariser"
+)
+
+
+def to_segment(row: tuple[Any, ...]) -> Segment:
+    """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the current space."""
+    segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
+    return Segment(
+        segment=segment,
+        summary=summary,
+        keywords=tuple(json.loads(keywords)),
+        vector=to_vector(vector),
+        n_visit=n_visit,
+        l_interaction=l_interaction,
+        last_visit=from_us(last_us),
+        page_count=pages,
+        unanalysed_count=unanalysed,
+        summariser=summariser,
+    )
+
+
+FACT_COLUMNS = (
+    "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
+    "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
+    "(SELECT json_group_array(page_id) FROM (SELECT page_id FROM fact_evidence JOIN pages USING (seq) "
+    "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
+    "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by, "
+    "(SELECT json_array(occurred_us, seq) FROM fact_evidence JOIN pages USING (seq) "
+    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1)"
+)
+
+
+def to_fact(row: tuple[Any, ...]) -> Fact:
+    """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
+    fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
+    learned_by, last_said = said
+    last_us, last_seq = json.loads(last_said or "[null, null]")
+    return Fact(
+        fact=fact,
+        about=About(about),
+        text=text,
+        slot=slot,
+        valid_from=from_us(from_, utc_offset_s),
+        valid_until=None if until is None else from_us(until, utc_offset_s),
+        evidence=tuple(json.loads(evidence)),
+        vector=to_vector(vector),
+        is_archived=bool(is_archived),
+        kind=Kind(kind),
+        said_since=since,
+        said_until=end,
+        learned_by=learned_by,
+        last_said=None if last_said is None else (any_time(last_us), last_seq),
+    )
+
+
+def folded(text: str) -> str:
+    """Return a fact's words alone; two facts with the same are one."""
+    return " ".join(words(text)) or text.casefold()
+
+
+def to_blob(vector: Vector) -> bytes:
+    """Return a vector as half-precision bytes: half the file, and cosines move by under 0.001."""
+    return vector.astype(np.float16).tobytes()
+
+
+def to_vector(blob: bytes | None) -> Vector | None:
+    """Return the vector of `to_blob`'s bytes, float32."""
+    return None if blob is None else np.frombuffer(blob, dtype=np.float16).astype(np.float32)
+
+
+def all_rows(connection: apsw.Connection, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Return all rows of a query."""
+    return connection.execute(sql, parameters).fetchall()
+
+
+def newest_seq(connection: apsw.Connection) -> int:
+    """Return the newest page's ``seq``, 0 without pages."""
+    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM pages").get)
+
+
+def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
+    """Return the numbers in the one column of a query."""
+    return [row[0] for row in connection.execute(sql, parameters)]
+
+
+def rehearsed(connection: apsw.Connection, change: Callable[[], T]) -> T:
+    """Return what a change inside the caller's transaction returns, and leave everything as it was."""
+    connection.execute("SAVEPOINT rehearsal")
+    try:
+        return change()
+    finally:
+        connection.execute("ROLLBACK TO rehearsal; RELEASE rehearsal")

@@ -1,0 +1,201 @@
+"""Writes of the mid-term memory: chains and segments, each inside one transaction of its caller."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
+from memoryos_mcp.storage.sqlite.vector_table import drop_segment_vectors, note_change, set_segment_vectors
+
+_LISTED = "(SELECT value FROM json_each(?))"
+
+
+def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: int) -> None:
+    """Count retrievals of segments."""
+    for segment, count in visits.items():
+        connection.execute(
+            "UPDATE segments SET n_visit = n_visit + ?, last_visit_us = max(last_visit_us, ?) WHERE segment = ?",
+            (count, at_us, segment),
+        )
+        note_change(connection, "segment", segment)
+
+
+def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
+    """Carry out a filing; False, with nothing written, if one of its pages is not where it was."""
+    pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
+    where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
+    there = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
+    if there != sum(len(plan.pages) for plan in filing.segments):
+        return False
+    left = _leave(connection, pages) if filing.is_redo else _Left()
+    for chain_plan in filing.chains:
+        _extend_chain(connection, chain_plan)
+    for segment_plan in filing.segments:
+        _extend_segment(connection, space, segment_plan, left, now_us)
+    connection.execute(
+        f"UPDATE pages SET organised_by = ?, is_degraded = ?, attempts = 0 WHERE seq IN {_LISTED}",  # noqa: S608
+        (filing.organiser, filing.is_degraded, pages),
+    )
+    _clear_up(connection, left)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What pages left that are filed anew.
+
+    Attributes:
+        chains: Where they were.
+        segments: Where they were.
+        unread: ``seq`` of those that count as not analysed again, because who filed them had also read them.
+    """
+
+    chains: Sequence[int] = ()
+    segments: Sequence[int] = ()
+    unread: frozenset[int] = frozenset()
+
+
+def _leave(connection: apsw.Connection, pages: str) -> _Left:
+    """Take pages out of their chains and segments."""
+    sql = f"SELECT seq, chain, segment, is_analysed AND learned_by = organised_by FROM pages WHERE seq IN {_LISTED}"  # noqa: S608
+    rows: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
+    connection.execute(
+        "UPDATE pages SET chain = NULL, segment = NULL, "  # noqa: S608 - constant
+        f"is_analysed = is_analysed AND learned_by <> organised_by WHERE seq IN {_LISTED}",
+        (pages,),
+    )
+    return _Left(
+        chains=sorted({chain for _, chain, _, _ in rows if chain is not None}),
+        segments=sorted({segment for _, _, segment, _ in rows if segment is not None}),
+        unread=frozenset(seq for seq, _, _, is_unread in rows if is_unread),
+    )
+
+
+def _clear_up(connection: apsw.Connection, left: _Left) -> None:
+    """Remove the chains and segments that no page is left in; those that are left have their vector made anew."""
+    for chain in left.chains:
+        connection.execute(
+            "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
+        )
+    for segment in left.segments:
+        recount(connection, segment)
+        connection.execute("DELETE FROM segments WHERE segment = ? AND page_count = 0", (segment,))
+        drop_segment_vectors(connection, segment)
+        note_change(connection, "segment", segment)
+
+
+def _extend_chain(connection: apsw.Connection, plan: ChainPlan) -> None:
+    chain = plan.chain
+    if chain is None:
+        connection.execute("INSERT INTO chains (summary) VALUES (?)", (plan.summary,))
+        chain = connection.last_insert_rowid()
+    else:
+        connection.execute("UPDATE chains SET summary = ? WHERE chain = ?", (plan.summary, chain))
+    connection.executemany("UPDATE pages SET chain = ? WHERE seq = ?", [(chain, seq) for seq in plan.pages])
+
+
+def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, left: _Left, now_us: int) -> None:
+    segment = plan.segment
+    if segment is None:
+        connection.execute(
+            "INSERT INTO segments (last_visit_us, summariser, keywords, summary) VALUES (?, '', '[]', '')", (now_us,)
+        )
+        segment = connection.last_insert_rowid()
+    connection.executemany(
+        "UPDATE pages SET tier = 'mid_term', segment = ? WHERE seq = ?", [(segment, seq) for seq in plan.pages]
+    )
+    connection.execute(
+        "UPDATE segments SET keywords = ?, summary = ?, summariser = ?, l_interaction = l_interaction + "
+        "(SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN (SELECT value FROM json_each(?))), "
+        "is_due = is_due OR ?, is_archived = 0 WHERE segment = ?",
+        (
+            json.dumps(plan.digest.keywords, ensure_ascii=False),
+            plan.digest.summary,
+            plan.summariser,
+            json.dumps(plan.pages),
+            not left.unread.isdisjoint(plan.pages),
+            segment,
+        ),
+    )
+    if plan.vector is not None:
+        drop_segment_vectors(connection, segment)
+        set_segment_vectors(connection, space, {segment: plan.vector})
+    recount(connection, segment)
+    note_change(connection, "segment", segment)
+
+
+def recount(connection: apsw.Connection, segment: int) -> None:
+    """Count a segment's pages anew."""
+    connection.execute(
+        "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
+        "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
+        "WHERE segment = ?1",
+        (segment,),
+    )
+
+
+def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
+    """Take segments out of the scored mid-term memory."""
+    for segment in segments:
+        connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
+        note_change(connection, "segment", segment)
+
+
+def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) -> None:
+    """Mark pages as read for knowledge."""
+    connection.execute(f"UPDATE pages SET read_by = ? WHERE seq IN {_LISTED}", (reader, json.dumps(list(pages))))  # noqa: S608
+
+
+def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
+    """Mark pages as read for the profile; what is new of them no longer heats their segments."""
+    pages = json.dumps(list(learning.pages))
+    sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
+    has_new = bool(connection.execute(sql, (pages,)).get)
+    connection.execute(
+        "UPDATE pages SET is_analysed = 1, learned_by = ?1, attempts = 0, "
+        "is_degraded = ?2 OR (is_degraded AND coalesce(organised_by = ?3, 1)) "
+        "WHERE seq IN (SELECT value FROM json_each(?4))",
+        (learning.learner, learning.is_degraded, learning.replaces, pages),
+    )
+    # The pages may have been filed anew since they were read.
+    sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
+    filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
+    for read in sorted({*learning.segments, *(row[0] for row in filed_under)}):
+        recount(connection, read)
+        connection.execute("UPDATE segments SET is_due = is_due AND unanalysed_count > 0 WHERE segment = ?", (read,))
+        note_change(connection, "segment", read)
+    connection.execute(
+        "UPDATE segments SET n_visit = n_visit * ?1, l_interaction = l_interaction * ?1, attempts = 0 "  # noqa: S608
+        f"WHERE segment IN {_LISTED.replace('?', '?2')}",
+        (not has_new, json.dumps(list(learning.segments))),
+    )
+
+
+def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
+    """Count one failed attempt on pages; return the most that one of them has had."""
+    listed = (json.dumps(list(pages)),)
+    connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
+    return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
+
+
+def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
+    """Count one failed attempt on a segment; return how many it has had."""
+    connection.execute("UPDATE segments SET attempts = attempts + 1 WHERE segment = ?", (segment,))
+    return int(connection.execute("SELECT attempts FROM segments WHERE segment = ?", (segment,)).get or 0)
+
+
+def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
+    """Leave pages as the stand-in has done them."""
+    listed = (json.dumps(list(pages)),)
+    connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
+
+
+def mark_degraded(connection: apsw.Connection, worker: str) -> int:
+    """Have everything that a worker organised or learned done again; return how many pages wait for that."""
+    connection.execute(
+        "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
+    )
+    return int(connection.execute("SELECT count(*) FROM pages WHERE is_degraded = 1").get)

@@ -1,0 +1,95 @@
+"""Refusals: what the person does not want to be learned again from the pages it was once learned from.
+
+Only digests are kept, salted for each file: they say nothing about what was refused, but tell when it comes again.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+
+import apsw
+
+from memoryos_mcp.text.terms import stem, words
+
+_SALT = "refusal_salt"
+_SALT_BYTES = 16
+
+
+def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
+    """Have a fact not be learned again, inside the caller's transaction.
+
+    Args:
+        connection: Of the user's file.
+        about: Whom it is about.
+        owner: Whose fact it is: the assistant's id for facts about the assistant, else empty.
+        text: The fact.
+        until_seq: Pages up to this one are not to teach it.
+    """
+    _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
+
+
+def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
+    """Have pages up to ``until_seq`` say nothing more about a dimension, inside the caller's transaction."""
+    _refuse(connection, _trait_digest(connection, dimension), until_seq)
+
+
+def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
+    """Let a fact be learned again, inside the caller's transaction."""
+    connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
+
+
+def allow_trait(connection: apsw.Connection, dimension: str) -> None:
+    """Let a dimension be learned again, inside the caller's transaction."""
+    connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
+
+
+def is_refused_fact(
+    connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
+) -> bool:
+    """Whether a fact was refused; what a newer page says may be learned, whatever was refused before."""
+    return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
+
+
+def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
+    """Whether a dimension was refused for all of these pages."""
+    return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
+
+
+def drop_needless(connection: apsw.Connection) -> None:
+    """Delete refusals that concern no page that is left."""
+    connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
+
+
+def _refuse(connection: apsw.Connection, digest: bytes, until_seq: int) -> None:
+    connection.execute(
+        "INSERT INTO refused (digest, until_seq) VALUES (?, ?) "
+        "ON CONFLICT DO UPDATE SET until_seq = max(until_seq, excluded.until_seq)",
+        (digest, until_seq),
+    )
+
+
+def _has_any(connection: apsw.Connection) -> bool:
+    return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM refused)").get)
+
+
+def _is_refused(connection: apsw.Connection, digest: bytes, evidence_seqs: Sequence[int]) -> bool:
+    until_seq = connection.execute("SELECT until_seq FROM refused WHERE digest = ?", (digest,)).get
+    return until_seq is not None and max(evidence_seqs, default=0) <= until_seq
+
+
+def _fact_digest(connection: apsw.Connection, about: str, owner: str, text: str) -> bytes:
+    # Inflected otherwise it is the same fact.
+    told = " ".join(map(stem, words(text))) or text.casefold()
+    return _digest(connection, "fact", about, owner, told)
+
+
+def _trait_digest(connection: apsw.Connection, dimension: str) -> bytes:
+    return _digest(connection, "trait", dimension.casefold())
+
+
+def _digest(connection: apsw.Connection, *parts: str) -> bytes:
+    salt: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (_SALT,)).get
+    if salt is None:
+        salt = secrets.token_hex(_SALT_BYTES)
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (_SALT, salt))
+    return hashlib.sha256("\0".join([salt, *parts]).encode()).digest()

@@ -1,0 +1,108 @@
+"""What a memory held whose file was replaced or removed while it was open: kept beside the file in its place.
+
+A file alone is also removed to be replaced, by sync clients and by hand; where its folder went too, somebody wanted all
+of it to go, or has it elsewhere.
+"""
+
+import logging
+import os
+import secrets
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.sqlite.backup import BUSY_TIMEOUT_MS, check_copy, copy_pages, sync
+from memoryos_mcp.storage.sqlite.file_header import distrust
+from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
+from memoryos_mcp.storage.sqlite.paths import kept_copies, kept_name
+from memoryos_mcp.storage.sqlite.places import Place
+
+logger = logging.getLogger(__name__)
+
+
+def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
+    """Copy what a lost file holds, its journal included.
+
+    Args:
+        place: Where it stood.
+        connection: Has it open.
+
+    Returns:
+        The copy, of which `drop_if_held` finds out whether it is needed; None if the folder went too.
+
+    Raises:
+        StorageError: It cannot be copied: no space, for instance. Nothing is left of the attempt.
+    """
+    path = place.path
+    if not path.parent.exists():
+        return None
+    kept = path.with_name(kept_name(f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"))
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        copy_pages(connection, unfinished, path)
+        sync(unfinished)
+        unfinished.replace(kept)
+    finally:
+        for each in (unfinished, *journals_of(unfinished), unfinished.with_name(f"{unfinished.name}-journal")):
+            each.unlink(missing_ok=True)
+    _fold_lost_journal(place, connection)
+    return kept
+
+
+def drop_if_held(kept: Path, path: Path) -> None:
+    """Remove a copy if every page of it is in the file that stands there now, or in an earlier copy.
+
+    A file that is damaged, or not ours, holds nothing that could be relied on.
+
+    Args:
+        kept: What the lost file held.
+        path: Its name.
+    """
+    left = _page_ids(kept)
+    for other in (path, *kept_copies(path)):
+        if left and other != kept and _is_sound(other):
+            left -= _page_ids(other)
+    if left:
+        logger.warning(
+            "%s or its journal was replaced or removed while it was open; what it held is kept as %s", path, kept.name
+        )
+    else:
+        kept.unlink(missing_ok=True)
+
+
+def fold_journal(path: Path) -> None:
+    """Write a journal to its file, unless another process has them open, which does so at its end.
+
+    Raises:
+        apsw.Error: SQLite could not read or write them.
+        OSError: It cannot be noted; whoever opens the file next does it.
+    """
+    with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        distrust(connection)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite then does the rest at closing
+
+
+def _fold_lost_journal(place: Place, connection: apsw.Connection) -> None:
+    """Where only the journal was removed, write what it held to the file, unless somebody has begun another."""
+    with checkpointed(place.path):
+        journal = journals_of(place.path)[0]
+        if identity(place.path) == place.file and place.has_lost_journals() and identity(journal) is None:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        return path.suffix == ".db" and not check_copy(path).damaged
+    except StorageError:
+        return False
+
+
+def _page_ids(path: Path) -> set[str]:
+    with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        return {page_id for (page_id,) in connection.execute("SELECT page_id FROM pages")}

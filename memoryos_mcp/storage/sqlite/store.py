@@ -1,0 +1,555 @@
+"""The store on SQLite: one file per user, shared by any number of processes."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from datetime import datetime, timedelta
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import numpy as np
+
+from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
+from memoryos_mcp.model.pages import Page, Turn, Window
+from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.segments import Segment, Vector
+from memoryos_mcp.storage.sqlite import checksums
+from memoryos_mcp.storage.sqlite import forget_plans
+from memoryos_mcp.storage.sqlite import forgetting
+from memoryos_mcp.storage.sqlite import leases
+from memoryos_mcp.storage.sqlite import lexical
+from memoryos_mcp.storage.sqlite import term_stats
+from memoryos_mcp.storage.sqlite import longterm
+from memoryos_mcp.storage.sqlite import midterm
+from memoryos_mcp.storage.sqlite import page_table
+from memoryos_mcp.storage.sqlite import vector_spaces
+from memoryos_mcp.storage.sqlite import usage
+from memoryos_mcp.storage.sqlite import vector_table
+from memoryos_mcp.storage.sqlite import retention as retention_looks
+from memoryos_mcp.storage.sqlite.counting import counted, waiting
+from memoryos_mcp.storage.sqlite.database import READERS, Checks, Database
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetPlan, ForgetReceipt
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
+from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
+from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.sqlite.mapping import (
+    FACT_COLUMNS,
+    PAGE_COLUMNS,
+    SEGMENT_COLUMNS,
+    all_rows,
+    from_us,
+    newest_seq,
+    to_fact,
+    to_page,
+    to_segment,
+    to_us,
+)
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.values import (
+    Changes,
+    DonePage,
+    Failure,
+    Filing,
+    FoundPage,
+    Learning,
+    Lease,
+    Lexicon,
+    Outlines,
+    PageVectors,
+    Receipt,
+    Space,
+    StoreOptions,
+    TokenRows,
+    Waiting,
+    WordHit,
+    WordMatches,
+)
+
+NO_SPACE = 0
+SECONDS_PER_DAY = 86_400
+# For fewer pages than this, and in a memory of fewer, one connection is as quick as several.
+PAGES_TO_SHARE = 60
+PAGES_OF_A_LARGE_MEMORY = 5_000
+OUTLINES_SQL = (
+    "SELECT seq, session, coalesce(segment, 0), occurred_us / 1000000 + utc_offset_s, "
+    "octet_length(user_input) + octet_length(agent_response) FROM pages INDEXED BY pages_outline "
+    "WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq"
+)
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """One user's memory in one SQLite file. Implements `Store`."""
+
+    def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._space = NO_SPACE
+        self._holder = secrets.token_hex(16)
+        self._word_counts = term_stats.WordCounts()
+        self._watch = retention_looks.Watch()
+
+    @classmethod
+    async def open(
+        cls,
+        data_folder: Path,
+        user_id: str,
+        options: StoreOptions,
+        *,
+        threads: StoreThreads,
+        clock: Callable[[], datetime],
+        checks: Checks | None = None,
+        only_reads: bool = False,
+    ) -> "SqliteStore":
+        """Return a user's store, opened or made.
+
+        Args:
+            data_folder: Where all users' folders are.
+            user_id: Whose memory it is.
+            options: What it needs to know of the settings.
+            threads: Where blocking work is done.
+            clock: Returns the present, with a zone.
+            checks: Say which files need not be read for damage again; None means none.
+            only_reads: Whether nothing in it is to change, by whatever is called; then it has to be there.
+
+        Raises:
+            ArgumentError: The id cannot name a user.
+            DamagedStoreError: The file is broken or not ours; it was left untouched.
+            NewerStoreError: A newer version wrote it; it was left untouched.
+            StorageError: It could not be opened.
+        """
+        path = database_file(data_folder, user_id)
+        database = await Database.open(path, user_id, threads, checks or Checks(), only_reads=only_reads)
+        try:
+            store = cls(database, options, clock)
+            can_write = not only_reads and database.only_reads_because is None
+            if can_write and len(await store.short_term()) > options.short_term_capacity:
+                await database.write(lambda connection: page_table.overflow(connection, options.short_term_capacity))
+        except BaseException:
+            await database.close()
+            raise
+        return store
+
+    @property
+    def owned(self) -> SqliteOwned:
+        return SqliteOwned(self._database, self._options, self._clock, self._space)
+
+    async def verify(self) -> tuple[str, ...]:
+        """Read the whole file once; a damaged one is refused from then on, and damaged pages are named."""
+        return await self._database.verify()
+
+    async def damaged_pages(self) -> tuple[str, ...]:
+        """Return the names of the pages that the disk has changed; reads all pages."""
+        return await self._database.read(checksums.damaged_pages)
+
+    @property
+    def only_reads_because(self) -> str | None:
+        """Why nothing can be written just now; None if it can, or was not to be."""
+        return self._database.only_reads_because
+
+    def is_in_place(self) -> bool:
+        """Return whether the file that is open is still the one to use; looks at the disk for some microseconds."""
+        return self._database.is_in_place()
+
+    async def keep_lost(self) -> None:
+        """Copy what a file held that was replaced or removed, before it is closed.
+
+        Raises:
+            StorageError: There is no space for that.
+        """
+        await self._database.keep_lost()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    # Spaces --------------------------------------------------------------------------------------------------------
+
+    async def in_space(self, identity: str, model: str) -> "SqliteStore":
+        now_us = to_us(self._clock())
+        number = await self._database.read(lambda connection: vector_spaces.fresh(connection, identity, model, now_us))
+        if number is None:
+            number = await self._database.write(lambda connection: vector_spaces.use(connection, identity, model, now_us))
+        seen = copy(self)
+        seen._space = number
+        return seen
+
+    async def in_old_space(self, identity: str) -> "SqliteStore":
+        rows = await self._database.rows("SELECT space FROM spaces WHERE identity = ?", identity)
+        seen = copy(self)
+        seen._space = int(rows[0][0])
+        return seen
+
+    def see_as(self, other: "SqliteStore") -> None:
+        """See the space from now on that another view of the same store sees."""
+        self._space = other._space
+
+    async def spaces(self) -> list[Space]:
+        return await self._database.read(vector_spaces.all_of)
+
+    async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
+        since_us = to_us(unused_since)
+        return await self._derive(lease, lambda connection: vector_spaces.drop_some(connection, keep, since_us))
+
+    # Pages ---------------------------------------------------------------------------------------------------------
+
+    async def add_pages(self, turns: Sequence[Turn], *, forgettings: int | None = None) -> list[Receipt]:
+        def change(connection: apsw.Connection) -> list[Receipt]:
+            if forgettings is not None and forget_plans.forgettings(connection) != forgettings:
+                msg = "something was forgotten meanwhile that this may quote; nothing was stored"
+                raise LeaseLostError(msg)
+            added_us = to_us(self._clock())
+            pages = [page_table.add_page(connection, turn, added_us, self._options.session_gap_s) for turn in turns]
+            page_table.overflow(connection, self._options.short_term_capacity)
+            pending = connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get
+            return [
+                Receipt(page_id=page_id, occurred_at=occurred_at, is_new=is_new, pending=pending)
+                for page_id, occurred_at, is_new in pages
+            ]
+
+        return await self._database.write(change)
+
+    async def short_term(self) -> list[Page]:
+        return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
+
+    async def outlines(self, seqs: Sequence[int]) -> Outlines:
+        def query(connection: apsw.Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
+            return connection.execute(OUTLINES_SQL, (json.dumps(seqs),)).fetchall()
+
+        rows = await self._shared(sorted(seqs), query)
+        columns = np.array(list(chain.from_iterable(rows)), dtype=np.int64).reshape(-1, 5)
+        found, sessions, segments, seconds, sizes = columns.T
+        return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
+
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
+        def query(connection: apsw.Connection) -> dict[int, FoundPage]:
+            return {
+                seq: found
+                for seq, part in windows.items()
+                if (found := page_table.found_page(connection, seq, part, self._space)) is not None
+            }
+
+        return await self._database.read(query)
+
+    async def backlog(self, limit: int) -> list[Page]:
+        return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
+
+    async def unread(self, limit: int) -> list[Page]:
+        # With a lower bound the index of unread pages is searched, not scanned.
+        return await self._pages("WHERE read_by IS NULL AND seq > 0 ORDER BY seq LIMIT ?", limit)
+
+    async def has_degraded(self) -> bool:
+        return bool(await self._database.rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
+
+    async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        where = "WHERE is_degraded = 1 AND organised_by = ? AND seq > ? ORDER BY seq LIMIT ?"
+        return await self._pages(where, organiser, after_seq, limit)
+
+    async def degraded_readings(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
+        where = "WHERE is_degraded = 1 AND organised_by <> ? AND seq > ? ORDER BY seq LIMIT ?"
+        return await self._pages(where, organiser, after_seq, limit)
+
+    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
+        sql = (
+            f"SELECT organised_by = ?1, coalesce(learned_by = ?1, 0), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
+            "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
+        )
+        rows = await self._database.rows(sql, worker, after_seq, limit)
+        return [DonePage(page=to_page(row[2:]), is_filed=bool(row[0]), is_read=bool(row[1])) for row in rows]
+
+    async def page_before(self, seq: int) -> tuple[Page, str] | None:
+        sql = (
+            f"SELECT (SELECT summary FROM chains WHERE chains.chain = pages.chain), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
+            "WHERE seq < ? ORDER BY seq DESC LIMIT 1"
+        )
+        rows = await self._database.rows(sql, seq)
+        return (to_page(rows[0][1:]), rows[0][0] or "") if rows else None
+
+    async def newest_seq(self) -> int:
+        return await self._database.read(newest_seq)
+
+    async def last_added_at(self) -> datetime | None:
+        rows = await self._database.rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
+        return from_us(rows[0][0]) if rows else None
+
+    async def chain_pages(self, chain: int, limit: int) -> list[Page]:
+        return (await self._pages("WHERE chain = ? ORDER BY seq DESC LIMIT ?", chain, limit))[::-1]
+
+    async def segment_pages(self, segment: int, *, only_unanalysed: bool, limit: int) -> list[Page]:
+        where = "WHERE segment = ? AND is_analysed <= ? ORDER BY seq DESC LIMIT ?"
+        return (await self._pages(where, segment, 0 if only_unanalysed else 1, limit))[::-1]
+
+    async def unembedded(self, limit: int) -> list[Page]:
+        where = "WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?) ORDER BY seq LIMIT ?"
+        return await self._pages(where, self._space, limit)
+
+    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+        return await self._database.read(
+            lambda connection: term_stats.lexicon(connection, words, names, self._word_counts)
+        )
+
+    async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
+        return await self._database.read(lambda connection: lexical.matches(connection, counts, seqs))
+
+    async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
+        return await self._database.read(lambda connection: lexical.search(connection, counts, limit))
+
+    # Segments, chains, profile, knowledge --------------------------------------------------------------------------
+
+    async def segments(self) -> list[Segment]:
+        sql = f"SELECT {SEGMENT_COLUMNS} FROM segments WHERE is_archived = 0 ORDER BY segment"  # noqa: S608 - constant
+        return [to_segment(row) for row in await self._database.rows(sql, self._space)]
+
+    async def due_segments(self) -> list[int]:
+        return [
+            row[0]
+            for row in await self._database.rows("SELECT segment FROM segments WHERE is_due = 1 ORDER BY segment")
+        ]
+
+    async def traits(self) -> list[Trait]:
+        return await self._database.read(longterm.read_traits)
+
+    async def facts(self, about: About, *, with_archived: bool = False) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived <= ?5 ORDER BY fact"
+        )
+        owner, now_us = self._options.owner(about), to_us(self._clock())
+        rows = await self._database.rows(sql, self._space, about, owner, now_us, with_archived)
+        return [to_fact(row) for row in rows]
+
+    async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
+        def read(connection: apsw.Connection) -> list[Fact]:
+            now_us = to_us(self._clock())
+            later = longterm.learned_later(connection, learner, from_seq)
+            sql = (
+                f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+                f"WHERE about = ?2 AND assistant_id = ?3 AND {longterm.WOULD_HOLD} AND is_archived = 0 ORDER BY fact"
+            )
+            owners = [(about, self._options.owner(about)) for about in About]
+            found = [all_rows(connection, sql, self._space, *each, now_us, json.dumps(later)) for each in owners]
+            return [to_fact(row) for row in chain.from_iterable(found)]
+
+        return await self._database.read(read)
+
+    async def past_facts(self, about: About, limit: int) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} AND ended_by IS NULL "
+            "ORDER BY fact DESC LIMIT ?5"
+        )
+        now_us = to_us(self._clock())
+        rows = await self._database.rows(sql, self._space, about, self._options.owner(about), now_us, limit)
+        return [to_fact(row) for row in rows[::-1]]
+
+    async def corrected_facts(self) -> list[CorrectedFact]:
+        return await self._database.read(longterm.corrected_facts)
+
+    async def unembedded_facts(self, limit: int) -> list[Fact]:
+        sql = (
+            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
+            "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
+            f"AND {IN_FORCE} ORDER BY is_archived, fact LIMIT ?"
+        )
+        return [to_fact(row) for row in await self._database.rows(sql, self._space, to_us(self._clock()), limit)]
+
+    async def unembedded_segments(self, limit: int) -> list[Segment]:
+        sql = (
+            f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
+            "WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
+            "AND is_archived = 0 ORDER BY segment LIMIT ?2"
+        )
+        return [to_segment(row) for row in await self._database.rows(sql, self._space, limit)]
+
+    async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
+        await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
+
+    # Counts, changes, vectors --------------------------------------------------------------------------------------
+
+    async def counts(self) -> Counts:
+        now_us = to_us(self._clock())
+        return await self._database.read(
+            lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
+        )
+
+    async def waiting(self) -> Waiting:
+        return await self._database.read(lambda connection: waiting(connection, self._space))
+
+    async def position(self) -> int:
+        rows = await self._database.rows("SELECT coalesce(max(change), 0) FROM changes")
+        return int(rows[0][0])
+
+    async def changes(self, after: int, limit: int) -> Changes:
+        sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
+        rows = await self._database.rows(sql, after, limit)
+        kinds = {row[1] for row in rows}
+        return Changes(
+            position=rows[-1][0] if rows else after,
+            pages=tuple(row[2] for row in rows if row[1] == vector_table.page_kind(self._space)),
+            is_midterm="segment" in kinds,
+            is_longterm=bool(kinds & {"fact", "profile"}),
+            is_complete=len(rows) < limit,
+        )
+
+    async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
+        sql = (
+            "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq IN (SELECT value FROM json_each(?)) "
+            "ORDER BY seq, part"
+        )
+        return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
+
+    async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+        space = self._space
+        found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
+        sizes = dict(chain.from_iterable(found))
+        held = [seq for seq in seqs if seq in sizes]
+        fitting = int(np.searchsorted(np.cumsum([sizes[seq] for seq in held]), max_bytes, side="right"))
+        rows = await self._shared(
+            held[:fitting], lambda connection, part: vector_table.page_tokens(connection, space, part)
+        )
+        return vector_table.to_token_rows([*chain.from_iterable(rows)])
+
+    async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
+        sql = "SELECT seq, vector FROM page_vectors WHERE space = ? AND seq > ? ORDER BY seq, part LIMIT ?"
+        rows = await self._database.rows(sql, self._space, after_seq, limit)
+        if len(rows) < limit:
+            return vector_table.to_page_vectors(rows)
+        last = rows[-1][0]  # this page may have been cut: it comes with the next call, or alone if it fills this one
+        if rows[0][0] == last:
+            return await self.page_vectors([last])
+        return vector_table.to_page_vectors([row for row in rows if row[0] != last])
+
+    # Background writes ---------------------------------------------------------------------------------------------
+
+    async def take_lease(self, ttl_s: float) -> Lease | None:
+        def change(connection: apsw.Connection) -> Lease | None:
+            return leases.take_lease(connection, self._holder, to_us(self._clock()), int(ttl_s * 1e6))
+
+        return await self._database.write(change)
+
+    async def release_lease(self, lease: Lease) -> None:
+        await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
+
+    async def release_leases(self) -> None:
+        if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
+            await self._database.write(lambda connection: leases.release_leases(connection, self._holder))
+
+    async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
+        await self._derive(lease, lambda connection: vector_table.set_page_vectors(connection, self._space, windows))
+
+    async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        await self._derive(lease, lambda connection: vector_table.set_fact_vectors(connection, self._space, vectors))
+
+    async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
+        await self._derive(lease, lambda connection: vector_table.set_segment_vectors(connection, self._space, vectors))
+
+    async def commit_filing(self, lease: Lease, filing: Filing) -> bool:
+        now_us = to_us(self._clock())
+        return await self._derive(lease, lambda writer: midterm.file_pages(writer, self._space, filing, now_us))
+
+    async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
+        def change(connection: apsw.Connection) -> bool:
+            now_us = to_us(self._clock())
+            if not longterm.is_current(connection, learning, self._options.owner, now_us):
+                return False
+            longterm.set_traits(connection, learning, now_us)
+            longterm.drop_replaced_facts(connection, learning, self._options.owner)
+            longterm.change_knowledge(connection, learning, self._options.owner, now_us)
+            if learning.is_reading:
+                midterm.mark_read(connection, learning.pages, learning.learner)
+            if learning.segments:
+                midterm.mark_analysed(connection, learning)
+            longterm.drop_replaced_traits(connection, learning, now_us)
+            longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
+            return True
+
+        return await self._derive(lease, change)
+
+    async def count_page_attempt(self, lease: Lease, pages: Sequence[int]) -> int:
+        return await self._derive(lease, lambda connection: midterm.count_page_attempt(connection, pages))
+
+    async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
+        return await self._derive(lease, lambda connection: midterm.count_segment_attempt(connection, segment))
+
+    async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
+        await self._derive(lease, lambda connection: midterm.accept_degraded(connection, pages))
+
+    async def mark_degraded(self, worker: str) -> int:
+        return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
+
+    async def add_usage(self, entry: UsageEntry) -> None:
+        await self._database.write(lambda connection: usage.add(connection, entry))
+
+    async def usage(self, day: str | None) -> list[UsageEntry]:
+        return await self._database.read(lambda connection: usage.of_day(connection, day))
+
+    async def note_failure(self, work: str, failure: Failure) -> None:
+        row = (work, failure.attempts, failure.error, to_us(failure.at))
+        await self._database.write(
+            lambda connection: connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", row).fetchall()
+        )
+
+    async def failures(self) -> dict[str, Failure]:
+        rows = await self._database.rows("SELECT work, attempts, error, at_us FROM failures ORDER BY at_us DESC")
+        return {work: Failure(attempts, error, from_us(at_us)) for work, attempts, error, at_us in rows}
+
+    async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
+        await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
+
+    async def expire(
+        self, lease: Lease, retention: timedelta, limit: int, receipt: str
+    ) -> ForgetReceipt | datetime | None:
+        now = self._clock()
+        now_us, before_us = to_us(now), to_us(now - retention)
+        seen = self._watch.look(now_us)
+
+        def change(connection: apsw.Connection) -> ForgetReceipt | datetime | None:
+            old = forget_plans.pages_between(connection, None, before_us)[:limit]
+            if not old:
+                retention_looks.nothing_old(connection, now_us)
+                return None
+            if not retention_looks.may_forget(connection, before_us, now_us, seen):
+                return retention_looks.waits_until(connection)
+            return forgetting.forget(connection, ForgetPlan(runs=forget_plans.runs(old)), receipt, now_us)
+
+        return await self._derive(lease, change)
+
+    async def forgettings(self) -> int:
+        return await self._database.read(forget_plans.forgettings)
+
+    # Helpers -------------------------------------------------------------------------------------------------------
+
+    async def _derive(self, lease: Lease, change: Callable[[apsw.Connection], T]) -> T:
+        now_us = to_us(self._clock())
+
+        def checked(connection: apsw.Connection) -> T:
+            leases.check_lease(connection, self._holder, lease, now_us)
+            return change(connection)
+
+        return await self._database.write(checked)
+
+    async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
+        """Ask several connections about a part of the pages each: those of a large file come from disk one by one.
+
+        Returns:
+            Their answers, in the order of ``seqs``.
+        """
+        is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
+        size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))
+        parts = [seqs[first : first + size] for first in range(0, len(seqs), size)]
+
+        def asked(part: Sequence[int]) -> Callable[[apsw.Connection], T]:
+            return lambda connection: query(connection, part)
+
+        return await asyncio.gather(*[self._database.read(asked(part)) for part in parts])
+
+    async def _pages(self, where: str, *parameters: Any) -> list[Page]:
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - every ``where`` is a literal of this module
+        return [to_page(row) for row in await self._database.rows(sql, *parameters)]

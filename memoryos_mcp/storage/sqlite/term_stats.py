@@ -1,0 +1,186 @@
+"""The lexicon: in how many pages a word occurs, and by what names the sides of a dialogue call each other."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import apsw
+
+from memoryos_mcp.text.addressees import addressed, is_called
+from memoryos_mcp.storage.sqlite.mapping import newest_seq
+from memoryos_mcp.storage.values import Lexicon
+from memoryos_mcp.text.terms import index_forms, is_unspaced
+
+WORDS_AT_MOST = 64
+# A count takes 30 ns a posting; what is counted once is counted on from there.
+REMEMBERED_FROM = 1_000
+REMEMBERED_WORDS = 10_000
+# A name is what is used as one: in so many pages at least, in such a share of the pages that hold the word.
+ADDRESSED_AT_LEAST = 3
+ADDRESSED_SHARE = 0.5
+# Whose name it is shows in who says it so much more often.
+ONE_SIDED = 2
+# A side is shown by the name that it is called by in such a share of all pages; among the newest with the word, in so
+# many at least without doubt: more words than names stand where names do.
+CALLED_SHARE = 0.03
+CALLS_READ = 20
+CALLS_AT_LEAST = 2
+NAMES_TRIED = 5
+# Per side, the names that it calls the other by, most used first, and what it said in the newest pages with a word.
+_SAID_BY = {
+    "user": (
+        "SELECT name, pages FROM names WHERE called_by_user >= ?1 AND called_by_user > ?2 * called_by_agent "
+        "ORDER BY called_by_user DESC LIMIT ?3",
+        "SELECT user_input FROM pages WHERE seq IN "
+        "(SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rowid DESC LIMIT ?)",
+    ),
+    "agent": (
+        "SELECT name, pages FROM names WHERE called_by_agent >= ?1 AND called_by_agent > ?2 * called_by_user "
+        "ORDER BY called_by_agent DESC LIMIT ?3",
+        "SELECT agent_response FROM pages WHERE seq IN "
+        "(SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY rowid DESC LIMIT ?)",
+    ),
+}
+
+_TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"])
+
+
+def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
+    """Count whom the sides of a page address, inside the caller's transaction."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
+        "called_by_user = called_by_user + ?2, called_by_agent = called_by_agent + ?3",
+        [(name, name in by_user, name in by_agent) for name in sorted(by_user | by_agent)],
+    )
+
+
+def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
+    """Undo what `index_names` counted for a page, inside the caller's transaction; what is left of a name stays."""
+    by_user, by_agent = addressed(user_input), addressed(agent_response)
+    connection.executemany(
+        "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
+        "called_by_agent = called_by_agent - ?3 WHERE name = ?1",
+        [(name, name in by_user, name in by_agent) for name in sorted(by_user | by_agent)],
+    )
+
+
+def has_word(connection: apsw.Connection, word: str) -> bool:
+    """Whether any page holds a word, in whichever form."""
+    sql = "SELECT EXISTS (SELECT 1 FROM page_words WHERE page_words MATCH ?)"
+    return bool(connection.execute(sql, (phrase(word),)).get)
+
+
+class WordCounts:
+    """In how many pages words occur. Remembers common ones, whose counting takes long, and counts on from there.
+
+    Safe to share between threads; every answer is of the state that its connection reads.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int]] = {}
+        self._called: tuple[int, str | None, str | None] | None = None
+        self._forgettings = 0
+        self._lock = threading.Lock()
+
+    def keep_if(self, forgettings: int) -> None:
+        """Begin anew if something was forgotten since; what was counted before may hold it."""
+        with self._lock:
+            if forgettings != self._forgettings:
+                self._known, self._called, self._forgettings = {}, None, forgettings
+
+    def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
+        """Return in how many pages a word occurs, at most.
+
+        Args:
+            connection: Reads the pages.
+            word: Lower-cased, or a piece of unspaced script.
+            newest: The last page that the connection sees.
+        """
+        with self._lock:
+            known = self._known.get(word)
+        if known is None or known[1] > newest:
+            count = _posting_count(connection, word)
+        elif known[1] == newest:
+            return known[0]
+        else:
+            sql = "SELECT count(*) FROM page_words WHERE page_words MATCH ? AND rowid > ?"
+            count = known[0] + int(connection.execute(sql, (phrase(word), known[1])).get)
+        if count >= REMEMBERED_FROM and word.isalnum() and not _is_prefix(word):
+            with self._lock:
+                if len(self._known) >= REMEMBERED_WORDS:
+                    self._known.clear()
+                self._known[word] = (count, newest)
+        return count
+
+    def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
+        """Return by what names the sides call the user and the assistant, as they are written; None where by none."""
+        with self._lock:
+            known = self._called
+        if known is None or known[0] != newest:
+            known = (newest, _called(connection, self, newest, "agent"), _called(connection, self, newest, "user"))
+            with self._lock:
+                self._called = known
+        return known[1], known[2]
+
+
+def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
+    """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
+    newest = newest_seq(connection)
+    counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
+    called_user, called_agent = set(), set()
+    for name in names[:WORDS_AT_MOST]:
+        row = connection.execute("SELECT pages, called_by_user, called_by_agent FROM names WHERE name = ?", (name,))
+        pages, by_user, by_agent = row.get or (0, 0, 0)
+        if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * counts.count(connection, name, newest):
+            # Who is called by it by one side is the other; if both use it, it may be either's.
+            if by_user < ONE_SIDED * by_agent:
+                called_user.add(name)
+            if by_agent < ONE_SIDED * by_user:
+                called_agent.add(name)
+    found = {word: counts.count(connection, word, newest) for word in words[:WORDS_AT_MOST]}
+    return Lexicon(newest, found, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest))
+
+
+def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:
+    """Return the name by which one side mostly calls the other."""
+    candidates_sql, texts_sql = _SAID_BY[by]
+    least = max(ADDRESSED_AT_LEAST, CALLED_SHARE * newest)
+    candidates: list[tuple[Any, ...]] = connection.execute(candidates_sql, (least, ONE_SIDED, NAMES_TRIED)).fetchall()
+    for name, pages in candidates:
+        if pages < ADDRESSED_SHARE * counts.count(connection, name, newest):
+            continue
+        written = str(name).capitalize()
+        texts = connection.execute(texts_sql, (phrase(name), CALLS_READ))
+        if sum(is_called(str(text), written) for (text,) in texts) >= CALLS_AT_LEAST:
+            return written
+    return None
+
+
+def phrase(word: str) -> str:
+    """Return the FTS5 query for a word, in whichever form a page may hold it."""
+    quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
+    if _is_prefix(word):
+        return f"{quoted[0]} *"
+    return quoted[0] if len(quoted) == 1 else f"({' OR '.join(quoted)})"
+
+
+def _is_prefix(word: str) -> bool:
+    """Whether a word is a single character of an unspaced script, which stands at the start of every pair it is in."""
+    return len(word) == 1 and is_unspaced(word)
+
+
+def _posting_count(connection: apsw.Connection, word: str) -> int:
+    """Return in how many pages a word occurs, at most: in each of its forms, where the rarest token decides."""
+    if _is_prefix(word):
+        upper = chr(ord(word) + 1)
+        sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"
+        return int(connection.execute(sql, (word, upper)).get)
+    name, options = _TOKENIZER
+    tokenize = connection.fts5_tokenizer(name, options)
+    count = 0
+    for form in index_forms(word):
+        tokens = tokenize(form.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False, include_colocated=False)
+        sql = "SELECT doc FROM page_vocabulary WHERE term = ?"
+        count += min((connection.execute(sql, (token,)).get or 0 for token in tokens), default=0)
+    return count

@@ -1,0 +1,153 @@
+"""What a person does with their memory, on SQLite."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import apsw
+
+from memoryos_mcp.model.ids import MemoryId
+from memoryos_mcp.model.knowledge import AddFact
+from memoryos_mcp.model.pages import Tier
+from memoryos_mcp.model.records import Record
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite import import_
+from memoryos_mcp.storage.sqlite import export
+from memoryos_mcp.storage.sqlite import forget_plans
+from memoryos_mcp.storage.sqlite import forgetting
+from memoryos_mcp.storage.sqlite import lexical
+from memoryos_mcp.storage.sqlite import listing
+from memoryos_mcp.storage.sqlite import longterm
+from memoryos_mcp.storage.sqlite import inspection
+from memoryos_mcp.storage.sqlite import page_table
+from memoryos_mcp.storage.sqlite.correcting import Corrected, Correcting, Correction
+from memoryos_mcp.storage.sqlite.database import Database
+from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
+from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
+from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
+from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
+from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
+
+T = TypeVar("T")
+
+
+class SqliteOwned:
+    """One user's memory in one SQLite file, as the person owns it. Implements `OwnedStore`; `SqliteStore` hands it out.
+
+    Args:
+        database: The file.
+        options: What it needs to know of the settings.
+        clock: Returns the present, with a zone.
+        space: The space that is looked from.
+    """
+
+    def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
+        self._database = database
+        self._options = options
+        self._clock = clock
+        self._space = space
+
+    # Looking and correcting ----------------------------------------------------------------------------------------
+
+    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+        now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
+
+        def query(connection: apsw.Connection) -> list[Look | None]:
+            return [
+                inspection.look(connection, each, space=self._space, assistant_id=assistant_id, now_us=now_us)
+                for each in ids
+            ]
+
+        return await self._database.read(query)
+
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+        now_us, owner = to_us(self._clock()), self._options.assistant_id
+        return await self._database.read(
+            lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)
+        )
+
+    async def text_bytes(self) -> dict[Tier, int]:
+        sql = "SELECT tier, sum(octet_length(user_input) + octet_length(agent_response)) FROM pages GROUP BY tier"
+        return dict.fromkeys(Tier, 0) | {Tier(tier): size for tier, size in await self._database.rows(sql)}
+
+    async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
+        now = self._clock()
+
+        def change(connection: apsw.Connection) -> Corrected:
+            correcting = Correcting(connection, self._options.assistant_id, to_us(now), offset_s(now))
+            return (correcting.rehearse if is_dry_run else correcting.correct)(what, correction)
+
+        return await self._database.write(change)
+
+    # Taking along --------------------------------------------------------------------------------------------------
+
+    async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
+        return await self._database.read(lambda connection: take(export.records(connection)))
+
+    async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
+        return await self._database.read(
+            lambda connection: sum(import_.known_page(connection, *name) is not None for name in names)
+        )
+
+    async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
+        return await self._database.write(lambda connection: import_.add_pages(connection, batch))
+
+    async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
+        def change(connection: apsw.Connection) -> Counter[str]:
+            new = import_.add_long_term(connection, long_term)
+            page_table.overflow(connection, self._options.short_term_capacity)
+            now_us = to_us(self._clock())
+            new[longterm.ARCHIVED] = longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
+            return new
+
+        return await self._database.write(change)
+
+    async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
+        capacity, now_us = self._options.knowledge_capacity, to_us(self._clock())
+        return await self._database.write(
+            lambda connection: longterm.add_found_facts(
+                connection, facts, learner, self._options.owner, capacity, now_us
+            )
+        )
+
+    # Forgetting ----------------------------------------------------------------------------------------------------
+
+    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
+        return await self._database.read(find)
+
+    async def plan_forgetting(
+        self, plan: ForgetPlan, handle: str, expires_at: datetime
+    ) -> tuple[ForgetCounts, list[Sample]]:
+        def change(connection: apsw.Connection) -> tuple[ForgetCounts, list[Sample]]:
+            counts = forgetting.rehearse(connection, plan)
+            forget_plans.keep_plan(connection, plan, handle, to_us(self._clock()), to_us(expires_at))
+            return counts, forget_plans.samples(connection, plan)
+
+        return await self._database.write(change)
+
+    async def forget(self, handle: str) -> ForgetReceipt | None:
+        now_us = to_us(self._clock())
+        return await self._database.write(lambda connection: forgetting.confirm(connection, handle, now_us))
+
+    async def forget_receipts(self) -> list[ForgetReceipt]:
+        return await self._database.read(forget_plans.receipts)
+
+    async def unscrubbed(self) -> list[str]:
+        return await self._database.read(forget_plans.unscrubbed)
+
+    async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
+        return await self._database.read(lambda connection: forgetting.wordless(connection, place, limit))
+
+    async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
+        return await self._database.write(
+            lambda connection: forgetting.give_words(connection, found, digests, summariser)
+        )
+
+    async def scrub(self) -> bool:
+        # At once, as the file is written anew at once: in portions it would never end while pages come.
+        await self._database.write(lexical.optimise)
+        return await self._database.scrub()
+
+    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
+        await self._database.write(lambda connection: forget_plans.mark_scrubbed(connection, receipts))

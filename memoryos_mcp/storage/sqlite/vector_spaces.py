@@ -1,0 +1,70 @@
+"""Spaces: which models' vectors a file holds, and how far each has come."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+import apsw
+
+from memoryos_mcp.storage.sqlite.counting import unembedded
+from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.storage.values import Space
+from memoryos_mcp.storage.sqlite.vector_table import place
+
+# That a space is in use is written down so often at most.
+USED_EVERY_US = 86_400 * 1_000_000
+# One transaction's worth of deleting.
+PAGES_DROPPED = 500
+
+
+def fresh(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int | None:
+    """Return a space's number if nothing of it has to be written down; else None."""
+    sql = (
+        "SELECT space FROM spaces WHERE identity = ? AND model = ? AND used_us > ? "
+        "AND used_us = (SELECT max(used_us) FROM spaces)"
+    )
+    number: int | None = connection.execute(sql, (identity, model, now_us - USED_EVERY_US)).get
+    return number
+
+
+def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
+    """Return a space's number, and write down that it is in use."""
+    connection.execute(
+        "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
+        "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",
+        (identity, model, now_us),
+    )
+    return int(connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get)
+
+
+def all_of(connection: apsw.Connection) -> list[Space]:
+    """Return the spaces, the last used first."""
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT space, identity, model, used_us FROM spaces ORDER BY used_us DESC, space DESC"
+    ).fetchall()
+    return [
+        Space(identity=identity, model=model, unembedded=unembedded(connection, space), used_at=from_us(used_us))
+        for space, identity, model, used_us in rows
+    ]
+
+
+def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
+    """Delete some vectors of spaces that are not in use; return whether there are more."""
+    sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
+    space = connection.execute(sql, (since_us, json.dumps([*keep]))).get
+    if space is None:
+        return False
+    pages: list[tuple[Any, ...]] = connection.execute(
+        "SELECT DISTINCT seq FROM page_vectors WHERE space = ? ORDER BY seq LIMIT ?", (space, PAGES_DROPPED)
+    ).fetchall()
+    if pages:
+        first, last = pages[0][0], pages[-1][0]
+        connection.execute("DELETE FROM page_vectors WHERE space = ? AND seq BETWEEN ? AND ?", (space, first, last))
+        connection.execute(
+            "DELETE FROM page_tokens WHERE place BETWEEN ? AND ?", (place(space, first), place(space, last))
+        )
+        connection.execute("UPDATE spaces SET next_seq = 1 WHERE space = ?", (space,))
+        return True
+    for table in ("fact_vectors", "segment_vectors", "spaces"):
+        connection.execute(f"DELETE FROM {table} WHERE space = ?", (space,))  # noqa: S608 - the names above
+    return True

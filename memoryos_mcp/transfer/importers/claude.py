@@ -1,0 +1,99 @@
+"""Claude's export: ``conversations.json``, alone or inside its ZIP archive; each conversation is a list of messages."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
+from memoryos_mcp.transfer.importers.chat_exports import ATTACHED, DAMAGED, NOT_SAID, TOOL, conversations, hold
+from memoryos_mcp.transfer.importers.keys import digest, key, name_of
+from memoryos_mcp.transfer.importers.turns import Chat, Message, moment, notes, pages
+from memoryos_mcp.model.pages import Source
+
+NAME = "claude"
+
+_REASONS = {"tool_use": TOOL, "tool_result": TOOL, "thinking": NOT_SAID, "token_budget": NOT_SAID}
+
+
+def recognises(path: Path) -> bool:
+    """Whether a file, a folder or an archive holds conversations with lists of chat messages."""
+    return hold(path, "chat_messages")
+
+
+def read(path: Path, tell: Tell) -> Iterator[Found]:
+    """Yield the pages of each conversation, one conversation at a time.
+
+    The text of an attached file is a page of its own, as a document: it was shown, not said.
+
+    Raises:
+        ImportFormatError: A file cannot be read on.
+    """
+    for found in conversations(path, "chat_messages", list, tell):
+        if isinstance(found, Skipped):
+            yield found
+        else:
+            yield from _conversation(*found)
+
+
+def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
+    title = value.get("name")
+    chat = Chat(
+        system=NAME,
+        name=name_of(value.get("uuid")),
+        title=title if isinstance(title, str) else "",
+        at=moment(value.get("created_at")),
+    )
+    messages: list[Message] = []
+    for number, raw in enumerate(value["chat_messages"], 1):
+        place = f"{where}, message {number}"
+        if not isinstance(raw, Mapping) or raw.get("sender") not in ("human", "assistant"):
+            yield Skipped(DAMAGED, place)
+            continue
+        text, left = _text(raw)
+        at, name = moment(raw.get("created_at")), name_of(raw.get("uuid"))
+        if text:
+            messages.append(Message(is_users=raw["sender"] == "human", text=text, at=at, name=name))
+        for reason in left:
+            yield Skipped(reason, place)
+        yield from _attachments(raw, chat, Message(is_users=True, text="", at=at or chat.at, name=name), place)
+    yield from pages(chat, messages)
+
+
+def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the words of a message, and a reason for each block that has none.
+
+    ``text`` is the older form; beside blocks it holds stand-ins for what they are.
+    """
+    words, left = [], []
+    content = raw.get("content")
+    for block in content if isinstance(content, list) else []:
+        kind = block.get("type") if isinstance(block, Mapping) else None
+        if kind == "text" and isinstance(block.get("text"), str):
+            words += [block["text"]] if block["text"].strip() else []
+        else:
+            left.append(_REASONS.get(kind, ATTACHED) if isinstance(kind, str) and kind != "text" else DAMAGED)
+    text = raw.get("text")
+    if not words and not left and isinstance(text, str) and text.strip():
+        words = [text]
+    return "\n".join(words), left
+
+
+def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: str) -> Iterator[Found]:
+    attached = raw.get("attachments")
+    for file in attached if isinstance(attached, list) else []:
+        text = file.get("extracted_content") if isinstance(file, Mapping) else None
+        if not isinstance(text, str) or not text.strip():
+            yield Skipped(ATTACHED, where)
+            continue
+        name = file.get("file_name")
+        yield FoundPage(
+            user_input=text,
+            agent_response="",
+            occurred_at=message.at,
+            key=key(NAME, chat.name, message.name, f"file-{digest(text)}"),
+            meta_data=notes(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
+            source=Source.DOCUMENT,
+        )
+    files = raw.get("files")
+    for _ in files if isinstance(files, list) else []:
+        yield Skipped(ATTACHED, where)

@@ -1,0 +1,93 @@
+"""LoCoMo's published conversations: sessions of turns of two speakers, of whom the first is taken as the user."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
+from memoryos_mcp.transfer.json_entries import entries
+from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.keys import digest, key, name_of
+from memoryos_mcp.transfer.importers.turns import notes
+from memoryos_mcp.transfer.streams import streams
+
+NAME = "locomo"
+
+_SESSION = re.compile(r"session_(\d{1,6})")
+_TIME = "%I:%M %p on %d %B, %Y"
+# Keeps the order of a session's pages visible in their times.
+_PAGE_INTERVAL = timedelta(seconds=10)
+
+
+def recognises(path: Path) -> bool:
+    """Whether a file holds a list of conversations with questions."""
+    return path.is_file() and any(
+        "conversation" in found.inner and found.inner & {"qa", "sample_id"} for found in outlines(path)
+    )
+
+
+def read(path: Path, tell: Tell) -> Iterator[Found]:
+    """Yield the pages of each conversation; questions are no memories.
+
+    Raises:
+        ImportFormatError: The file cannot be read on.
+    """
+    for stream in streams(path, JSON_FILES, tell):
+        for entry in entries(stream, name=stream.name):
+            where = f"conversation {entry.number}"
+            conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
+            if entry.problem or not isinstance(conversation, Mapping):
+                yield Skipped(entry.problem or "no conversation", where)
+            else:
+                yield from _conversation(name_of(entry.value.get("sample_id")), conversation, where)
+
+
+def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Iterator[Found]:
+    first = conversation.get("speaker_a")
+    for number in sorted(int(match[1]) for part in conversation if (match := _SESSION.fullmatch(part))):
+        turns, began = conversation.get(f"session_{number}"), _time(conversation.get(f"session_{number}_date_time"))
+        place = f"{where}, session {number}"
+        if not isinstance(turns, list) or began is None:
+            yield Skipped("a damaged session", place)
+            continue
+        whole = [turn for turn in turns if isinstance(turn, Mapping) and isinstance(turn.get("text"), str)]
+        for _ in range(len(turns) - len(whole)):
+            yield Skipped("a damaged turn", place)
+        for index, sides in enumerate(_pairs(whole, first)):
+            user, assistant = (_text(sides.get(is_users)) for is_users in (True, False))
+            turn_id = name_of(next(iter(sides.values())).get("dia_id"))
+            yield FoundPage(
+                user_input=user,
+                agent_response=assistant,
+                occurred_at=began + index * _PAGE_INTERVAL,
+                key=key(NAME, name, turn_id or f"{number}-{index}-{digest(user, assistant)}"),
+                meta_data=notes(conversation=name),
+            )
+
+
+def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
+    """Return the turns of a session as pages: a turn of the first speaker, and the next one if it is the other's."""
+    pages: list[dict[bool, Mapping[str, Any]]] = []
+    for turn in turns:
+        is_first = turn.get("speaker") == first
+        if not is_first and pages and False not in pages[-1]:
+            pages[-1][False] = turn
+        else:
+            pages.append({is_first: turn})
+    return pages
+
+
+def _text(turn: Mapping[str, Any] | None) -> str:
+    if turn is None:
+        return ""
+    caption = turn.get("blip_caption")
+    return f"{turn['text']} [image: {caption}]" if isinstance(caption, str) and caption else str(turn["text"])
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return datetime.strptime(text.strip(), _TIME) if isinstance(text, str) else None  # noqa: DTZ007 - the file names no zone
+    except ValueError:
+        return None

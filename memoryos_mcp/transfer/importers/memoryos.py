@@ -1,0 +1,107 @@
+"""The data folder of MemoryOS, or one user's folder in it: JSON files for each tier.
+
+Short-term and mid-term pages are read and put in order together; vectors, heat and summaries of topics are left, since
+they are worked out anew from the pages.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from memoryos_mcp.errors import ImportFormatError
+from memoryos_mcp.transfer.found import Found, Skipped, Tell
+from memoryos_mcp.transfer.json_entries import Entry, entries
+from memoryos_mcp.transfer.importers.forms import JSON_FILES
+from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering, knowledge
+from memoryos_mcp.transfer.streams import listing, streams
+
+NAME = "memoryos-folder"
+
+SHORT_TERM, MID_TERM, USERS_FACTS = "short_term.json", "mid_term.json", "long_term_user.json"
+ASSISTANTS_FACTS = "long_term_assistant.json"
+_TIERS = (SHORT_TERM, MID_TERM, USERS_FACTS)
+# A topic holds a vector of some kilobytes for each page.
+_TOPIC_MAX_BYTES = 1 << 30
+_SHOWN_USERS = 5
+_KINDS = {"sessions": "topic", "user_profiles": "profile", "knowledge_base": "fact", "assistant_knowledge": "fact"}
+
+
+def recognises(path: Path) -> bool:
+    """Whether a folder is a user's or holds users' folders."""
+    try:
+        return path.is_dir() and (_is_users(path) or bool(_users(path)))
+    except ImportFormatError:
+        return False
+
+
+def read(path: Path, tell: Tell) -> Iterator[Found]:
+    """Yield one user's pages in order, each once, then the facts.
+
+    The assistant's facts are read only if the folder holds a single user: they may have been learned from any.
+
+    Raises:
+        ImportFormatError: The folder holds several users, none, or a file that cannot be read.
+    """
+    gathering, before = Gathering(), 0
+    for file in _files(path):
+        for stream in streams(file, JSON_FILES, partial(_tell_on, tell, before)):
+            for entry in entries(stream, name=stream.name, max_bytes=_TOPIC_MAX_BYTES):
+                yield from _take(gathering, file.name, entry)
+        before += file.stat().st_size
+    yield from gathering.found()
+
+
+def _tell_on(tell: Tell, before: int, at: int) -> None:
+    tell(before + at)
+
+
+def _files(path: Path) -> list[Path]:
+    users = [path] if _is_users(path) else _users(path)
+    if not users:
+        message = f"The folder holds no user's memory: there is no {', '.join(_TIERS)} in it nor below users/."
+        raise ImportFormatError(message)
+    if len(users) > 1:
+        shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
+        message = f"The folder holds {len(users)} users' memories, such as {shown}; import one of users/ in it."
+        raise ImportFormatError(message)
+    files = [users[0] / name for name in _TIERS]
+    if users[0] != path:
+        files += sorted((path / "assistants").glob(f"*/{ASSISTANTS_FACTS}"))
+    return [file for file in files if file.is_file()]
+
+
+def _is_users(path: Path) -> bool:
+    return any((path / name).is_file() for name in _TIERS)
+
+
+def _users(path: Path) -> list[Path]:
+    folder = path / "users"
+    return [user for user in listing(folder) if _is_users(user)] if folder.is_dir() else []
+
+
+def _take(gathering: Gathering, file: str, entry: Entry) -> Iterator[Skipped]:
+    is_page = file == SHORT_TERM and not entry.section
+    is_topic = file == MID_TERM and entry.section == "sessions"
+    about, is_profile = knowledge(entry.section), entry.section == "user_profiles"
+    if not (is_page or is_topic or about or is_profile):
+        return
+    where = f"{file}, {_KINDS.get(entry.section, 'page')} {entry.number}"
+    if entry.problem:
+        yield Skipped(entry.problem, where)
+    elif is_page:
+        yield from gathering.page(entry.value, where, is_newest=True)
+    elif is_topic:
+        yield from _topic(gathering, entry.value, where)
+    elif about:
+        yield from gathering.fact(entry.value, about, where)
+    else:
+        yield from gathering.profile(entry.value, where)
+
+
+def _topic(gathering: Gathering, topic: object, where: str) -> Iterator[Skipped]:
+    pages = topic.get("details") if isinstance(topic, Mapping) else None
+    if not isinstance(pages, list):
+        yield Skipped(DAMAGED, where)
+        return
+    for number, page in enumerate(pages, 1):
+        yield from gathering.page(page, f"{where}, page {number}")

@@ -1,0 +1,173 @@
+"""The storage of MemoryOS on Chroma: ``chroma.sqlite3`` and ``metadata_<user>_<assistant>.json`` beside it.
+
+Neither holds everything: short-term pages and chains are in the JSON file, and the first page of a topic may be in
+Chroma alone. The database is read as a plain SQLite file, without Chroma; of its tables only those that hold names and
+texts are needed: collections, segments, embeddings and embedding_metadata.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.errors import ImportFormatError
+from memoryos_mcp.transfer.found import Found, Skipped, Tell
+from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, Entry, entries
+from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
+from memoryos_mcp.transfer.streams import listing, streams
+from memoryos_mcp.model.knowledge import About
+
+NAME = "memoryos-chroma"
+
+_DATABASE = "chroma.sqlite3"
+_FOLDER = "chroma_storage"
+_METADATA = re.compile(r"metadata_.+\.json")
+_PAGES, _USERS_FACTS, _ASSISTANTS_FACTS = "mid_term_memory_user_", "user_knowledge_", "assistant_knowledge_"
+# One row for each value of each entry, an entry's rows together.
+_ENTRIES = """
+SELECT embeddings.embedding_id, embedding_metadata.key, embedding_metadata.string_value
+FROM collections
+JOIN segments ON segments.collection = collections.id
+JOIN embeddings ON embeddings.segment_id = segments.id
+JOIN embedding_metadata ON embedding_metadata.id = embeddings.id
+WHERE collections.name = ?
+ORDER BY embeddings.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """One user's part of a storage.
+
+    Attributes:
+        metadata: The JSON file; None if there is none.
+        assistant: Whose facts are read too; None if they may have been learned from others.
+    """
+
+    database: Path
+    metadata: Path | None
+    user: str
+    assistant: str | None
+
+
+def recognises(path: Path) -> bool:
+    """Whether a folder holds Chroma's storage, or a file is the JSON beside it."""
+    folder = path if path.is_dir() else path.parent
+    is_ours = path.is_dir() or _METADATA.fullmatch(path.name) is not None
+    return is_ours and any((place / _DATABASE).is_file() for place in (folder, folder / _FOLDER))
+
+
+def read(path: Path, tell: Tell) -> Iterator[Found]:
+    """Yield one user's pages in order, each once, then the facts.
+
+    Args:
+        path: The folder, or one user's metadata file if the folder holds several users.
+        tell: Takes how many bytes were read.
+
+    Raises:
+        ImportFormatError: The folder holds several users, or a file that cannot be read.
+    """
+    gathering = Gathering()
+    store = _store(path)
+    with closing(_opened(store.database)) as database:
+        # Chroma first: its entries lie in the order in which they came.
+        for number, values in enumerate(_entries(database, _PAGES + store.user), 1):
+            if values.get("type") == "page":
+                yield from gathering.page(values, f"{_DATABASE}, page {number}")
+        for number, values in enumerate(_entries(database, _USERS_FACTS + store.user), 1):
+            yield from gathering.fact(values, About.USER, f"{_DATABASE}, fact {number}")
+        if store.assistant is not None:
+            for number, values in enumerate(_entries(database, _ASSISTANTS_FACTS + store.assistant), 1):
+                yield from gathering.fact(values, About.ASSISTANT, f"{_DATABASE}, fact {number} about the assistant")
+    size = store.database.stat().st_size
+    tell(size)
+    if store.metadata:
+        for stream in streams(store.metadata, _METADATA, lambda at: tell(size + at)):
+            for entry in entries(stream, name=stream.name):
+                yield from _take(gathering, entry)
+    yield from gathering.found()
+
+
+def _store(path: Path) -> _Store:
+    folder = path if path.is_dir() else path.parent
+    places = [place for place in (folder, folder / _FOLDER) if place.is_dir()]
+    database = next((place / _DATABASE for place in places if (place / _DATABASE).is_file()), None)
+    if database is None:
+        message = f"There is no {_DATABASE} in the folder nor in its {_FOLDER}."
+        raise ImportFormatError(message)
+    beside = sorted(file for place in places for file in listing(place) if _METADATA.fullmatch(file.name))
+    metadata = path if path.is_file() else next(iter(beside), None)
+    if path.is_dir() and len(beside) > 1:
+        message = f"The folder holds the memories of {len(beside)} users; import one of their files metadata_….json."
+        raise ImportFormatError(message)
+    with closing(_opened(database)) as opened:
+        rows = _rows(opened, "SELECT name FROM collections WHERE substr(name, 1, ?) = ?", (len(_PAGES), _PAGES))
+        users = [str(name).removeprefix(_PAGES) for (name,) in rows]
+    if metadata is None:
+        if len(users) != 1:
+            message = f"{_DATABASE} holds the memories of {len(users)} users and no file metadata_….json says which."
+            raise ImportFormatError(message)
+        return _Store(database, None, users[0], None)
+    name = metadata.stem.removeprefix("metadata_")
+    user = max((user for user in users if name.startswith(f"{user}_")), key=len, default=None)
+    if user is None:
+        message = f"{_DATABASE} holds nothing of the user that {metadata.name!r} is named after."
+        raise ImportFormatError(message)
+    return _Store(database, metadata, user, name.removeprefix(f"{user}_") if len(users) == 1 else None)
+
+
+def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
+    is_page, is_topic = entry.section == "short_term_memory", entry.section == "mid_term_sessions"
+    if not (is_page or is_topic or entry.section == "user_profiles"):
+        return
+    kind = "page" if is_page else "topic" if is_topic else "profile"
+    where = f"metadata, {kind} {entry.number}"
+    if entry.problem:
+        yield Skipped(entry.problem, where)
+    elif is_page:
+        yield from gathering.page(entry.value, where, is_newest=True)
+    elif not is_topic:
+        yield from gathering.profile(entry.value, where)
+    elif not isinstance(entry.value, Mapping):
+        yield Skipped(DAMAGED, where)
+    else:
+        pages = entry.value.get("pages_backup", entry.value.get("details"))
+        for number, page in enumerate(pages if isinstance(pages, list) else [], 1):
+            yield from gathering.page(page, f"{where}, page {number}")
+
+
+def _opened(file: Path) -> apsw.Connection:
+    # Not as immutable: what a running program wrote last is in a second file beside it, and would be missed.
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        database = apsw.Connection(f"{file.absolute().as_uri()}?mode=ro", flags=flags)
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)
+    except apsw.Error as error:
+        message = f"{_DATABASE} cannot be opened."
+        raise ImportFormatError(message) from error
+    return database
+
+
+def _rows(database: apsw.Connection, query: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
+    try:
+        yield from database.execute(query, values)
+    except apsw.Error as error:
+        message = f"{_DATABASE} is damaged, in use, or not of a known version of Chroma."
+        raise ImportFormatError(message) from error
+
+
+def _entries(database: apsw.Connection, collection: str) -> Iterator[Mapping[str, object]]:
+    """Yield the values of each entry of a collection."""
+    known: object = None
+    values: dict[str, object] = {}
+    for entry, name, value in _rows(database, _ENTRIES, (collection,)):
+        if entry != known:
+            if values:
+                yield values
+            known, values = entry, {}
+        values[str(name)] = value
+    if values:
+        yield values

@@ -1,0 +1,197 @@
+"""What both storage forms of MemoryOS have in common: pages without order or uniqueness, facts, profile texts.
+
+A page lies in every topic that it was filed under, and only one of the copies knows the page after it. A page that is
+still short-term has no name yet. So a page is named after its words and its time, which are the same in every copy and
+stay so when it moves on; copies are told apart from repetitions by their ``page_id``.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.transfer.importers.keys import digest, key, name_of
+from memoryos_mcp.transfer.importers.turns import moment, notes
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.pages import Source
+
+SYSTEM = "memoryos"
+ERROR_TEXT = "an error message where an LLM's words should be"
+NO_FACT = "a note that nothing was found"
+NO_WORDS = "a page without words"
+DAMAGED = "a damaged entry"
+_ERROR = "Error: Could not get response"
+_NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """One of a page's copies.
+
+    Attributes:
+        at: Its time as it stands in the file; empty without one.
+        before: Name of the page before it in its chain; empty if this copy does not know.
+        after: Name of the page after it.
+        is_newest: Whether it is still short-term, and so comes after all that are not.
+    """
+
+    page_id: str
+    user_input: str
+    agent_response: str
+    at: str
+    before: str
+    after: str
+    summary: str
+    is_newest: bool
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Collects what a memory holds, and gives it in order: pages by time, then along their chains, then facts."""
+
+    _pages: dict[str, _Copy] = field(default_factory=dict)
+    _facts: list[FoundFact] = field(default_factory=list)
+    _documents: list[FoundPage] = field(default_factory=list)
+
+    def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
+        """Take in one copy of a page; yield what had to be left of it."""
+        if not isinstance(raw, Mapping):
+            yield Skipped(DAMAGED, where)
+            return
+        sides = [raw.get("user_input"), raw.get("agent_response")]
+        words = [text if isinstance(text, str) else "" for text in sides]
+        if any(text is not None and not isinstance(text, str) for text in sides):
+            yield Skipped(DAMAGED, where)
+        if any(is_error(text) for text in words):
+            yield Skipped(ERROR_TEXT, where)
+            words = ["" if is_error(text) else text for text in words]
+        if not any(text.strip() for text in words):
+            yield Skipped(NO_WORDS, where)
+            return
+        summary = raw.get("meta_info")
+        copy = _Copy(
+            page_id=name_of(raw.get("page_id")) or f"#{len(self._pages)}",
+            user_input=words[0],
+            agent_response=words[1],
+            at=_time(raw.get("timestamp")),
+            before=name_of(raw.get("pre_page")),
+            after=name_of(raw.get("next_page")),
+            summary=summary if isinstance(summary, str) and not is_error(summary) else "",
+            is_newest=is_newest,
+        )
+        known = self._pages.get(copy.page_id)
+        if known and (known.user_input, known.agent_response) != (copy.user_input, copy.agent_response):
+            # One name on two pages: both are kept.
+            copy = replace(copy, page_id=f"{copy.page_id}#{digest(*words)}")
+            known = self._pages.get(copy.page_id)
+        self._pages[copy.page_id] = _joined(known, copy) if known else copy
+
+    def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
+        """Take in one fact, or yield why it is none."""
+        text = raw.get("knowledge", raw.get("text")) if isinstance(raw, Mapping) else raw
+        at = raw.get("timestamp") if isinstance(raw, Mapping) else None
+        if not isinstance(text, str):
+            yield Skipped(DAMAGED, where)
+        elif is_error(text):
+            yield Skipped(ERROR_TEXT, where)
+        elif is_nothing(text):
+            yield Skipped(NO_FACT, where)
+        else:
+            words = text.strip().removeprefix("- ").strip()
+            self._facts.append(FoundFact(about, words, moment(at), key(SYSTEM, "fact", about, digest(words))))
+
+    def profile(self, raw: object, where: str) -> Iterator[Skipped]:
+        """Take in a profile's text as a document: it can be found, but a profile of one's own rests on pages."""
+        text = raw.get("data") if isinstance(raw, Mapping) else raw
+        at = raw.get("last_updated") if isinstance(raw, Mapping) else None
+        if not isinstance(text, str):
+            if text is not None:
+                yield Skipped(DAMAGED, where)
+        elif is_error(text):
+            yield Skipped(ERROR_TEXT, where)
+        elif not is_nothing(text):
+            self._documents.append(
+                FoundPage(
+                    user_input=text,
+                    agent_response="",
+                    occurred_at=_time(at) or None,
+                    key=key(SYSTEM, "profile", digest(text)),
+                    meta_data={"title": "Profile text of the imported memory"},
+                    source=Source.DOCUMENT,
+                )
+            )
+
+    def found(self) -> Iterator[Found]:
+        """Yield all that was taken in: pages in order, each once, then profile texts, then facts."""
+        places = _places(self._pages)
+        copies = sorted(self._pages.values(), key=lambda copy: places[copy.page_id])
+        seen: Counter[str] = Counter()
+        before = ""
+        for copy in copies:
+            before = copy.at or before
+            name = digest(copy.user_input, copy.agent_response, copy.at)
+            seen[name] += 1
+            yield FoundPage(
+                user_input=copy.user_input,
+                agent_response=copy.agent_response,
+                occurred_at=before or None,
+                key=key(SYSTEM, name if seen[name] == 1 else f"{name}-{seen[name]}"),
+                meta_data=notes(chain=copy.summary),
+            )
+        yield from self._documents
+        yield from self._facts
+
+
+def is_error(text: str) -> bool:
+    """Whether a text is the message of a failed LLM call."""
+    return text.lstrip().startswith(_ERROR)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a text only says that there is nothing."""
+    return text.strip(" \t\r\n-*.`'\"").lower() in _NOTHING
+
+
+def _time(value: object) -> str:
+    return value.strip() if isinstance(value, str) and moment(value) else ""
+
+
+def _joined(known: _Copy, copy: _Copy) -> _Copy:
+    """Return a page with what either copy knows of it."""
+    return replace(
+        known,
+        at=known.at or copy.at,
+        before=known.before or copy.before,
+        after=known.after or copy.after,
+        summary=known.summary or copy.summary,
+    )
+
+
+def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
+    """Return the time and the place by which each page is put in order.
+
+    Times are whole seconds, so pages of one second follow their chains, and else come in the order they were found
+    in. A page without a time comes after the page that it follows.
+    """
+    after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
+    after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}
+    followers = set(after.values())
+    names = sorted(pages, key=lambda name: pages[name].is_newest)
+    ordered: dict[str, None] = {}
+    for name in [*(name for name in names if name not in followers), *names]:
+        step: str | None = name
+        while step is not None and step not in ordered:
+            ordered[step] = None
+            step = after.get(step)
+    places, at = {}, datetime.min  # noqa: DTZ901 - compared with times without a zone only
+    for number, name in enumerate(ordered):
+        known = moment(pages[name].at)
+        at = known.replace(tzinfo=None) if known else at
+        places[name] = (at, number)
+    return places
+
+
+def knowledge(section: str) -> About | None:
+    """Return whom the facts of a section are about, None if it holds no facts."""
+    return {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}.get(section)

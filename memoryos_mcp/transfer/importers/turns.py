@@ -1,0 +1,113 @@
+"""Messages of a chat become pages: what the user said in a row, with what the assistant answered in a row."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from memoryos_mcp.transfer.found import FoundPage
+from memoryos_mcp.transfer.importers.keys import digest, key
+
+TITLE_MAX_CHARS = 500
+_BETWEEN = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one side said.
+
+    Attributes:
+        is_users: Whether the user said it.
+        at: When; None if the export does not tell.
+        name: Its identifier in the export; empty without one.
+    """
+
+    is_users: bool
+    text: str
+    at: datetime | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """The conversation that messages are of.
+
+    Attributes:
+        system: What keys begin with.
+        name: Its identifier in the export; empty without one.
+        title: Its title; empty without one.
+        at: When it began; stands in for messages without a time.
+    """
+
+    system: str
+    name: str
+    title: str
+    at: datetime | None
+
+
+@dataclass(slots=True)
+class _Exchange:
+    number: int
+    user: list[str] = field(default_factory=list)
+    assistant: list[str] = field(default_factory=list)
+    at: datetime | None = None
+    name: str = ""
+
+
+def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[FoundPage]:
+    """Yield the pages of one conversation, in order; every message is in exactly one.
+
+    A page is named after its last message, so that an exchange that went on after an export is taken in anew.
+    """
+    at, named = chat.at, set()
+    for exchange in _exchanges(messages):
+        at = exchange.at or at
+        # A name that comes twice is none.
+        name = "" if exchange.name in named else exchange.name
+        named.add(name)
+        yield _page(chat, exchange, name, at)
+
+
+def instant(seconds: object) -> datetime | None:
+    """Return the time of a count of seconds since 1970, None if it is none."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def moment(text: object) -> datetime | None:
+    """Return the time of an ISO 8601 text, with or without a zone; None if it is none."""
+    try:
+        return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def notes(**values: str) -> Mapping[str, str] | None:
+    """Return what to keep with a page, without what is empty, cut to a sensible length."""
+    return {name: value[:TITLE_MAX_CHARS] for name, value in values.items() if value} or None
+
+
+def _exchanges(messages: Iterable[Message]) -> Iterator[_Exchange]:
+    exchange = _Exchange(1)
+    for message in messages:
+        if message.is_users and exchange.assistant:
+            yield exchange
+            exchange = _Exchange(exchange.number + 1)
+        (exchange.user if message.is_users else exchange.assistant).append(message.text)
+        exchange.at, exchange.name = exchange.at or message.at, message.name
+    if exchange.user or exchange.assistant:
+        yield exchange
+
+
+def _page(chat: Chat, exchange: _Exchange, name: str, at: datetime | None) -> FoundPage:
+    user, assistant = _BETWEEN.join(exchange.user), _BETWEEN.join(exchange.assistant)
+    return FoundPage(
+        user_input=user,
+        agent_response=assistant,
+        occurred_at=at,
+        key=key(chat.system, chat.name, name or f"{exchange.number}-{digest(user, assistant, str(at))}"),
+        meta_data=notes(conversation=chat.name, title=chat.title),
+    )

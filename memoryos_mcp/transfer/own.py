@@ -1,0 +1,224 @@
+"""Our own format: a memory as lines of JSON, without loss, the same for the same memory.
+
+Vectors, word index and counts of pages are left out: they are derived again. The last line holds a SHA-256 of those
+before it, so that a file that was cut off or changed is noticed before anything of it is taken in.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from memoryos_mcp.errors import ArgumentError, ImportFormatError
+from memoryos_mcp.transfer.found import Tell
+from memoryos_mcp.transfer.lines import lines, opened
+from memoryos_mcp.model.pages import Tier, meta_data_json
+from memoryos_mcp.model.records import (
+    FORMAT,
+    FORMAT_VERSION,
+    ChainRecord,
+    End,
+    FactRecord,
+    Header,
+    PageRecord,
+    Record,
+    SegmentRecord,
+)
+
+NAME = FORMAT
+_HEADER_MAX_BYTES = 1_000
+_ANY_LINE: TypeAdapter[Record | End] = TypeAdapter(Annotated[Record | End, Field(discriminator="kind")])
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file holds.
+
+    Attributes:
+        sha256: Of its lines; two files with the same one say the same.
+        counts: How many lines of each kind.
+    """
+
+    sha256: str
+    counts: Counter[str]
+
+
+def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents:
+    """Write a memory line by line; return what was written.
+
+    Args:
+        records: The memory.
+        put: Takes the lines.
+    """
+    digest, counts = hashlib.sha256(), Counter[str]()
+
+    def put_line(line: Header | Record | End) -> None:
+        text = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
+        digest.update(text)
+        put(text)
+
+    put_line(Header(format="memoryos", version=FORMAT_VERSION))
+    for record in records:
+        put_line(record)
+        counts[record.kind] += 1
+    contents = Contents(digest.hexdigest(), counts)
+    put_line(End(kind="end", counts=counts, sha256=contents.sha256))
+    return contents
+
+
+def recognises(path: Path) -> bool:
+    """Whether a file begins as ours do."""
+    if not path.is_file():
+        return False
+    try:
+        with opened(path) as (file, _):
+            first = file.readline(_HEADER_MAX_BYTES)
+    except ImportFormatError:
+        return False
+    return first.replace(b" ", b"").startswith(b'{"format":"memoryos"')
+
+
+def check(path: Path, tell: Tell) -> Contents:
+    """Return what a file holds, having read it to its end.
+
+    Raises:
+        ImportFormatError: It is cut off, changed, too new, or no file of ours.
+    """
+    reading = _Reading(path)
+    for _ in reading.records(tell):
+        pass
+    return Contents(reading.sha256, reading.counts)
+
+
+def read(path: Path, tell: Tell) -> Iterator[Record]:
+    """Yield what a file holds.
+
+    Raises:
+        ImportFormatError: It is cut off, changed, too new, or no file of ours.
+    """
+    return _Reading(path).records(tell)
+
+
+class _Reading:
+    """One pass over a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.counts = Counter[str]()
+        self.sha256 = ""
+        self._path = path
+        self._line = 0
+        self._numbers: dict[str, set[int]] = {"chain": set(), "segment": set(), "fact": set()}
+        self._heirs: set[int] = set()
+
+    def records(self, tell: Tell) -> Iterator[Record]:
+        digest, end = hashlib.sha256(), None
+        for line in lines(self._path, tell):
+            self._line += 1
+            if end is not None:
+                self._refuse("stands after the line that ends the file")
+            if self._line == 1:
+                self._check_header(line)
+            else:
+                record = self._parsed(line)
+                if isinstance(record, End):
+                    end, self.sha256 = record, digest.hexdigest()
+                    continue
+                self._check_references(record)
+                self.counts[record.kind] += 1
+                yield record
+            digest.update(line)
+        self._check_end(end)
+
+    def _check_header(self, line: bytes) -> None:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            self._refuse("is no JSON, so this is no file of ours", error)
+        version = found.get("version") if isinstance(found, dict) else None
+        if isinstance(version, int) and version > FORMAT_VERSION and found.get("format") == FORMAT:
+            msg = (
+                f"{self._path} has version {version} of the format, this program knows up to {FORMAT_VERSION}. "
+                "Upgrade memoryos-mcp-server"
+            )
+            raise ImportFormatError(msg)
+        try:
+            Header.model_validate(found)
+        except ValidationError as error:
+            self._refuse("does not begin a file of ours", error)
+
+    def _parsed(self, line: bytes) -> Record | End:
+        if not line.endswith(b"\n"):
+            raise self._cut_off()
+        try:
+            return _ANY_LINE.validate_json(line)
+        except ValidationError as error:
+            self._refuse(_problem(line, error), error)
+
+    def _check_references(self, record: Record) -> None:
+        match record:
+            case ChainRecord():
+                self._number("chain", record.chain)
+            case SegmentRecord():
+                self._number("segment", record.segment)
+            case FactRecord():
+                self._number("fact", record.fact)
+                self._heirs |= {record.superseded_by} if record.superseded_by is not None else set()
+            case PageRecord():
+                self._check_page(record)
+
+    def _check_page(self, page: PageRecord) -> None:
+        for kind, number in (("chain", page.chain), ("segment", page.segment)):
+            if number is not None and number not in self._numbers[kind]:
+                self._refuse(f"names a {kind} that does not stand before it")
+        is_filed = page.segment is not None and page.organised_by is not None
+        if (page.tier is Tier.MID_TERM) != is_filed:
+            self._refuse("has a tier that does not fit its topic")
+        if not page.user_input.strip() and not page.agent_response.strip():
+            self._refuse("is a page without a word")
+        try:
+            meta_data_json(page.meta_data)
+        except ArgumentError as error:
+            self._refuse(f"cannot be used: {error}", error)
+
+    def _number(self, kind: str, number: int) -> None:
+        if number in self._numbers[kind]:
+            self._refuse(f"gives a number a second time to a {kind}")
+        self._numbers[kind].add(number)
+
+    def _check_end(self, end: End | None) -> None:
+        if self._line == 0:
+            msg = f"{self._path} is empty"
+            raise ImportFormatError(msg)
+        if end is None:
+            raise self._cut_off()
+        if end.sha256 != self.sha256 or +self.counts != +Counter(end.counts):
+            msg = f"{self._path} was changed or damaged: its lines are not those that it was written with. Export again"
+            raise ImportFormatError(msg)
+        if not self._heirs <= self._numbers["fact"]:
+            self._refuse("ends a file in which a fact was superseded by one that is not there")
+
+    def _cut_off(self) -> ImportFormatError:
+        return ImportFormatError(f"{self._path} is cut off after line {self._line:,}. Get the whole file")
+
+    def _refuse(self, problem: str, error: Exception | None = None) -> NoReturn:
+        msg = f"{self._path}, line {self._line:,} {problem}"
+        raise ImportFormatError(msg) from error
+
+
+def _problem(line: bytes, error: ValidationError) -> str:
+    """Return what is wrong with a line, in words that quote nothing of it."""
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "is no UTF-8 text, so this is no file of ours"
+    for each in error.errors(include_input=False, include_url=False, include_context=False):
+        if each["type"] == "json_invalid":
+            return "is no JSON, or nested too deep"
+        if each["type"] == "string_pattern_mismatch":
+            return "holds an id or a digest that is not valid; a page's id is p_ and hexadecimal digits"
+    return "is none of our records: a field is missing, unknown or out of range"

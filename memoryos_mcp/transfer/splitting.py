@@ -1,0 +1,37 @@
+"""Pages that are longer than a page may be, in parts that are not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from memoryos_mcp.transfer.found import FoundPage
+
+# A part ends after a line, a sentence or a word, if there is one in its last tenth.
+_ENDS = ("\n\n", "\n", ". ", " ")
+
+
+def split(page: FoundPage, max_chars: int) -> Iterator[FoundPage]:
+    """Yield a page as it is, or in parts of at most ``max_chars`` characters, both sides together.
+
+    The first part keeps the page's key, and the second's ends in ``#2``. First comes what the user said, then what the
+    assistant answered; no character is lost.
+    """
+    if len(page.user_input) + len(page.agent_response) <= max_chars:
+        yield page
+        return
+    parts = [(text, "") for text in _cut(page.user_input, max_chars)]
+    parts += [("", text) for text in _cut(page.agent_response, max_chars)]
+    for number, (user, assistant) in enumerate(parts, 1):
+        name = page.key if number == 1 else f"{page.key}#{number}"
+        yield replace(page, user_input=user, agent_response=assistant, key=name)
+
+
+def _cut(text: str, max_chars: int) -> Iterator[str]:
+    start = 0
+    while len(text) - start > max_chars:
+        earliest, latest = start + max_chars - max_chars // 10, start + max_chars
+        ends = (text.rfind(mark, earliest, latest) + len(mark) for mark in _ENDS if mark in text[earliest:latest])
+        end = next(ends, latest)
+        yield text[start:end]
+        start = end
+    if start < len(text):
+        yield text[start:]

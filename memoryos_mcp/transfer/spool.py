@@ -1,0 +1,143 @@
+"""Turns of another system on their way: checked, then given out in order of time, whatever their number."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, tzinfo
+
+import apsw
+
+from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.transfer.splitting import split
+from memoryos_mcp.transfer.tally import Tally
+from memoryos_mcp.model.knowledge import AddFact
+from memoryos_mcp.model.pages import Source, Turn, make_turn, parse_timestamp, storable
+from memoryos_mcp.model.redaction import Redaction
+
+FACT_MAX_CHARS = 10_000
+_TABLE = """
+CREATE TABLE turns (
+    number INTEGER PRIMARY KEY, occurred_at REAL NOT NULL, turn TEXT NOT NULL
+) STRICT;
+"""
+
+
+class Spool:
+    """What a reader finds, held in a temporary file that has no name; end it with `close`.
+
+    Args:
+        prepare: Returns a turn as it may be stored; an `ArgumentError` says that it may not.
+        max_page_chars: Upper limit of both sides of a page.
+        zone: The user's zone; None means this machine's.
+        now: The present, with a zone.
+        tally: Takes note of what was found.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[Turn], Redaction],
+        *,
+        max_page_chars: int,
+        zone: tzinfo | None,
+        now: datetime,
+        tally: Tally,
+    ) -> None:
+        self.facts: list[AddFact] = []
+        self._prepare = prepare
+        self._max_page_chars = max_page_chars
+        self._zone = zone
+        self._now = now
+        self._tally = tally
+        self._file = apsw.Connection("")
+        self._file.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        self._file.execute(_TABLE)
+
+    def fill(self, found: Iterator[Found]) -> None:
+        """Take in all that a reader finds.
+
+        Raises:
+            ImportFormatError: The reader cannot read on.
+            StorageError: There is no space for the temporary file.
+        """
+        try:
+            with self._file:
+                for each in found:
+                    self._take(each)
+                self._file.execute("CREATE INDEX by_time ON turns (occurred_at, number)")
+        except (apsw.FullError, apsw.IOError) as error:
+            msg = "no space for temporary files; nothing was stored. Free some, or name another folder in TMPDIR"
+            raise StorageError(msg) from error
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the turns in order of time; those of one time as they were found."""
+        for (text,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
+            user_input, agent_response, occurred_at, meta_data, key, source, gives_orders = json.loads(text)
+            yield Turn(
+                user_input=user_input,
+                agent_response=agent_response,
+                occurred_at=datetime.fromisoformat(occurred_at),
+                meta_data=meta_data,
+                idempotency_key=key,
+                source=Source(source),
+                gives_orders=gives_orders,
+            )
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._file.close()
+
+    def _take(self, found: Found) -> None:
+        if isinstance(found, Skipped):
+            self._tally.skip(found)
+            return
+        try:
+            if isinstance(found, FoundPage):
+                for part in split(found, self._max_page_chars):
+                    self._put(self._turn(part))
+                    self._tally.found["page"] += 1
+            else:
+                self.facts.append(self._fact(found))
+                self._tally.found["fact"] += 1
+        except ArgumentError as error:
+            self._tally.skip(Skipped(reason=str(error), where=found.key))
+
+    def _turn(self, page: FoundPage) -> Turn:
+        turn = make_turn(
+            user_input=page.user_input,
+            agent_response=page.agent_response,
+            timestamp=page.occurred_at,
+            meta_data=page.meta_data,
+            idempotency_key=page.key,
+            source=page.source,
+            max_page_chars=self._max_page_chars,
+            zone=self._zone,
+            now=self._now,
+        )
+        return self._prepared(turn)
+
+    def _prepared(self, turn: Turn) -> Turn:
+        redaction = self._prepare(turn)
+        self._tally.redacted.update(redaction.kinds)
+        return redaction.turn
+
+    def _fact(self, fact: FoundFact) -> AddFact:
+        text = " ".join(storable(fact.text).split())
+        if not text or len(text) > FACT_MAX_CHARS:
+            raise ArgumentError(argument="fact", problem=f"is empty or over {FACT_MAX_CHARS:,} characters")
+        at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
+        # A fact is a text as a page is: what may not be stored in the one may not in the other.
+        prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))
+        return AddFact(about=fact.about, text=prepared.user_input, slot=None, valid_from=at, evidence=())
+
+    def _put(self, turn: Turn) -> None:
+        fields = (
+            turn.user_input,
+            turn.agent_response,
+            turn.occurred_at.isoformat(),
+            turn.meta_data,
+            turn.idempotency_key,
+            turn.source,
+            turn.gives_orders,
+        )
+        sql = "INSERT INTO turns (occurred_at, turn) VALUES (?, ?)"
+        self._file.execute(sql, (turn.occurred_at.timestamp(), json.dumps(fields)))
