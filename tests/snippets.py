@@ -232,11 +232,11 @@ def _lay_out_commands(place: Place) -> None:
     place.commands.mkdir()
     (place.commands / "memoryos-mcp").symlink_to(Path(sys.executable).with_name("memoryos-mcp"))
     for name in STAND_INS:
-        stand_in = place.commands / name
+        fallback = place.commands / name
         record = "import json, sys; print(json.dumps(sys.argv[1:]))\n"
         script = f"#!/bin/sh\n{shlex.quote(sys.executable)} -c '{record}' \"$@\" >> {place.folder / name}.calls\n"
-        stand_in.write_text(script, encoding="utf-8")
-        stand_in.chmod(0o755)
+        fallback.write_text(script, encoding="utf-8")
+        fallback.chmod(0o755)
 
 
 def entries_of(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

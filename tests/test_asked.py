@@ -13,13 +13,13 @@ from memoryos_mcp.retrieval.query import (
     side_of,
     subject_of,
 )
-from memoryos_mcp.storage.values import Lexicon
+from memoryos_mcp.storage.values import TermStats
 
 NOBODY: frozenset[str] = frozenset()
 
 
-def known(user: frozenset[str] = NOBODY, agent: frozenset[str] = NOBODY) -> Lexicon:
-    return Lexicon(pages=10, counts={}, user_names=user, agent_names=agent)
+def known(user: frozenset[str] = NOBODY, agent: frozenset[str] = NOBODY) -> TermStats:
+    return TermStats(pages=10, counts={}, user_names=user, agent_names=agent)
 
 
 def test_a_rare_word_weighs_more_and_one_on_every_page_next_to_nothing() -> None:

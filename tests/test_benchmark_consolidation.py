@@ -71,7 +71,7 @@ async def asking(llm: LlmServer, *, timeout_s: float = 30.0) -> AsyncIterator[Ll
             max_topics=MAX_TOPICS,
             max_prompt_tokens=MAX_PROMPT_TOKENS,
             dimensions=(),
-            stand_in=ExtractiveAnalyst(),
+            fallback=ExtractiveAnalyst(),
         )
     finally:
         await chat.aclose()

@@ -373,16 +373,16 @@ class Reading:
 
     async def read(self, reader: Analyst, *, again: bool = False) -> None:
         """Organise and read all pages; again as ``reconsolidate`` has an LLM do it."""
-        stand_in, clock = ExtractiveAnalyst(), Clock()
+        fallback, clock = ExtractiveAnalyst(), Clock()
         rule = BatchRule(pages=4, idle=timedelta(0))
-        reading = PageReading(self.store, reader, stand_in, self.embed)
+        reading = PageReading(self.store, reader, fallback, self.embed)
         organising = Organising(
-            self.store, reader, stand_in, rule=rule, similarity_threshold=0.6, clock=clock, reading=reading
+            self.store, reader, fallback, rule=rule, similarity_threshold=0.6, clock=clock, reading=reading
         )
         promotion = Promotion(
             self.store,
             reader,
-            stand_in,
+            fallback,
             heat_threshold=0.0,
             weights=HeatWeights(),
             capacity_segments=99,
@@ -390,7 +390,7 @@ class Reading:
             reading=reading,
         )
         if again:
-            assert await self.store.mark_degraded(stand_in.name)
+            assert await self.store.mark_degraded(fallback.name)
             while await organising.redo(self.lease) or await promotion.redo(self.lease):
                 pass
         while await organising.step(self.lease, needs_vectors=False):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.flat import FlatIndex
-from memoryos_mcp.retrieval.index.adaptive import GrowingIndex
+from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.retrieval.index.ivf import NEAREST, ListsIndex, recall
 
 DIMENSION = 32
@@ -33,8 +33,8 @@ def vectors() -> NDArray[np.float32]:
 
 
 @pytest.fixture
-def grown(vectors: NDArray[np.float32]) -> GrowingIndex:
-    index = GrowingIndex(DIMENSION, exact_rows=ROWS - 1)
+def grown(vectors: NDArray[np.float32]) -> AdaptiveIndex:
+    index = AdaptiveIndex(DIMENSION, exact_rows=ROWS - 1)
     index.add(numbered(vectors), vectors)
     assert not index.is_settled
     index.settle()
@@ -44,17 +44,17 @@ def grown(vectors: NDArray[np.float32]) -> GrowingIndex:
 
 
 def test_it_stays_exact_up_to_its_limit(vectors: NDArray[np.float32]) -> None:
-    index: VectorIndex = GrowingIndex(DIMENSION, exact_rows=ROWS)
+    index: VectorIndex = AdaptiveIndex(DIMENSION, exact_rows=ROWS)
     index.add(numbered(vectors), vectors)
     assert index.is_settled
     index.settle()
-    assert isinstance(index, GrowingIndex)
+    assert isinstance(index, AdaptiveIndex)
     assert index.is_exact
     assert len(index) == ROWS
 
 
 def test_beyond_it_nearly_all_of_the_nearest_are_found_in_a_part_of_the_lists(
-    vectors: NDArray[np.float32], grown: GrowingIndex
+    vectors: NDArray[np.float32], grown: AdaptiveIndex
 ) -> None:
     exact = FlatIndex(DIMENSION)
     exact.add(numbered(vectors), vectors)
@@ -68,7 +68,7 @@ def test_beyond_it_nearly_all_of_the_nearest_are_found_in_a_part_of_the_lists(
 
 
 def test_cosines_are_told_to_three_digits_and_nan_where_there_is_no_row(
-    vectors: NDArray[np.float32], grown: GrowingIndex
+    vectors: NDArray[np.float32], grown: AdaptiveIndex
 ) -> None:
     rows = np.array([5, 77, ROWS + 3, 4_321])
     cosines = grown.cosines(vectors[5], rows)
@@ -77,7 +77,7 @@ def test_cosines_are_told_to_three_digits_and_nan_where_there_is_no_row(
     assert cosines[[0, 1, 3]] == pytest.approx(expected, abs=2e-3)
 
 
-def test_rows_come_and_go_after_it_has_grown(vectors: NDArray[np.float32], grown: GrowingIndex) -> None:
+def test_rows_come_and_go_after_it_has_grown(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     late = text_like(50, seed=3)
     grown.add(numbered(late, ROWS), late)
     assert grown.search(late[7], 1)[0].tolist() == [ROWS + 7]
@@ -99,7 +99,7 @@ def test_what_is_written_while_it_is_built_is_not_lost(
         calibrate(self, blocks)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ListsIndex, "_calibrate", slowly)
-    index = GrowingIndex(DIMENSION, exact_rows=ROWS - 1)
+    index = AdaptiveIndex(DIMENSION, exact_rows=ROWS - 1)
     index.add(numbered(vectors), vectors)
     settling = threading.Thread(target=index.settle)
     settling.start()
@@ -116,7 +116,7 @@ def test_what_is_written_while_it_is_built_is_not_lost(
     assert 5 not in index.search(vectors[5], NEAREST)[0]
 
 
-def test_searches_go_on_while_rows_come(vectors: NDArray[np.float32], grown: GrowingIndex) -> None:
+def test_searches_go_on_while_rows_come(vectors: NDArray[np.float32], grown: AdaptiveIndex) -> None:
     is_done = threading.Event()
     failures: list[BaseException] = []
 

@@ -6,9 +6,9 @@ from memoryos_mcp.embedding.instructions import Instructions, instructions_of
 
 E5 = Instructions("query: ", "passage: ")
 E5_INSTRUCT = Instructions(
-    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+    "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery: "
 )
-QWEN = Instructions("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:")
+QWEN = Instructions("Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:")
 BGE = Instructions("Represent this sentence for searching relevant passages: ")
 BGE_CHINESE = Instructions("为这个句子生成表示以用于检索相关文章：")
 NOMIC = Instructions("search_query: ", "search_document: ")

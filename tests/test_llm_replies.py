@@ -533,7 +533,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
         async def aclose(self) -> None:
             pass
 
-    analyst = LlmAnalyst(Model(), max_topics=1, max_prompt_tokens=4000, dimensions=(), stand_in=ExtractiveAnalyst())
+    analyst = LlmAnalyst(Model(), max_topics=1, max_prompt_tokens=4000, dimensions=(), fallback=ExtractiveAnalyst())
     (change,) = (await analyst.learn([PageView(page, None)], (), ())).knowledge
     assert isinstance(change, AddFact)
     assert change.valid_from == (said_at if valid_from == "2024-05-04" else midnight(valid_from))

@@ -14,7 +14,7 @@ import pytest
 from memoryos_mcp.consolidation import loops
 from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN, BatchRule, Organising
+from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.engine.engine import MemoryEngine
@@ -122,7 +122,7 @@ class Bench:
     store: SqliteStore
     lease: Lease
     llm: Llm
-    stand_in: CountingStandIn
+    fallback: CountingStandIn
     organising: Organising
     promotion: Promotion
 
@@ -156,36 +156,36 @@ class Bench:
 
     def restarted(self) -> Organising:
         """Return what organises the same pages in a process that knows only what is stored."""
-        return organising(self.store, self.llm, self.stand_in)
+        return organising(self.store, self.llm, self.fallback)
 
     async def facts(self) -> list[str]:
         return [fact.text for fact in await self.store.facts(About.USER)]
 
 
-def organising(store: SqliteStore, llm: Analyst, stand_in: Analyst) -> Organising:
+def organising(store: SqliteStore, llm: Analyst, fallback: Analyst) -> Organising:
     rule = BatchRule(pages=BATCH, idle=timedelta(0))
-    reading = Reading(store, llm, stand_in)
-    return Organising(store, llm, stand_in, rule=rule, similarity_threshold=0.6, clock=Clock(), reading=reading)
+    reading = Reading(store, llm, fallback)
+    return Organising(store, llm, fallback, rule=rule, similarity_threshold=0.6, clock=Clock(), reading=reading)
 
 
 @asynccontextmanager
 async def bench(folder: Path, pages: int, *, llm: Llm | None = None) -> AsyncIterator[Bench]:
     """Open a store with pages 1 to n in the backlog."""
     clock = Clock()
-    llm, stand_in = llm or Llm(), CountingStandIn()
+    llm, fallback = llm or Llm(), CountingStandIn()
     async with asyncio.timeout(LIMIT_S), opened(folder, clock=clock, short_term_capacity=0, space=None) as store:
         await store.add_pages([Turn(said(number), "I see.", START) for number in range(1, pages + 1)])
         promotion = Promotion(
             store,
             llm,
-            stand_in,
+            fallback,
             heat_threshold=1.0,
             weights=HeatWeights(),
             capacity_segments=99,
             clock=clock,
-            reading=Reading(store, llm, stand_in),
+            reading=Reading(store, llm, fallback),
         )
-        yield Bench(store, await lease_of(store), llm, stand_in, organising(store, llm, stand_in), promotion)
+        yield Bench(store, await lease_of(store), llm, fallback, organising(store, llm, fallback), promotion)
 
 
 def workers(folder: Path, column: str) -> list[str | None]:
@@ -210,18 +210,18 @@ async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attem
         await at.organise_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 6
         assert attempts(tmp_path) == [0] * 6
-        assert at.stand_in.organised == []
+        assert at.fallback.organised == []
         assert_counts_agree(tmp_path)
 
 
 async def test_after_five_attempts_the_stand_in_files_a_batch_and_marks_it(tmp_path: Path) -> None:
-    assert ATTEMPTS_BEFORE_STAND_IN == 5
+    assert ATTEMPTS_BEFORE_FALLBACK == 5
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
-        assert ((await at.store.counts()).backlog, at.stand_in.organised) == (4, [])
+        assert ((await at.store.counts()).backlog, at.fallback.organised) == (4, [])
         assert await at.organise()
-        assert at.stand_in.organised == [ONE_TO_FOUR]
+        assert at.fallback.organised == [ONE_TO_FOUR]
         assert [page.seq for page in await at.store.degraded("extractive", 0, 99)] == ONE_TO_FOUR
         counts = await at.store.counts()
         assert (counts.backlog, counts.degraded) == (0, 4)
@@ -235,7 +235,7 @@ async def test_attempts_are_remembered_when_the_process_starts_again(tmp_path: P
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         assert await at.restarted().step(at.lease, needs_vectors=False)
-        assert at.stand_in.organised == [ONE_TO_FOUR]
+        assert at.fallback.organised == [ONE_TO_FOUR]
 
 
 async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ async def test_once_five_calls_in_a_row_have_failed_the_stand_in_files_what_one_
         at.llm.organised.clear()
         assert await at.organise()
         assert at.llm.organised == [FIVE_TO_EIGHT]
-        assert at.stand_in.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]
+        assert at.fallback.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]
         assert attempts(tmp_path) == [0] * 12
         assert (await at.store.counts()).degraded == 12
         assert_counts_agree(tmp_path)
@@ -289,21 +289,21 @@ async def test_an_answer_ends_the_row_of_failures(tmp_path: Path) -> None:
         await at.store.add_pages([Turn(said(number), "I see.", START) for number in range(5, 9)])
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
-        assert at.stand_in.organised == []
+        assert at.fallback.organised == []
         assert await at.organise()
-        assert at.stand_in.organised == [FIVE_TO_EIGHT]
+        assert at.fallback.organised == [FIVE_TO_EIGHT]
 
 
 async def test_the_probe_after_a_restart_counts_for_itself_alone(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = DOWN
-        for number in range(1, ATTEMPTS_BEFORE_STAND_IN):
+        for number in range(1, ATTEMPTS_BEFORE_FALLBACK):
             with pytest.raises(ModelError):
                 await at.restarted().step(at.lease, needs_vectors=False)
             assert attempts(tmp_path) == [number] * 8
-        assert at.stand_in.organised == []
+        assert at.fallback.organised == []
         assert await at.restarted().step(at.lease, needs_vectors=False)
-        assert at.stand_in.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
+        assert at.fallback.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
 
 
 async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ async def test_an_answer_that_is_there_is_never_thrown_away_for_the_stand_ins(tm
     others_answered = asyncio.Event()
     async with bench(tmp_path, 8, llm=FailingLast()) as at:
         at.llm.fails_on = {2}
-        for _ in range(2 * ATTEMPTS_BEFORE_STAND_IN):
+        for _ in range(2 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.organise()
         assert at.llm.organised.count(FIVE_TO_EIGHT) == 1
@@ -376,7 +376,7 @@ async def test_without_budget_the_stand_in_files_at_once_and_no_attempt_is_count
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         assert await at.organise()
-        assert at.stand_in.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
+        assert at.fallback.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
         counts = await at.store.counts()
         assert (counts.backlog, counts.degraded) == (0, 8)
         assert attempts(tmp_path) == [0] * 8
@@ -389,7 +389,7 @@ async def test_a_bug_is_no_outage_and_never_sends_pages_to_the_stand_in(tmp_path
         for _ in range(6):
             with pytest.raises(RuntimeError):
                 await at.organise()
-        assert (at.stand_in.organised, attempts(tmp_path)) == ([], [0] * 4)
+        assert (at.fallback.organised, attempts(tmp_path)) == ([], [0] * 4)
 
 
 DIGEST = Digest(("pottery",), "About pottery.")
@@ -480,10 +480,10 @@ async def test_one_batch_shows_whether_the_analyst_is_back_and_all_stays_as_it_i
         before = rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages")
         at.llm.organised.clear()
         at.llm.failure = DOWN
-        for _ in range(ATTEMPTS_BEFORE_STAND_IN + 1):
+        for _ in range(ATTEMPTS_BEFORE_FALLBACK + 1):
             with pytest.raises(ModelError):
                 await at.organising.redo(at.lease)
-        assert len(at.llm.organised) == ATTEMPTS_BEFORE_STAND_IN + 1
+        assert len(at.llm.organised) == ATTEMPTS_BEFORE_FALLBACK + 1
         assert rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages") == before
 
 
@@ -496,7 +496,7 @@ async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(t
         assert await at.redo()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 4 + ["extractive"] * 4 + ["scripted"] * 4
         assert_counts_agree(tmp_path)
-        await at.fail_to_redo(ATTEMPTS_BEFORE_STAND_IN + 1)
+        await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK + 1)
         assert [page.seq for page in await at.store.degraded("extractive", 0, 99)] == FIVE_TO_EIGHT
         at.llm.fails_on = set()
         await at.redo_all()
@@ -513,10 +513,10 @@ async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_stan
         at.llm.organised.clear()
         assert await at.redo()  # the others are done all the same
         assert attempts(tmp_path) == [1] * 4 + [0] * 8
-        await at.fail_to_redo(ATTEMPTS_BEFORE_STAND_IN - 1)
+        await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         assert not await at.redo()
         assert Counter(map(tuple, at.llm.organised)) == {
-            tuple(ONE_TO_FOUR): ATTEMPTS_BEFORE_STAND_IN,
+            tuple(ONE_TO_FOUR): ATTEMPTS_BEFORE_FALLBACK,
             tuple(FIVE_TO_EIGHT): 1,
             tuple(NINE_TO_TWELVE): 1,
         }
@@ -532,7 +532,7 @@ async def test_a_redo_never_lets_go_of_a_batch_because_the_analyst_is_away(tmp_p
         at.llm.failure = SPENT
         await at.organise_all()
         at.llm.failure = failure
-        await at.fail_to_redo(2 * ATTEMPTS_BEFORE_STAND_IN)
+        await at.fail_to_redo(2 * ATTEMPTS_BEFORE_FALLBACK)
         assert (await at.store.counts()).degraded == 4
         at.llm.failure = None
         await at.redo_all()
@@ -556,7 +556,7 @@ async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of
         at.llm.failure = SPENT
         await at.promotion.step(at.lease)
         at.llm.failure, at.llm.fails_on = None, {2}  # longer than the model's context, or refused for what it says
-        for _ in range(4 * ATTEMPTS_BEFORE_STAND_IN):
+        for _ in range(4 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
         await at.promote_all()
@@ -595,7 +595,7 @@ async def test_two_processes_that_redo_the_same_pages_file_them_once(tmp_path: P
 
 async def test_what_the_stand_in_files_as_the_analyst_is_not_degraded(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
-        alone = organising(at.store, at.stand_in, at.stand_in)
+        alone = organising(at.store, at.fallback, at.fallback)
         assert await alone.step(at.lease, needs_vectors=False)
         assert (await at.store.counts()).degraded == 0
 
@@ -609,14 +609,14 @@ async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_sta
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = DOWN
-        for number in range(1, ATTEMPTS_BEFORE_STAND_IN):
+        for number in range(1, ATTEMPTS_BEFORE_FALLBACK):
             with pytest.raises(ModelError):
                 await at.promotion.step(at.lease)
             assert rows(tmp_path, "SELECT DISTINCT attempts FROM segments") == [(number,)]
             assert await at.promotion.has_work()
             assert await at.facts() == []
         assert await at.promotion.step(at.lease)
-        assert sorted(seq for pages in at.stand_in.learned for seq in pages) == ONE_TO_FOUR
+        assert sorted(seq for pages in at.fallback.learned for seq in pages) == ONE_TO_FOUR
         assert await at.facts() == [f"I am allergic to food{number}." for number in ONE_TO_FOUR]
         assert (await at.store.counts()).degraded == 4
         assert not await at.promotion.has_work()
@@ -662,12 +662,12 @@ async def test_the_stand_in_reads_a_page_once_however_long_the_analyst_is_away(
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = failure
-        for _ in range(4 * ATTEMPTS_BEFORE_STAND_IN):
+        for _ in range(4 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
             with suppress(ModelError):
                 await at.promotion.step(at.lease)
-        assert sorted(seq for pages in at.stand_in.learned for seq in pages) == ONE_TO_FOUR
+        assert sorted(seq for pages in at.fallback.learned for seq in pages) == ONE_TO_FOUR
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
@@ -682,8 +682,8 @@ async def test_until_the_analyst_is_back_what_the_stand_in_read_stays_read_and_k
         before, known = rows(tmp_path, state), await at.facts()
         at.llm.failure = failure
         at.llm.learned.clear()
-        await at.fail_to_redo(2 * ATTEMPTS_BEFORE_STAND_IN)
-        assert len(at.llm.learned) == 2 * ATTEMPTS_BEFORE_STAND_IN
+        await at.fail_to_redo(2 * ATTEMPTS_BEFORE_FALLBACK)
+        assert len(at.llm.learned) == 2 * ATTEMPTS_BEFORE_FALLBACK
         assert (rows(tmp_path, state), await at.facts()) == (before, known)
         assert not await at.promotion.has_work()
 
@@ -721,13 +721,13 @@ async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_stand_i
         known = await at.facts()
         at.llm.failure = GARBLED
         at.llm.learned.clear()
-        await at.fail_to_redo(ATTEMPTS_BEFORE_STAND_IN - 1)
-        assert attempts(tmp_path) == [ATTEMPTS_BEFORE_STAND_IN - 1] * 4
+        await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
+        assert attempts(tmp_path) == [ATTEMPTS_BEFORE_FALLBACK - 1] * 4
         assert (await at.store.counts()).degraded == 4
         await at.fail_to_redo()
         assert (await at.store.counts()).degraded == 0
         assert not await at.redo()
-        assert len(at.llm.learned) == ATTEMPTS_BEFORE_STAND_IN
+        assert len(at.llm.learned) == ATTEMPTS_BEFORE_FALLBACK
         assert (await at.facts(), attempts(tmp_path)) == (known, [0] * 4)
         assert workers(tmp_path, "learned_by") == ["extractive"] * 4
 
@@ -738,7 +738,7 @@ async def test_a_usable_answer_forgets_the_unusable_ones_before_it(tmp_path: Pat
         at.llm.failure = SPENT
         await at.promotion.step(at.lease)
         at.llm.failure = GARBLED
-        await at.fail_to_redo(ATTEMPTS_BEFORE_STAND_IN - 1)
+        await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         at.llm.failure = None
         await at.redo_all()
         assert attempts(tmp_path) == [0] * 4
@@ -752,7 +752,7 @@ async def due_to_be_read_again(at: Bench) -> None:
     await at.promotion.step(at.lease)
     at.llm.failure = None
     await at.redo_all()
-    at.stand_in.learned.clear()
+    at.fallback.learned.clear()
     assert await at.store.due_segments()
 
 
@@ -763,10 +763,10 @@ async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = failure
-        for _ in range(2 * ATTEMPTS_BEFORE_STAND_IN):
+        for _ in range(2 * ATTEMPTS_BEFORE_FALLBACK):
             with pytest.raises(ModelError):
                 await at.promotion.step(at.lease)
-        assert at.stand_in.learned == []
+        assert at.fallback.learned == []
         assert await at.promotion.has_work()
         at.llm.failure = None
         await at.promote_all()
@@ -778,20 +778,20 @@ async def test_what_is_due_goes_to_the_stand_in_where_the_analyst_answers_but_ne
         await due_to_be_read_again(at)
         at.llm.failure = GARBLED
         asked = len(at.llm.learned)
-        for _ in range(ATTEMPTS_BEFORE_STAND_IN - 1):
+        for _ in range(ATTEMPTS_BEFORE_FALLBACK - 1):
             with pytest.raises(ModelError):
                 await at.promotion.step(at.lease)
-        assert at.stand_in.learned == []
+        assert at.fallback.learned == []
         await at.promote_all()
-        assert sorted(seq for pages in at.stand_in.learned for seq in pages) == ONE_TO_FOUR
-        for _ in range(3 * ATTEMPTS_BEFORE_STAND_IN):
+        assert sorted(seq for pages in at.fallback.learned for seq in pages) == ONE_TO_FOUR
+        for _ in range(3 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
             with suppress(ModelError):
                 await at.promotion.step(at.lease)
         assert (await at.store.counts()).degraded == 0
-        assert len(at.llm.learned) - asked == 2 * ATTEMPTS_BEFORE_STAND_IN
-        assert sorted(seq for pages in at.stand_in.learned for seq in pages) == ONE_TO_FOUR
+        assert len(at.llm.learned) - asked == 2 * ATTEMPTS_BEFORE_FALLBACK
+        assert sorted(seq for pages in at.fallback.learned for seq in pages) == ONE_TO_FOUR
 
 
 class Apart(Llm):
@@ -836,12 +836,12 @@ async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: 
         promotion = Promotion(
             at.store,
             at.llm,
-            at.stand_in,
+            at.fallback,
             heat_threshold=1.0,
             weights=HeatWeights(),
             capacity_segments=1,
             clock=Clock(),
-            reading=Reading(at.store, at.llm, at.stand_in),
+            reading=Reading(at.store, at.llm, at.fallback),
         )
         at.llm.fails_on, at.llm.fails_with = {2}, GARBLED
         for _ in range(2):  # once a call for all of them has failed, each is asked about alone

@@ -174,7 +174,7 @@ def test_a_claude_conversation_becomes_a_page_for_each_exchange(tmp_path: Path) 
 
 
 def test_blocks_without_words_are_told_and_attached_texts_are_documents(tmp_path: Path) -> None:
-    stand_in = "This block is not supported on your current device yet."
+    fallback = "This block is not supported on your current device yet."
     blocks = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "tool_use", "input": {}},
@@ -186,8 +186,8 @@ def test_blocks_without_words_are_told_and_attached_texts_are_documents(tmp_path
     attached = [{"file_name": "notes.txt", "extracted_content": "the notes"}, {"file_name": "empty"}, 7]
     messages: list[Any] = [
         claude_message(1, "human", "Look", attachments=attached, files=[{"file_name": "photo.jpg"}]),
-        claude_message(2, "assistant", stand_in, content=blocks),
-        claude_message(3, "assistant", stand_in, content=[{"type": "tool_result"}]),
+        claude_message(2, "assistant", fallback, content=blocks),
+        claude_message(3, "assistant", fallback, content=[{"type": "tool_result"}]),
         7,
         {"sender": "nobody"},
     ]

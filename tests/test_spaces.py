@@ -19,11 +19,11 @@ from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
-from memoryos_mcp.engine.wiring import Given, make_parts
+from memoryos_mcp.engine.wiring import Overrides, make_components
 from memoryos_mcp.retrieval import page_index
 from memoryos_mcp.retrieval import priority
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Lexicon, PageVectors
+from memoryos_mcp.storage.values import TermStats, PageVectors
 from memoryos_mcp.model.stats import Stats
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
@@ -71,15 +71,15 @@ async def opened(
             raise ModelError(msg)
         return known[model]
 
-    given = Given(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
-    parts = replace(make_parts(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
+    given = Overrides(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
+    components = replace(make_components(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
     async with asyncio.timeout(LIMIT_S):
-        engine = await MemoryEngine.begin("ada", settings, parts)
+        engine = await MemoryEngine.begin("ada", settings, components)
         try:
             yield engine
         finally:
             await engine.close()
-            parts.threads.close()
+            components.threads.close()
 
 
 async def until(engine: MemoryEngine, is_so: Callable[[Stats], bool]) -> Stats:
@@ -141,7 +141,7 @@ class Reading:
         self.vectors.set()
         lexicon, all_vectors = SqliteStore.lexicon, SqliteStore.all_vectors
 
-        async def held_query(store: SqliteStore, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+        async def held_query(store: SqliteStore, words: Sequence[str], names: Sequence[str]) -> TermStats:
             await self.queries.wait()
             return await lexicon(store, words, names)
 
@@ -158,7 +158,7 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
-    monkeypatch.setattr(queries_first, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(query_priority, "PATIENCE_S", LIMIT_S)
     monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     reading.vectors.clear()
@@ -179,7 +179,7 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
 ) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(queries_first, "PATIENCE_S", POLL_S)
+    monkeypatch.setattr(query_priority, "PATIENCE_S", POLL_S)
     monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:

@@ -57,7 +57,7 @@ def told(text: str, *seqs: int, slot: str | None = None, days: int = 0) -> AddFa
 
 
 async def read_all(at: Bench) -> None:
-    reading = Reading(at.store, at.llm, at.stand_in)
+    reading = Reading(at.store, at.llm, at.fallback)
     while await reading.step(at.lease):
         pass
 
@@ -91,7 +91,7 @@ async def test_what_is_told_twice_is_known_once(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 4, llm=llm) as at:
         pages = await at.store.backlog(4)
-        reading = Reading(at.store, llm, at.stand_in)
+        reading = Reading(at.store, llm, at.fallback)
         for _ in range(2):  # the server ended after the first, before the pages were filed
             await reading.keep(at.lease, pages, [told("The user keeps ants", 1)])
         assert await at.facts() == ["The user keeps ants"]
@@ -117,7 +117,7 @@ async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_pa
         await read_all(at)  # by the stand-in, when there was no key
         await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
         await read_all(at)
-        known = await Reading(at.store, llm, at.stand_in).known_at([(await at.store.backlog(9))[-1]])
+        known = await Reading(at.store, llm, at.fallback).known_at([(await at.store.backlog(9))[-1]])
         assert [fact.text for fact in known.facts] == [quoted(1), quoted(2)]
 
 
@@ -138,7 +138,7 @@ async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> N
 
 async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
-        reading = Reading(at.store, at.llm, at.stand_in)
+        reading = Reading(at.store, at.llm, at.fallback)
         pages = await at.store.backlog(4)
         await reading.keep(at.lease, pages[2:], [told("Ada lives in Ghent", 3, slot="lives", days=-2)])
         await reading.keep(at.lease, pages[:2], [told("Ada lives in Utrecht", 1, slot="lives", days=-4)])
@@ -154,7 +154,7 @@ async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tm
 
 async def test_more_about_one_of_the_family_takes_nobodys_place(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
-        reading = Reading(at.store, at.llm, at.stand_in)
+        reading = Reading(at.store, at.llm, at.fallback)
         pages = await at.store.backlog(4)
         sister = "family:sister:Mia"
         await reading.keep(

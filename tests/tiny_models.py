@@ -25,7 +25,7 @@ CORPUS = [
     "On day one we walked three miles along the river, and the water was cold.",
     "My sister keeps bees on the roof of her house in Porto. She sells the honey.",
     "Represent this sentence for searching relevant passages: query: passage:",
-    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
+    "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:",
 ]
 
 

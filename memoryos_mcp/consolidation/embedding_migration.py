@@ -1,4 +1,4 @@
-"""Spaces: whose vectors answer queries, and the move from one model's vectors to the next one's.
+"""VectorSpaces: whose vectors answer queries, and the move from one model's vectors to the next one's.
 
 Vectors of two models are never compared. When the configured model is another one than before, the space of the model
 before goes on answering, new pages included, while the new model's is filled; once that is whole it takes over. Where
@@ -22,9 +22,9 @@ from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
-from memoryos_mcp.retrieval.cache import Mirror
+from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.page_index import PageIndex
-from memoryos_mcp.retrieval.priority import QueriesFirst
+from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Lease, Space, Waiting
@@ -54,12 +54,12 @@ class _Filled:
         return cls(identity, store, embedder, Embedding(store, embedder))
 
 
-class Spaces:
+class VectorSpaces:
     """One user's spaces.
 
     Attributes:
         retrieving: Answers queries by the space that holds most, by words alone until there is one.
-        queries_first: Has vectors that are being read give way to queries, whichever space answers them.
+        query_priority: Has vectors that are being read give way to queries, whichever space answers them.
         filing: Held while pages are filed by their vectors, so that no other space takes over in the middle of it.
 
     Args:
@@ -75,7 +75,7 @@ class Spaces:
         store: SqliteStore,
         embedders: Embedders,
         make_index: Callable[[int], VectorIndex],
-        retrieving: Callable[[SqliteStore, Mirror, Embedder | None], Retrieving],
+        retrieving: Callable[[SqliteStore, MemoryCache, Embedder | None], Retrieving],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
@@ -85,8 +85,8 @@ class Spaces:
         self._clock = clock
         self._target: _Filled | None = None
         self._before: _Filled | None = None
-        self.retrieving = retrieving(store, Mirror(store, PageIndex(store, partial(make_index, 1))), None)
-        self.queries_first = QueriesFirst()
+        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, partial(make_index, 1))), None)
+        self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
 
     @property
@@ -254,8 +254,8 @@ class Spaces:
     async def _serve(self, filled: _Filled) -> None:
         """Have a space answer, once its vectors are in RAM."""
         make_index = partial(self._make_index, filled.embedder.dimension)
-        mirror = Mirror(filled.store, PageIndex(filled.store, make_index))
-        await mirror.load_index(self.queries_first.patiently())
+        mirror = MemoryCache(filled.store, PageIndex(filled.store, make_index))
+        await mirror.load_index(self.query_priority.patiently())
         # What is being filed without vectors meets none in the end either.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)

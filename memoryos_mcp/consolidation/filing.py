@@ -43,14 +43,14 @@ class FilingPlanner:
     Args:
         store: The user's memory.
         analyst: Who gave the answer.
-        stand_in: Name of the stand-in, whose words never replace another's.
+        fallback: Name of the stand-in, whose words never replace another's.
         threshold: Least match of a topic with the segment it joins, 0 to 2.
     """
 
-    def __init__(self, store: Store, analyst: Analyst, stand_in: str, threshold: float) -> None:
+    def __init__(self, store: Store, analyst: Analyst, fallback: str, threshold: float) -> None:
         self._store = store
         self._analyst = analyst
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._threshold = threshold
 
     async def plan(
@@ -126,7 +126,7 @@ class FilingPlanner:
             return _newest(earlier, new)
 
         keeps_words = (
-            known is not None and self._analyst.name == self._stand_in and known.summariser != self._analyst.name
+            known is not None and self._analyst.name == self._fallback and known.summariser != self._analyst.name
         )
         if known is not None and keeps_words:
             digest, summariser = Digest(keywords=known.keywords, summary=known.summary), known.summariser

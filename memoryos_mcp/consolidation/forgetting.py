@@ -95,7 +95,7 @@ class Forgetting:
 
     Args:
         store: The user's memory.
-        stand_in: Gives what is left of a topic its words.
+        fallback: Gives what is left of a topic its words.
         database: The user's file; beside it restores keep copies, and calls of the LLM are logged, which quote whatever
             was sent.
         retention: Pages that were said so long ago are forgotten; None keeps all.
@@ -106,7 +106,7 @@ class Forgetting:
     def __init__(
         self,
         store: Store,
-        stand_in: Analyst,
+        fallback: Analyst,
         database: Path,
         *,
         retention: timedelta | None,
@@ -115,7 +115,7 @@ class Forgetting:
     ) -> None:
         self._store = store
         self._owned = store.owned
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._database = database
         self._log = database.with_name(LOG_NAME)
         self._retention = retention
@@ -279,7 +279,7 @@ class Forgetting:
             if not found.chains and not found.segments:
                 return None
             digests = await self._digests(found)
-            is_current = await self._owned.give_words(found, digests, self._stand_in.name)
+            is_current = await self._owned.give_words(found, digests, self._fallback.name)
             return found.end if is_current else _BEGINNING
 
     async def _digests(self, found: Wordless) -> list[Digest]:
@@ -297,7 +297,7 @@ class Forgetting:
             async def of_pages(views: Sequence[PageView] = views) -> Sequence[PageView]:
                 return views
 
-            digests.append(await self._stand_in.joined_digest(None, [Topic(Digest((), ""), seqs)], of_pages))
+            digests.append(await self._fallback.joined_digest(None, [Topic(Digest((), ""), seqs)], of_pages))
         return digests
 
 

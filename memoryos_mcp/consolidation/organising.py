@@ -15,7 +15,7 @@ from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import Lease
 
 BATCHES_AT_ONCE = 16
-ATTEMPTS_BEFORE_STAND_IN = 5
+ATTEMPTS_BEFORE_FALLBACK = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Organising:
     Args:
         store: The user's memory.
         analyst: Who is asked.
-        stand_in: Who files a batch that the analyst has failed on too often; never fails.
+        fallback: Who files a batch that the analyst has failed on too often; never fails.
         rule: When a batch is due.
         similarity_threshold: Least match of a topic with the segment it joins, 0 to 2.
         clock: Returns the present.
@@ -57,7 +57,7 @@ class Organising:
         self,
         store: Store,
         analyst: Analyst,
-        stand_in: Analyst,
+        fallback: Analyst,
         *,
         rule: BatchRule,
         similarity_threshold: float,
@@ -66,7 +66,7 @@ class Organising:
     ) -> None:
         self._store = store
         self._analyst = analyst
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._reading = reading
         self._rule = rule
         self._threshold = similarity_threshold
@@ -160,9 +160,9 @@ class Organising:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
         limit = self._rule.pages * self._rule.at_once
-        pages = await self._store.degraded(self._stand_in.name, self._redone_up_to, limit)
+        pages = await self._store.degraded(self._fallback.name, self._redone_up_to, limit)
         if not pages and self._redone_up_to:
-            pages = await self._store.degraded(self._stand_in.name, 0, limit)
+            pages = await self._store.degraded(self._fallback.name, 0, limit)
         batches = [await page_views(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
@@ -173,7 +173,7 @@ class Organising:
             failure = failure or answer
             if isinstance(answer, ReplyFormatError):
                 attempts = await self._store.count_page_attempt(lease, _seqs(batch))
-                if attempts >= ATTEMPTS_BEFORE_STAND_IN:
+                if attempts >= ATTEMPTS_BEFORE_FALLBACK:
                     await self._store.accept_degraded(lease, _seqs(batch))
         if failure is not None and not has_filed:
             # A batch that always fails must not keep the others from being tried.
@@ -234,11 +234,11 @@ class Organising:
         if isinstance(failure, BudgetSpentError):
             return True
         attempts = await self._store.count_page_attempt(lease, _seqs(batch))
-        return max(attempts, self._steps_in_vain) >= ATTEMPTS_BEFORE_STAND_IN
+        return max(attempts, self._steps_in_vain) >= ATTEMPTS_BEFORE_FALLBACK
 
     async def _stand_in_for(self, lease: Lease, batch: Sequence[PageView]) -> bool:
-        organised = await self._stand_in.organise(batch, await self._around(batch))
-        return await self._file(lease, batch, organised, self._stand_in)
+        organised = await self._fallback.organise(batch, await self._around(batch))
+        return await self._file(lease, batch, organised, self._fallback)
 
     async def _file(
         self, lease: Lease, batch: Sequence[PageView], organised: Organised, by: Analyst, *, is_redo: bool = False
@@ -246,7 +246,7 @@ class Organising:
         if organised.knowledge is not None:
             await self._reading.keep(lease, [view.page for view in batch], organised.knowledge)
         async with self._planning:
-            planner = FilingPlanner(self._store, by, self._stand_in.name, self._threshold)
+            planner = FilingPlanner(self._store, by, self._fallback.name, self._threshold)
             filing = await planner.plan(batch, organised, is_degraded=by is not self._analyst, is_redo=is_redo)
             return await self._store.commit_filing(lease, filing)
 

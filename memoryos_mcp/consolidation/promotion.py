@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_STAND_IN
+from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK
 from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.model.heat import HeatWeights
@@ -37,7 +37,7 @@ class Promotion:
     Args:
         store: The user's memory.
         analyst: Who is asked.
-        stand_in: Who reads a segment that the analyst has failed on too often; never fails.
+        fallback: Who reads a segment that the analyst has failed on too often; never fails.
         heat_threshold: Heat from which a segment is read.
         weights: The constants of heat.
         capacity_segments: Segments kept in mid-term memory.
@@ -49,7 +49,7 @@ class Promotion:
         self,
         store: Store,
         analyst: Analyst,
-        stand_in: Analyst,
+        fallback: Analyst,
         *,
         heat_threshold: float,
         weights: HeatWeights,
@@ -59,7 +59,7 @@ class Promotion:
     ) -> None:
         self._store = store
         self._analyst = analyst
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._threshold = heat_threshold
         self._weights = weights
         self._capacity = capacity_segments
@@ -110,7 +110,7 @@ class Promotion:
         slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
         # What is due was read by the stand-in before: another reading by it would teach nothing new.
         asked = [
-            self._promote(lease, portion, slots, may_stand_in=not due_at_all.intersection(portion.segments))
+            self._promote(lease, portion, slots, may_be_present=not due_at_all.intersection(portion.segments))
             for portion in await self._portions(to_read, due_at_all)
         ]
         failures = [failure for failure in await asyncio.gather(*asked, return_exceptions=True) if failure is not None]
@@ -133,9 +133,9 @@ class Promotion:
         Raises:
             ModelError: The analyst has no answer yet; all stays as it is.
         """
-        pages = await self._store.degraded_readings(self._stand_in.name, self._redone_up_to, PAGES_AT_ONCE)
+        pages = await self._store.degraded_readings(self._fallback.name, self._redone_up_to, PAGES_AT_ONCE)
         if not pages and self._redone_up_to:
-            pages = await self._store.degraded_readings(self._stand_in.name, 0, PAGES_AT_ONCE)
+            pages = await self._store.degraded_readings(self._fallback.name, 0, PAGES_AT_ONCE)
         if not pages:
             return False
         segment = pages[0].segment or 0
@@ -148,7 +148,7 @@ class Promotion:
             self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
             is_answered = isinstance(failure, ReplyFormatError)
-            if is_answered and await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_STAND_IN:
+            if is_answered and await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_FALLBACK:
                 await self._store.accept_degraded(lease, seqs)
             raise
         self._redone_up_to = 0
@@ -188,7 +188,7 @@ class Promotion:
                 portions.append(_Portion(in_order, tuple(dict.fromkeys(page.segment or 0 for page in portion))))
         return portions
 
-    async def _promote(self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_stand_in: bool) -> None:
+    async def _promote(self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_be_present: bool) -> None:
         async with slots:
             try:
                 await self._reading.read(lease, portion.segments, portion.pages, self._analyst)
@@ -197,9 +197,9 @@ class Promotion:
                     self._alone.update(portion.segments)
                     raise
                 is_given_up = await self._is_given_up(lease, portion.segments, failure)
-                if not is_given_up or not (may_stand_in or isinstance(failure, ReplyFormatError)):
+                if not is_given_up or not (may_be_present or isinstance(failure, ReplyFormatError)):
                     raise
-                await self._reading.read(lease, portion.segments, portion.pages, self._stand_in)
+                await self._reading.read(lease, portion.segments, portion.pages, self._fallback)
             self._alone.difference_update(portion.segments)
 
     async def _is_given_up(self, lease: Lease, segments: Sequence[int], failure: ModelError) -> bool:
@@ -207,4 +207,4 @@ class Promotion:
         if isinstance(failure, BudgetSpentError):
             return True
         attempts = [await self._store.count_segment_attempt(lease, segment) for segment in segments]
-        return max(attempts) >= ATTEMPTS_BEFORE_STAND_IN
+        return max(attempts) >= ATTEMPTS_BEFORE_FALLBACK

@@ -68,14 +68,14 @@ class Reading:
     Args:
         store: The user's memory.
         analyst: Who is asked.
-        stand_in: Who reads each page first; never fails.
+        fallback: Who reads each page first; never fails.
         embed: Tells by what they mean whether two facts are one; None leaves it to their words.
     """
 
-    def __init__(self, store: Store, analyst: Analyst, stand_in: Analyst, embed: Embed | None = None) -> None:
+    def __init__(self, store: Store, analyst: Analyst, fallback: Analyst, embed: Embed | None = None) -> None:
         self._store = store
         self._analyst = analyst
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._embed = embed
         # Several readings may end together, and each changes what the next is fitted to.
         self._committing = asyncio.Lock()
@@ -98,14 +98,14 @@ class Reading:
         A page that it cannot read teaches nothing; it must not keep the others from being read.
         """
         try:
-            return await self._asked((), pages, self._stand_in)
+            return await self._asked((), pages, self._fallback)
         except MemoryOSError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up what can be read
             if len(pages) > 1:
                 return await self._read_first(pages[: len(pages) // 2])
             logger.error("page %s cannot be read for knowledge: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
-            return _Asked((), pages, self._stand_in, is_reading=True, learned=_Learned(Lessons((), ()), ()))
+            return _Asked((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
         """Return the first pages that the analyst reads at once, all of which it has read for knowledge or none."""
@@ -184,7 +184,7 @@ class Reading:
                 learner=reader.name,
                 corrections=corrected,
                 is_degraded=bool(asked.segments) and reader is not self._analyst,
-                replaces=None if reader.name == self._stand_in.name else self._stand_in.name,
+                replaces=None if reader.name == self._fallback.name else self._fallback.name,
                 is_reading=asked.is_reading,
             )
             if await self._store.commit_learning(lease, learning):
@@ -214,10 +214,10 @@ class Reading:
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
         """Return what is known when somebody reads pages; what the stand-in quotes of them is left to the reader."""
-        if reader is self._stand_in:
+        if reader is self._fallback:
             return await self._all_facts()
-        return await self._store.facts_without(self._stand_in.name, pages[0].seq)
+        return await self._store.facts_without(self._fallback.name, pages[0].seq)
 
     def _is_known(self, page: Page) -> bool:
         """Whether a page was read for knowledge as well as the analyst can."""
-        return page.read_by is not None and (page.read_by != self._stand_in.name or self._analyst is self._stand_in)
+        return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)

@@ -1,4 +1,4 @@
-"""Upkeep: the background work that turns one user's pages into memory.
+"""Worker: the background work that turns one user's pages into memory.
 
 Each kind of work is a loop of its own, so that a slow one holds up no other; one process at a time does it, by lease.
 """
@@ -23,7 +23,7 @@ from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.consolidation.forgetting import Forgetting
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
-from memoryos_mcp.consolidation.embedding_migration import Spaces
+from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.storage.sqlite.checksums import damage_told
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Failure, Lease
@@ -55,14 +55,14 @@ WAITING_RETENTION_EVERY = timedelta(minutes=5)
 TIDY_REST_S = 0.05
 
 
-class Upkeep:
+class Worker:
     """The background work of one user's memory: begun with `start`, without which none is done; ended with `close`.
 
     Args:
         settings: When work is due, and how much is kept.
         store: The user's memory; whoever made it closes it.
         analyst: Organises and learns.
-        stand_in: Organises and learns where the analyst fails; the analyst itself without an LLM.
+        fallback: Organises and learns where the analyst fails; the analyst itself without an LLM.
         weights: Of a segment's heat.
         spaces: The user's vectors, which the worker fills.
         forgetting: Forgets what is too old, and scrubs what was forgotten.
@@ -74,23 +74,23 @@ class Upkeep:
         settings: Settings,
         store: SqliteStore,
         analyst: Analyst,
-        stand_in: Analyst,
+        fallback: Analyst,
         *,
         weights: HeatWeights,
-        spaces: Spaces,
+        spaces: VectorSpaces,
         forgetting: Forgetting,
         clock: Callable[[], datetime],
     ) -> None:
         self._clock = clock
         self._store = store
         self._spaces = spaces
-        self._has_llm = analyst is not stand_in
+        self._has_llm = analyst is not fallback
         self._lease = LeaseKeeper(store, LEASE_TTL_S)
-        self._reading = Reading(store, analyst, stand_in, spaces.vectors_of)
+        self._reading = Reading(store, analyst, fallback, spaces.vectors_of)
         self._organising = Organising(
             store,
             analyst,
-            stand_in,
+            fallback,
             rule=BatchRule(
                 settings.batch_pages(has_llm=self._has_llm),
                 timedelta(seconds=settings.consolidation_idle_s),
@@ -104,7 +104,7 @@ class Upkeep:
         self._promotion = Promotion(
             store,
             analyst,
-            stand_in,
+            fallback,
             heat_threshold=settings.mid_term_heat_threshold,
             weights=weights,
             capacity_segments=settings.mid_term_capacity,

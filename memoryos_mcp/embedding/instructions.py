@@ -22,7 +22,7 @@ class Instructions:
 
 _NONE = Instructions()
 _RELEVANT_PASSAGES = Instructions(query="Represent this sentence for searching relevant passages: ")
-_WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_WEB_SEARCH = "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:"
 
 # The first row that is found in a name counts. Names have more to them on both sides: sizes, versions, file formats,
 # "text-embedding-" before a model of somebody else's.

@@ -6,14 +6,14 @@ from memoryos_mcp.model.pages import storable
 from memoryos_mcp.model.profile import Level
 from memoryos_mcp.text.secrets import SecretPolicy, redact_argument
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
-from memoryos_mcp.storage.owned import OwnedStore
+from memoryos_mcp.storage.owned import UserData
 
 TEXT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300
 
 
 async def correct(
-    store: OwnedStore,
+    store: UserData,
     memory_id: str,
     policy: SecretPolicy,
     *,

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from memoryos_mcp.engine import correcting
 from memoryos_mcp.engine import inspection
-from memoryos_mcp.engine.validation import Admitting, check_query, check_results, check_tokens
+from memoryos_mcp.engine.validation import Validation, check_query, check_results, check_tokens
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
@@ -25,14 +25,14 @@ from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.llm.extractive.titles import titles
 from memoryos_mcp.engine.inspection import Shown, Stretch
 from memoryos_mcp.model.pages import Source, Tier, utc_now
-from memoryos_mcp.engine.wiring import Given, Parts, make_parts
+from memoryos_mcp.engine.wiring import Overrides, Components, make_components
 from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.engine.responding import Manner, Responding, Response
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
-from memoryos_mcp.consolidation.embedding_migration import Spaces
+from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.sqlite.correcting import Corrected
@@ -40,7 +40,7 @@ from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting
-from memoryos_mcp.consolidation.worker import Upkeep
+from memoryos_mcp.consolidation.worker import Worker
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 
 
@@ -50,45 +50,45 @@ class MemoryEngine:
     A process that serves many users makes a `MemoryService` instead, which shares the models among them.
     """
 
-    def __init__(self, user_id: str, settings: Settings, parts: Parts, store: SqliteStore, folder: Path) -> None:
+    def __init__(self, user_id: str, settings: Settings, components: Components, store: SqliteStore, folder: Path) -> None:
         self.user_id = user_id
         self._settings = settings
-        self._parts = parts
+        self._components = parts
         self._store = store
         self._heat = HeatWeights(
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
         )
-        self._account = StoredAccount(store, zone=settings.zone, clock=parts.clock)
-        self._chat = parts.make_chat(self._account, folder)
-        self._analyst = parts.make_analyst(self._chat)
-        self._admitting = Admitting(settings, parts.clock)
-        self._responding = Responding(self._chat, settings, store, self._admitting, parts.clock)
+        self._account = StoredAccount(store, zone=settings.zone, clock=components.clock)
+        self._chat = components.make_chat(self._account, folder)
+        self._analyst = components.make_analyst(self._chat)
+        self._validation = Validation(settings, components.clock)
+        self._responding = Responding(self._chat, settings, store, self._validation, components.clock)
         self._forgetting = Forgetting(
             store,
-            parts.stand_in,
+            components.fallback,
             folder / DATABASE_NAME,
             retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
             zone=settings.zone,
-            clock=parts.clock,
+            clock=components.clock,
         )
-        self._spaces = Spaces(
+        self._spaces = VectorSpaces(
             store,
-            parts.embedders,
-            parts.make_index,
+            components.embedders,
+            components.make_index,
             lambda seen, mirror, embedder: Retrieving(
-                seen, mirror, embedder, weights=self._heat, zone=settings.zone, clock=parts.clock
+                seen, mirror, embedder, weights=self._heat, zone=settings.zone, clock=components.clock
             ),
-            parts.clock,
+            components.clock,
         )
-        self._upkeep = Upkeep(
+        self._worker = Worker(
             settings,
             store,
             self._analyst,
-            parts.stand_in,
+            components.fallback,
             weights=self._heat,
             spaces=self._spaces,
             forgetting=self._forgetting,
-            clock=parts.clock,
+            clock=components.clock,
         )
 
     @classmethod
@@ -111,24 +111,24 @@ class MemoryEngine:
         chosen = load_settings(config_file, {**settings, "user_id": user_id})
         await anyio.to_thread.run_sync(partial(check_data_folder, chosen, may_only_read=True))
         endpoint = endpoint_of(chosen, os.environ)
-        parts = await anyio.to_thread.run_sync(make_parts, chosen, endpoint, utc_now, Given())
+        components = await anyio.to_thread.run_sync(make_components, chosen, endpoint, utc_now, Overrides())
         try:
-            engine = await cls.begin(user_id, chosen, parts)
+            engine = await cls.begin(user_id, chosen, components)
             try:
                 yield engine
             finally:
                 await engine.close()
         finally:
-            await parts.aclose()
+            await components.aclose()
 
     @classmethod
-    async def begin(cls, user_id: str, settings: Settings, parts: Parts, *, only_looks: bool = False) -> "MemoryEngine":
+    async def begin(cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False) -> "MemoryEngine":
         """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
 
         Args:
             user_id: Whose; any text.
             settings: Checked settings.
-            parts: Models, threads and the clock.
+            components: Models, threads and the clock.
             only_looks: Whether nothing in the memory is to change: no background work, no visit counted, and no memory
                 made where there is none. Words answer alone until `load_to_look`.
 
@@ -147,16 +147,16 @@ class MemoryEngine:
             folder,
             user_id,
             options,
-            threads=parts.threads,
-            clock=parts.clock,
-            checks=parts.checks,
+            threads=components.threads,
+            clock=components.clock,
+            checks=components.checks,
             only_reads=only_looks,
         )
-        engine = cls(user_id, settings, parts, store, database_file(folder, user_id).parent)
+        engine = cls(user_id, settings, components, store, database_file(folder, user_id).parent)
         if store.only_reads_because is not None:
-            engine._upkeep.start_to_read()
+            engine._worker.start_to_read()
         elif not only_looks:
-            engine._upkeep.start()
+            engine._worker.start()
         return engine
 
     def is_in_place(self) -> bool:
@@ -211,7 +211,7 @@ class MemoryEngine:
             ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        redaction = await self._admitting.turn(
+        redaction = await self._validation.turn(
             user_input,
             agent_response,
             timestamp=timestamp,
@@ -237,11 +237,11 @@ class MemoryEngine:
             LeaseLostError: Something was forgotten since; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        return await self._add(await self._admitting.turn(query, answer, meta_data=meta_data), forgettings)
+        return await self._add(await self._validation.turn(query, answer, meta_data=meta_data), forgettings)
 
     async def _add(self, redaction: Redaction, forgettings: int | None = None) -> Receipt:
         (receipt,) = await self._store.add_pages([redaction.turn], forgettings=forgettings)
-        self._upkeep.page_added(receipt.pending)
+        self._worker.page_added(receipt.pending)
         return replace(receipt, redacted=redaction.kinds)
 
     async def retrieve(
@@ -282,12 +282,12 @@ class MemoryEngine:
         )
         check_results(limits.pages)
         check_tokens(limits.tokens)
-        await self._upkeep.until_loaded()
+        await self._worker.until_loaded()
         spaces = self._spaces
-        with spaces.queries_first.querying():
-            asked = self._admitting.asked(query)
+        with spaces.query_priority.querying():
+            asked = self._validation.asked(query)
             recall = await spaces.retrieving.retrieve(asked, limits)
-        self._upkeep.visited(segment.segment for segment, _ in recall.segments)
+        self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
     async def respond(
@@ -355,7 +355,7 @@ class MemoryEngine:
         """
         retrieving = self._spaces.retrieving
         await retrieving.mirror.refresh()
-        _, candidates = await retrieving.candidates(self._admitting.asked(query))
+        _, candidates = await retrieving.candidates(self._validation.asked(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -382,7 +382,7 @@ class MemoryEngine:
         """
         tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
         check_tokens(tokens)
-        now = self._parts.clock()
+        now = self._components.clock()
         return await inspection.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
     async def listed(
@@ -455,7 +455,7 @@ class MemoryEngine:
             is_dry_run=is_dry_run,
         )
         if not is_dry_run:
-            self._upkeep.knowledge_changed()
+            self._worker.knowledge_changed()
         return corrected
 
     async def stats(self) -> Stats:
@@ -465,7 +465,7 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
-        is_settled, damaged_pages = await self._upkeep.is_settled(), await self._upkeep.damaged_pages()
+        is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Looked at last, and together: a space that takes over in the meantime is not told of as settled and as before.
         spaces = self._spaces
         retrieving, move = spaces.retrieving, await spaces.move()
@@ -474,7 +474,7 @@ class MemoryEngine:
             counts=counts,
             top_segments=top,
             titles=titles([segment for segment, _ in top]),
-            health=self._upkeep.health,
+            health=self._worker.health,
             is_semantic=embedder is not None,
             is_settled=is_settled,
             damaged_pages=damaged_pages,
@@ -507,7 +507,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._upkeep.next_work_at()
+        return await self._worker.next_work_at()
 
     async def waiting(self) -> Waiting:
         """Return what the background has before it; cheap enough to be asked of every open memory at once.
@@ -531,8 +531,8 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be written.
         """
-        waiting = await self._store.mark_degraded(self._parts.stand_in.name)
-        self._upkeep.redo()
+        waiting = await self._store.mark_degraded(self._components.fallback.name)
+        self._worker.redo()
         return waiting
 
     async def analyse(self) -> None:
@@ -542,7 +542,7 @@ class MemoryEngine:
             ModelError: The LLM had no usable answer; what is left is done in the background.
             StorageError: The store could not be written.
         """
-        await self._upkeep.analyse()
+        await self._worker.analyse()
 
     async def plan_forgetting(self, selection: Selection) -> DryRun:
         """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
@@ -554,7 +554,7 @@ class MemoryEngine:
         check_query(selection.query)
         check_results(selection.max_results)
         if selection.query.strip():
-            await self._upkeep.until_loaded()
+            await self._worker.until_loaded()
         return await self._forgetting.plan(selection, self._spaces.retrieving)
 
     async def forget(self, handle: str) -> ForgetReceipt:
@@ -565,7 +565,7 @@ class MemoryEngine:
             StorageError: The store failed.
         """
         receipt = await self._forgetting.confirm(handle)
-        self._upkeep.forgot()
+        self._worker.forgot()
         return receipt
 
     async def kept_copies(self) -> list[str]:
@@ -596,20 +596,20 @@ class MemoryEngine:
         """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
         await self._responding.close()
         try:
-            await self._upkeep.close()
+            await self._worker.close()
         finally:
             await self._store.close()
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
         """Return the segments with their heat, the most prominent first."""
-        now = self._parts.clock()
+        now = self._components.clock()
         segments = sorted(
             await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True
         )
         return [(segment, segment.heat(now, self._heat)) for segment in segments]
 
     async def _llm_stats(self) -> LlmStats | None:
-        if self._analyst is self._parts.stand_in:
+        if self._analyst is self._components.fallback:
             return None
         today, total = await asyncio.gather(self._store.usage(self._account.today), self._store.usage(None))
         return LlmStats(name=self._analyst.name, today=today, total=total)

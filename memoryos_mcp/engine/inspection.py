@@ -14,7 +14,7 @@ from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.inspected import Listed, ListRequest, Look, PageLook, Place, SegmentLook, State
-from memoryos_mcp.storage.owned import OwnedStore
+from memoryos_mcp.storage.owned import UserData
 
 LISTED, LISTED_AT_MOST = 20, 100
 # The longest page that the settings allow by default comes whole, in most languages.
@@ -63,7 +63,7 @@ class Stretch:
     cursor: str | None
 
 
-async def look(store: OwnedStore, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]) -> list[Shown]:
+async def look(store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]) -> list[Shown]:
     """Return memories in the order of their ids; the longest pages are cut if all do not fit.
 
     Args:
@@ -129,7 +129,7 @@ def list_request(
     return request
 
 
-async def listed(store: OwnedStore, request: ListRequest, cursor: str, limit: int) -> Stretch:
+async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> Stretch:
     """Return the next stretch of a list. Whatever is added meanwhile, each memory that was there comes once.
 
     Args:

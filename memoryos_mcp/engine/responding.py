@@ -11,7 +11,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Any, Protocol
 
-from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, TOKENS_AT_MOST, Admitting, check_range
+from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, TOKENS_AT_MOST, Validation, check_range
 from memoryos_mcp.consolidation.loops import Errands
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
@@ -107,13 +107,13 @@ class Responding:
         chat: ChatModel | None,
         settings: Settings,
         forgettings: Forgettings,
-        admitting: Admitting,
+        admitting: Validation,
         clock: Callable[[], datetime],
     ) -> None:
         self._chat = chat
         self._settings = settings
         self._forgettings = forgettings
-        self._admitting = admitting
+        self._validation = admitting
         self._clock = clock
         self._errands = Errands()
 
@@ -213,7 +213,7 @@ class Responding:
             raise ArgumentError(argument="query", problem="is empty; say something")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
-        turn = (await self._admitting.turn(query, "", meta_data=meta_data)).turn
+        turn = (await self._validation.turn(query, "", meta_data=meta_data)).turn
         said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)

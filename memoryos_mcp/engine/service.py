@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.llm import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
     from memoryos_mcp.llm.metering import Spent
-    from memoryos_mcp.engine.wiring import Parts
+    from memoryos_mcp.engine.wiring import Components
     from memoryos_mcp.storage.values import Waiting
 
 logger = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ class MemoryService:
         self._analyst = analyst
         self._tracer = tracer
         self._endpoint = endpoint_of(settings, os.environ)
-        self._parts: Parts | None = None
+        self._components: Components | None = None
         self._capacity_users = settings.max_open_users
         self._users: OrderedDict[str, _User] = OrderedDict()  # the idlest first
         self._closings: dict[str, asyncio.Task[None]] = {}
@@ -256,13 +256,13 @@ class MemoryService:
         Raises:
             StorageError: It could not be made.
         """
-        parts = await self._load_parts()
+        components = await self._load_components()
         engine_module = importlib.import_module("memoryos_mcp.engine.engine")
         async with self._opening_slots:
             self._refuse_if_closed()
             with TemporaryDirectory(prefix="memoryos-") as folder:
                 settings = self.settings.model_copy(update={"data_storage_path": Path(folder)})
-                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, parts)
+                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, components)
                 try:
                     yield engine
                 finally:
@@ -285,7 +285,7 @@ class MemoryService:
     @property
     def llm_spent(self) -> "Mapping[Purpose, Spent]":
         """What the LLM's calls came to since the process began, by purpose; empty until it is there to be asked."""
-        return {} if self._parts is None else self._parts.tally.spent
+        return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
         """Return what waits in the open memories, after 5 s at most: one that cannot be read is counted as such."""
@@ -319,8 +319,8 @@ class MemoryService:
             for user in list(self._users.values()):
                 self._begin_closing(user)
             await self._errands.finished()
-            if self._parts is not None:
-                await self._parts.aclose()
+            if self._components is not None:
+                await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
         """Read what waits in each memory that is open, a few at a time; who closes meanwhile is not held up."""
@@ -369,7 +369,7 @@ class MemoryService:
 
     async def _open(self, user_id: str) -> "MemoryEngine":
         try:
-            parts = await self._load_parts()
+            components = await self._load_components()
             # An id that can name nobody takes nobody's place.
             importlib.import_module("memoryos_mcp.storage.sqlite.paths").user_folder_name(user_id)
             self._close_surplus()
@@ -379,7 +379,7 @@ class MemoryService:
                 self._refuse_if_closed()
                 engine_module = importlib.import_module("memoryos_mcp.engine.engine")
                 engine: MemoryEngine = await engine_module.MemoryEngine.begin(
-                    user_id, self.settings, parts, only_looks=self._only_looks
+                    user_id, self.settings, components, only_looks=self._only_looks
                 )
                 return engine
         except BaseException:
@@ -430,22 +430,22 @@ class MemoryService:
             msg = "the memory service is shutting down; nothing was stored"
             raise StorageError(msg)
 
-    async def _load_parts(self) -> "Parts":
-        while self._parts is None:
+    async def _load_components(self) -> "Components":
+        while self._components is None:
             if self._loading is None:
                 self._loading = self._errands.begin(self._load())
             await asyncio.shield(self._loading)
-        return self._parts
+        return self._components
 
     async def _load(self) -> None:
         try:
             self._capacity_users = fitting_users(self.settings.max_open_users, besides=CLOSINGS_AT_ONCE)
-            self._parts = await anyio.to_thread.run_sync(self._make_parts)
+            self._components = await anyio.to_thread.run_sync(self._make_components)
         finally:
             self._loading = None
 
-    def _make_parts(self) -> "Parts":
-        from memoryos_mcp.engine.wiring import Given, make_parts
+    def _make_components(self) -> "Components":
+        from memoryos_mcp.engine.wiring import Overrides, make_components
 
-        given = Given(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
-        return make_parts(self.settings, self._endpoint, self._clock, given)
+        given = Overrides(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
+        return make_components(self.settings, self._endpoint, self._clock, given)

@@ -1,4 +1,4 @@
-"""Admitting: what callers hand in is checked and goes without its secrets, whether it is to be stored or asked."""
+"""Validation: what callers hand in is checked and goes without its secrets, whether it is to be stored or asked."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
 CHECKED_AT_ONCE_CHARS = 20_000
 
 
-class Admitting:
+class Validation:
     """Checks what one user's callers hand in.
 
     Args:

@@ -30,7 +30,7 @@ from memoryos_mcp.llm.reading import Forgettings
 from memoryos_mcp.storage.sqlite.database import Checks
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.retrieval.index import VectorIndex
-from memoryos_mcp.retrieval.index.adaptive import GrowingIndex
+from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -41,8 +41,8 @@ STORE_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Parts that are there already, instead of those that the settings name.
+class Overrides:
+    """Components that are there already, instead of those that the settings name.
 
     Attributes:
         embedder: Instead of the configured one.
@@ -62,13 +62,13 @@ class UserAccount(Account, Forgettings, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Components:
     """What engines share; `aclose` it after them.
 
     Attributes:
         embedders: The configured model, and those whose vectors are still in use.
         make_index: Makes an empty index of vectors of a length.
-        stand_in: Organises and learns without an LLM, or where it fails.
+        fallback: Organises and learns without an LLM, or where it fails.
         make_chat: Makes a user's way to the LLM, from where its calls are counted and the user's folder; None without
             an LLM.
         make_analyst: Makes a user's analyst, which asks in that way; without an LLM it is the stand-in.
@@ -81,7 +81,7 @@ class Parts:
 
     embedders: Embedders
     make_index: Callable[[int], VectorIndex]
-    stand_in: Analyst
+    fallback: Analyst
     make_chat: Callable[[UserAccount, Path], ChatModel | None]
     make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
@@ -98,20 +98,20 @@ class Parts:
             await self.chat.aclose()
 
 
-def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Given) -> Parts:
+def make_components(settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Overrides) -> Components:
     """Return the parts that settings name. Blocks: it imports libraries.
 
     Args:
         settings: Which models, and how they are asked.
         endpoint: Where the LLM is; None without one.
         clock: Returns the present, with a zone.
-        given: Parts that are there already.
+        given: Components that are there already.
     """
     embedder = given.embedder
     if embedder is None and (model := configured_model(settings)) is not None:
         embedder = make_embedder(model, settings)
-    GrowingIndex(1)  # imports its library here, in a thread, and not with the first user
-    stand_in = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
+    AdaptiveIndex(1)  # imports its library here, in a thread, and not with the first user
+    fallback = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
     chat = given.chat or configured_chat(settings, endpoint)
     tally = Tally()
 
@@ -129,19 +129,19 @@ def make_parts(settings: Settings, endpoint: Endpoint | None, clock: Callable[[]
         if given.analyst is not None:
             return given.analyst
         if users_chat is None:
-            return stand_in
+            return fallback
         return LlmAnalyst(
             users_chat,
             max_topics=settings.max_topics,
             max_prompt_tokens=settings.llm_max_prompt_tokens,
             dimensions=settings.profile_dimensions,
-            stand_in=stand_in,
+            fallback=fallback,
         )
 
-    return Parts(
+    return Components(
         embedders=Embedders(embedder, partial(make_embedder, settings=settings)),
-        make_index=GrowingIndex,
-        stand_in=stand_in,
+        make_index=AdaptiveIndex,
+        fallback=fallback,
         make_chat=make_chat,
         make_analyst=make_analyst,
         chat=chat,

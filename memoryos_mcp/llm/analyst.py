@@ -37,7 +37,7 @@ class LlmAnalyst:
         max_topics: Topics at most in one batch.
         max_prompt_tokens: Tokens of one prompt.
         dimensions: The user's own dimensions of the profile.
-        stand_in: Files the pages that a reply left out.
+        fallback: Files the pages that a reply left out.
     """
 
     def __init__(
@@ -47,13 +47,13 @@ class LlmAnalyst:
         max_topics: int,
         max_prompt_tokens: int,
         dimensions: Sequence[str],
-        stand_in: ExtractiveAnalyst,
+        fallback: ExtractiveAnalyst,
     ) -> None:
         self._chat = chat
         self._max_topics = max_topics
         self._max_prompt_tokens = max_prompt_tokens
         self._dimensions = dimensions
-        self._stand_in = stand_in
+        self._fallback = fallback
         self._limiter = CapacityLimiter(READING_THREADS)
 
     @property
@@ -69,7 +69,7 @@ class LlmAnalyst:
         organised, left = await ask(self._chat, request, reading.read, self._limiter)
         if not left:
             return organised
-        filled = await self._stand_in.organise(left, Surroundings(before=None))
+        filled = await self._fallback.organise(left, Surroundings(before=None))
         return replace(organised, topics=(*organised.topics, *filled.topics))
 
     async def joined_digest(
@@ -99,7 +99,7 @@ class LlmAnalyst:
     ) -> str:
         """Return the run's summary, with the earlier one before it if that was not in sight; the stand-in's if none."""
         if not run.summary:
-            return await self._stand_in.joined_summary(earlier, run, pages)
+            return await self._fallback.joined_summary(earlier, run, pages)
         if run.is_whole or not earlier:
             return run.summary
         room = SUMMARY_MAX_CHARS // 2

@@ -19,7 +19,7 @@ from memoryos_mcp.text.terms import stem
 CHANGES_AT_ONCE = 1_000
 
 
-class Mirror:
+class MemoryCache:
     """Segments, facts, traits and page vectors of one user. Safe to share between tasks."""
 
     def __init__(self, store: Store, index: PageIndex) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 PATIENCE_S = 1.0
 
 
-class QueriesFirst:
+class QueryPriority:
     """Knows whether one user's queries are being answered now. Shared by whoever answers and whoever loads."""
 
     def __init__(self) -> None:

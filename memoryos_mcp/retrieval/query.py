@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import EmbeddedQuery
 from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.retrieval.query_time import Span
-from memoryos_mcp.storage.values import Lexicon
+from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.terms import is_content, spans, stop_words
 
 # A word that says nothing by itself still tells "when" from "where": as much as one on half of the pages.
@@ -80,12 +80,12 @@ def plain(query: str) -> str:
     return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
 
 
-def subject_of(query: str, lexicon: Lexicon) -> str:
+def subject_of(query: str, lexicon: TermStats) -> str:
     """Return a query without the names of the two sides: what is said does not hold them, so they would mislead."""
     return without(query, lexicon.user_names | lexicon.agent_names)
 
 
-def side_of(query: str, lexicon: Lexicon) -> Side | None:
+def side_of(query: str, lexicon: TermStats) -> Side | None:
     """Return whose words are asked for: the side's that is named, or named first ("What did Ada tell Ben?").
 
     None if neither is named, or both in one breath ("Where did Ada and Ben meet?").

@@ -35,7 +35,7 @@ from memoryos_mcp.retrieval.budget import roots
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
-from memoryos_mcp.retrieval.cache import Mirror
+from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query_cache import QueryCache
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
@@ -103,7 +103,7 @@ class Retrieving:
     def __init__(
         self,
         store: Store,
-        mirror: Mirror,
+        mirror: MemoryCache,
         embedder: Embedder | None,
         *,
         weights: HeatWeights,

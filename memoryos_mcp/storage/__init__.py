@@ -13,7 +13,7 @@ from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
-from memoryos_mcp.storage.owned import OwnedStore
+from memoryos_mcp.storage.owned import UserData
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.values import (
     Changes,
@@ -23,7 +23,7 @@ from memoryos_mcp.storage.values import (
     FoundPage,
     Learning,
     Lease,
-    Lexicon,
+    TermStats,
     Outlines,
     PageVectors,
     Receipt,
@@ -45,7 +45,7 @@ class Store(Protocol):
     """
 
     @property
-    def owned(self) -> OwnedStore:
+    def owned(self) -> UserData:
         """What a person does with this memory, as seen from the same space."""
         ...
 
@@ -72,7 +72,7 @@ class Store(Protocol):
         Args:
             lease: The right to do so.
             keep: Identities of spaces to keep.
-            unused_since: Spaces that were used later are kept as well.
+            unused_since: VectorSpaces that were used later are kept as well.
         """
         ...
 
@@ -106,7 +106,7 @@ class Store(Protocol):
         """
         ...
 
-    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
         """Return in how many pages words occur, and which of ``names``, lower-cased, the sides call each other by."""
         ...
 

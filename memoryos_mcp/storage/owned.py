@@ -24,7 +24,7 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 T = TypeVar("T")
 
 
-class OwnedStore(Protocol):
+class UserData(Protocol):
     """One user's memory on disk, as the person owns it. Safe to share as its store is.
 
     Every method raises `StorageError` if the disk fails.

@@ -67,7 +67,7 @@ class FoundPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
+class TermStats:
     """What the word index knows of some words.
 
     Attributes:

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 EXACT_ROWS = 50_000
 
 
-class GrowingIndex:
+class AdaptiveIndex:
     """Exact up to `EXACT_ROWS`, then approximate. Construct it in a thread: that imports faiss.
 
     Args:

@@ -59,7 +59,7 @@ from memoryos_mcp.storage.values import (
     FoundPage,
     Learning,
     Lease,
-    Lexicon,
+    TermStats,
     Outlines,
     PageVectors,
     Receipt,
@@ -170,7 +170,7 @@ class SqliteStore:
     async def close(self) -> None:
         await self._database.close()
 
-    # Spaces --------------------------------------------------------------------------------------------------------
+    # VectorSpaces --------------------------------------------------------------------------------------------------------
 
     async def in_space(self, identity: str, model: str) -> "SqliteStore":
         now_us = to_us(self._clock())
@@ -290,7 +290,7 @@ class SqliteStore:
         where = "WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?) ORDER BY seq LIMIT ?"
         return await self._pages(where, self._space, limit)
 
-    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> Lexicon:
+    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
         return await self._database.read(
             lambda connection: term_stats.lexicon(connection, words, names, self._word_counts)
         )

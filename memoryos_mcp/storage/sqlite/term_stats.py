@@ -8,7 +8,7 @@ import apsw
 
 from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.storage.sqlite.mapping import newest_seq
-from memoryos_mcp.storage.values import Lexicon
+from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64
@@ -124,7 +124,7 @@ class WordCounts:
         return known[1], known[2]
 
 
-def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> Lexicon:
+def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> TermStats:
     """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
@@ -139,7 +139,7 @@ def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[s
             if by_agent < ONE_SIDED * by_user:
                 called_agent.add(name)
     found = {word: counts.count(connection, word, newest) for word in words[:WORDS_AT_MOST]}
-    return Lexicon(newest, found, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest))
+    return TermStats(newest, found, frozenset(called_user), frozenset(called_agent), *counts.called(connection, newest))
 
 
 def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Literal["user", "agent"]) -> str | None:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class SqliteOwned:
-    """One user's memory in one SQLite file, as the person owns it. Implements `OwnedStore`; `SqliteStore` hands it out.
+    """One user's memory in one SQLite file, as the person owns it. Implements `UserData`; `SqliteStore` hands it out.
 
     Args:
         database: The file.

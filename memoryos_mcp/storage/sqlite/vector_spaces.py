@@ -1,4 +1,4 @@
-"""Spaces: which models' vectors a file holds, and how far each has come."""
+"""VectorSpaces: which models' vectors a file holds, and how far each has come."""
 
 import json
 from collections.abc import Collection

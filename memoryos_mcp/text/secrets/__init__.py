@@ -45,7 +45,7 @@ class _Group:
 def _grouped() -> Iterator[_Group]:
     groups: dict[tuple[Any, ...], list[tuple[int, SecretPattern]]] = {}
     for number, one in enumerate(PATTERNS):
-        when = (one.hints, one.is_word, one.is_long, one.digits, one.may_stand_in)
+        when = (one.hints, one.is_word, one.is_long, one.digits, one.may_match)
         groups.setdefault(when, []).append((number, one))
     for members in groups.values():
         yield _Group(members[0][1], tuple((number, one.find) for number, one in members))
@@ -129,7 +129,7 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
     for group in groups:
         pattern = group.pattern
-        if pattern.digits > digits or (pattern.may_stand_in and not pattern.may_stand_in(tokens)):
+        if pattern.digits > digits or (pattern.may_match and not pattern.may_match(tokens)):
             continue
         searched = keys if pattern.is_word else lower
         for hint in pattern.hints:

@@ -34,7 +34,7 @@ class SecretPattern:
         is_word: Whether one word, without a blank, holds the hint and the secret.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` without a blank.
         digits: How many digits such a secret has at least, in groups of three and more.
-        may_stand_in: Whether a text of these words may hold one; a quick look where there are no hints.
+        may_match: Whether a text of these words may hold one; a quick look where there are no hints.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class SecretPattern:
     is_word: bool = False
     is_long: bool = False
     digits: int = 0
-    may_stand_in: Callable[[Sequence[str]], bool] | None = None
+    may_match: Callable[[Sequence[str]], bool] | None = None
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretPattern:

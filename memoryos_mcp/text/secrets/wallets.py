@@ -183,6 +183,6 @@ WALLETS: tuple[SecretPattern, ...] = (
     key("wallet key", "prv", rf"[xyztuvYZUV]prv{_B58}{{100,112}}+{END}", _is_extended_key),
     key("wallet key", "", rf"[5KL9c]{_B58}{{50,51}}{END}", _is_wif),
     SecretPattern("wallet key", _KEY_ROOTS, _find_hex_keys, is_long=True),
-    SecretPattern("seed phrase", (), _find_seed_phrases, may_stand_in=_may_hold_a_phrase),
+    SecretPattern("seed phrase", (), _find_seed_phrases, may_match=_may_hold_a_phrase),
     SecretPattern("seed phrase", (), _find_joined_phrases, is_word=True, is_long=True),
 )
