@@ -29,16 +29,16 @@ from memoryos_mcp.cli.command_line import settings_options
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.responding import INSTRUCTIONS
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.wiring import configured_chat
 from memoryos_mcp.errors import ConfigError, MemoryOSError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.engine.wiring import configured_chat
-from memoryos_mcp.llm.providers import endpoint_of
-from memoryos_mcp.engine.responding import INSTRUCTIONS
-from memoryos_mcp.engine.service import MemoryService
 
 # The same for every question, so that it tells nothing of a question's kind.
 STYLE = (

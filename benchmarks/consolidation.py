@@ -34,8 +34,8 @@ from benchmarks.words import WordEmbedder
 from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.llm.chat import Purpose
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.llm.chat import Purpose
 
 LATENCY_MS = 200.0
 # Calls per page of the reference, one after another: continuity, meta information, and its share of the analysis.

@@ -36,8 +36,8 @@ from memoryos_mcp.embedding import Embedder, EmbeddingModel
 from memoryos_mcp.embedding.bundled import DIMENSION, NAME, BundledEmbedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.errors import ModelError
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import ModelError
 
 T = TypeVar("T")
 

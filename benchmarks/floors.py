@@ -18,8 +18,7 @@ from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
 from memoryos_mcp.embedding.bundled import BATCH_PIECES, BATCH_ROWS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
-from memoryos_mcp.storage.sqlite import lexical
-from memoryos_mcp.storage.sqlite import term_stats
+from memoryos_mcp.storage.sqlite import lexical, term_stats
 from memoryos_mcp.text.terms import query_words
 
 READ_BYTES = 1 << 20

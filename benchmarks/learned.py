@@ -12,13 +12,13 @@ from benchmarks.datasets import Conversation
 from benchmarks.words import WordEmbedder
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.knowledge import About, Fact
 from memoryos_mcp.model.pages import Turn, utc_now
-from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
-from memoryos_mcp.model.stats import Stats
 
 # Silences after which an incomplete batch is due: full batches first, then the rest, however long either takes.
 SILENCES_S = (86_400.0, 0.0)

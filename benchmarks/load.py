@@ -29,12 +29,12 @@ from benchmarks.client import ServerError
 from benchmarks.figures import MB, Figure, percentile_ms, print_figures
 from benchmarks.http_client import Connection
 from benchmarks.synthetic import Grammar, copy_memory, write_memory
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.server.http.tokens import TokenStore, token_file
-from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.server.http.tokens import TokenStore, token_file
 
 ADDS_IN = 5
 CONNECTIONS = 100

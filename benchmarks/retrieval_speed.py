@@ -19,9 +19,9 @@ from benchmarks.synthetic import USER_ID, Grammar, write_memory
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.pages import Turn, page_text, utc_now
 from memoryos_mcp.retrieval.retrieving import CODE_BYTES_AT_MOST
-from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.storage.sqlite.paths import database_file
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -30,16 +30,16 @@ from benchmarks.floors import BareStore, bare_query, read_once
 from benchmarks.pipe import BARE_SERVER, initialize_params, memory_server, opened
 from benchmarks.retrieval_speed import measure_retrieval
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
-from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
+from memoryos_mcp.cli.commands.installing import local_server
 from memoryos_mcp.cli.installer import planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import NAME
 from memoryos_mcp.cli.installer.places import Found
-from memoryos_mcp.cli.commands.installing import local_server
+from memoryos_mcp.cli.main import SWITCH_INTERVAL_S
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding.bundled import BundledEmbedder
-from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.sqlite.paths import database_file
 
 STARTS = 11

@@ -24,8 +24,8 @@ import click
 
 from benchmarks.datasets import load
 from benchmarks.learned import learn
-from memoryos_mcp.model.knowledge import About, AddFact, Fact
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
+from memoryos_mcp.model.knowledge import About, AddFact, Fact
 from memoryos_mcp.model.pages import Page, Tier
 
 LIFE = Path(__file__).parent / "life"

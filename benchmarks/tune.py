@@ -24,9 +24,9 @@ from benchmarks.datasets import SET_APART, Conversation, Dataset, Question, load
 from benchmarks.metrics import UNRANKED, Place, fraction_at, mean, ndcg_at
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.retrieval.ranking import PIECES, WINDOWS, WORDS, Recipe, scaled
 from memoryos_mcp.retrieval.signals import Mask, Scores
-from memoryos_mcp.engine.service import MemoryService
 
 RECIPES = {recipe.name: recipe for recipe in (PIECES, WINDOWS, WORDS)}
 CUTS = (5, 10, 20)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memoryos_mcp.config import Settings as Settings
     from memoryos_mcp.engine.engine import MemoryEngine as MemoryEngine
+    from memoryos_mcp.engine.service import MemoryService as MemoryService
     from memoryos_mcp.errors import ArgumentError as ArgumentError
     from memoryos_mcp.errors import ConfigError as ConfigError
     from memoryos_mcp.errors import MemoryOSError as MemoryOSError
     from memoryos_mcp.errors import ModelError as ModelError
     from memoryos_mcp.errors import StorageError as StorageError
     from memoryos_mcp.sync import Memoryos as Memoryos
-    from memoryos_mcp.engine.service import MemoryService as MemoryService
 
 __version__ = "0.1.0"
 

@@ -9,9 +9,9 @@ import pytest
 
 from memoryos_mcp.consolidation import loops
 from memoryos_mcp.consolidation.loops import BackgroundLoop, LeaseKeeper
-from memoryos_mcp.model.stats import Health
 from memoryos_mcp.errors import LeaseLostError, ModelError, StorageError
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
@@ -53,7 +53,7 @@ async def test_work_goes_on_at_once_while_there_is_more() -> None:
 
 
 async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 1)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 1)
     succeeded = asyncio.Event()
     failures: list[Exception] = [ModelError("first"), RuntimeError("a secret text"), LeaseLostError("taken")]
     clock = Clock()
@@ -87,7 +87,7 @@ async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPa
 async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pauses_grow_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(background, "LONGEST_BACKOFF_S", 8.0)
+    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 8.0)
     clock = Clock()
     tried_at: list[float] = []
 
@@ -288,7 +288,7 @@ async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iterati
 
 
 async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.001)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.001)
     failures: list[Exception] = [ModelError("first"), ModelError("second")]
     kept: list[tuple[int, str | None]] = []
     recovered = asyncio.Event()

@@ -15,15 +15,15 @@ from benchmarks.datasets import Page as Said
 from benchmarks.llm_server import MODEL, Counts, LlmServer, Tally, fact_of, running_llm_server
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact
 from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatRequest, Purpose
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.prompts import learn_request, organise_request
-from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact
+from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
 from tests.fakes import START
 

@@ -20,9 +20,9 @@ from packaging.requirements import Requirement
 from pydantic import SecretStr
 
 from memoryos_mcp import __version__
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.commands.bundle import DEFAULT_NAME, DISTRIBUTION, archive, bundled_files
 from memoryos_mcp.cli.commands.bundle.manifest import ASKED, ENTRY_POINT, Asked
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.values import value_type

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.cli.installer import jsonc
-from memoryos_mcp.cli.installer import toml
+from memoryos_mcp.cli.installer import jsonc, toml
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.errors import ClientFileError
 

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memoryos_mcp.cli.main import cli
-from memoryos_mcp.cli.installer import entries
-from memoryos_mcp.cli.installer import jsonc
-from memoryos_mcp.cli.installer import toml
+from memoryos_mcp.cli.installer import entries, jsonc, toml
 from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client, Place, Platform
+from memoryos_mcp.cli.main import cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "clients.md"
 LOCAL = entries.Local("/absolute/path/to/memoryos-mcp", ("serve",))

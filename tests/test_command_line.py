@@ -14,7 +14,6 @@ import click
 import pytest
 
 from memoryos_mcp import Memoryos
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.command_line import (
     DESTRUCTIVE,
     EXIT_CODES,
@@ -28,6 +27,7 @@ from memoryos_mcp.cli.command_line import (
     run,
 )
 from memoryos_mcp.cli.commands.completing import SHELLS, VARIABLE
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from tests.servers import clean_environment, wait_until

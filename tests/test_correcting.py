@@ -16,19 +16,19 @@ from memoryos_mcp.consolidation.corrections import Embed, without_corrected
 from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading as PageReading
-from memoryos_mcp.engine.correcting import correct
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.engine.correcting import correct
 from memoryos_mcp.errors import ArgumentError, ModelError
-from memoryos_mcp.model.heat import HeatWeights
-from memoryos_mcp.model.ids import Kind, MemoryId
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
+from memoryos_mcp.model.heat import HeatWeights
+from memoryos_mcp.model.ids import Kind, MemoryId
+from memoryos_mcp.model.inspected import FactLook, State, TraitLook
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
-from memoryos_mcp.model.inspected import FactLook, State, TraitLook
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst

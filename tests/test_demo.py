@@ -8,8 +8,7 @@ import sys
 import anyio
 import pytest
 
-from memoryos_mcp.cli.commands import demo
-from memoryos_mcp.cli.commands import demo_script
+from memoryos_mcp.cli.commands import demo, demo_script
 from memoryos_mcp.errors import MemoryOSError
 
 LIMIT_S = 120

@@ -11,16 +11,16 @@ from typing import Any
 import apsw
 import pytest
 
-from memoryos_mcp.consolidation import loops
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import loops
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
-from memoryos_mcp.llm import Organised, PageView, Surroundings
-from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
+from memoryos_mcp.llm import Organised, PageView, Surroundings
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30
@@ -125,7 +125,7 @@ async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_w
 async def test_when_the_model_comes_back_everything_is_embedded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.01)
     embedder, clock = WordEmbedder(), Clock()
     embedder.failure = ModelError("no model")
     async with memory(tmp_path, embedder=embedder, clock=clock) as engine:
@@ -145,7 +145,7 @@ async def test_when_the_model_comes_back_everything_is_embedded(
 async def test_an_analyst_outage_keeps_every_page_and_the_profile(
     tmp_path: Path, failure: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.01)
     analyst, clock = ScriptedAnalyst(), Clock()
     async with memory(tmp_path, analyst=analyst, clock=clock) as engine:
         analyst.failure = failure

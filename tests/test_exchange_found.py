@@ -10,12 +10,12 @@ import pytest
 from memoryos_mcp.cli.commands.common import opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
-from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped, Tell
-from memoryos_mcp.transfer.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
-from memoryos_mcp.transfer.tally import Tally
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Source, Turn
 from memoryos_mcp.model.redaction import Redaction
+from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped, Tell
+from memoryos_mcp.transfer.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
+from memoryos_mcp.transfer.tally import Tally
 
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 

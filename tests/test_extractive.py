@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.statements import LIFE, life_pages
-from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
 from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.digests import make_digest
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, KnowledgeChange
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Level, Trait
 

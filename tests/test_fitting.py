@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from memoryos_mcp.model.knowledge import About, Fact, Kind
-from memoryos_mcp.text.addressees import NAMELESS
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Level, Trait, bearing_on
 from memoryos_mcp.retrieval import fitting
@@ -12,6 +11,7 @@ from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.ranking import Ranked, cut
 from memoryos_mcp.retrieval.recall import RecalledFact
 from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.text.addressees import NAMELESS
 from memoryos_mcp.text.terms import stems
 
 AT = datetime(2026, 5, 20, tzinfo=UTC)

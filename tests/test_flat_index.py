@@ -19,8 +19,7 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from memoryos_mcp.retrieval.index import VectorIndex
-from memoryos_mcp.retrieval.index import flat
+from memoryos_mcp.retrieval.index import VectorIndex, flat
 from memoryos_mcp.retrieval.index.flat import FlatIndex
 
 DIMENSION = 16

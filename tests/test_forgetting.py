@@ -15,14 +15,14 @@ import pytest
 
 from benchmarks.llm_server import reply_to
 from memoryos_mcp.consolidation import worker
+from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.storage.sqlite import database
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
-from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.mapping import to_us
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server
 from tests.servers import (
@@ -215,7 +215,7 @@ def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrub
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "SCRUB_BUSY_TIMEOUT_MS", 10)
-    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     reader_ended = asyncio.Event()
 
     async def check() -> None:
@@ -407,7 +407,7 @@ async def test_topics_that_are_many_get_their_words_in_the_background(
 async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_and_files_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.05)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
     analyst = ScriptedAnalyst()
     analyst.gate = asyncio.Event()
     async with memory(tmp_path, analyst=analyst, short_term_capacity=0) as engine:
@@ -427,7 +427,7 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
 
 
 async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
     go_on(monkeypatch, clock)
@@ -467,7 +467,7 @@ YEARS = 5 * 365
 async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_open_meanwhile: bool
 ) -> None:
-    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     clock = Clock()
     texts = set(POTTERY)
     settings: dict[str, Any] = {"clock": clock, "retention_days": 365}
@@ -494,7 +494,7 @@ async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
 
 
 async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     clock = Clock()
     async with memory(tmp_path, clock=clock, retention_days=365) as engine:
         await add_all(engine, *POTTERY)

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.index import VectorIndex
-from memoryos_mcp.retrieval.index.flat import FlatIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.retrieval.index.flat import FlatIndex
 from memoryos_mcp.retrieval.index.ivf import NEAREST, ListsIndex, recall
 
 DIMENSION = 32

@@ -21,7 +21,8 @@ def test_importing_the_package_loads_no_model_library_no_llm_client_and_no_proto
 
 
 def test_the_way_to_the_first_reply_loads_no_model_library() -> None:
-    doors = "import memoryos_mcp.cli.main, memoryos_mcp.server.stdio, memoryos_mcp.server.assembly, memoryos_mcp.engine.service"
+    doors = "import memoryos_mcp.cli.main, memoryos_mcp.engine.service"
+    doors += ", memoryos_mcp.server.stdio, memoryos_mcp.server.assembly"
     loaded = imported_by(doors)
     assert not loaded & {*MODEL_LIBRARIES, "openai"}
     assert "mcp" in loaded

@@ -19,14 +19,11 @@ from mcp.client.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult
 
-from memoryos_mcp.cli.main import cli
-from memoryos_mcp.cli.installer import entries
-from memoryos_mcp.cli.installer import files
-from memoryos_mcp.cli.installer import jsonc
-from memoryos_mcp.cli.installer import planning
+from memoryos_mcp.cli.commands.installing.outcomes import masked
+from memoryos_mcp.cli.installer import entries, files, jsonc, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS, Client
 from memoryos_mcp.cli.installer.places import Found, Machine, places_of
-from memoryos_mcp.cli.commands.installing.outcomes import masked
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.errors import ClientFileError
 from tests.test_client_texts import FILES
 

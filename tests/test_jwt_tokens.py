@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.errors import ConfigError, IssuerError
+from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.server.http import jwt_tokens
 from memoryos_mcp.server.http.jwt_tokens import (
     ASK_AGAIN_S,

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.embedding.token_codes import encode
-from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.retrieval.late_interaction import (
     IN_QUESTION,
     NEIGHBOURS,
@@ -15,6 +14,7 @@ from memoryos_mcp.retrieval.late_interaction import (
     cover,
     match_pieces,
 )
+from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
 # Words that have nothing in common: rows of a Hadamard matrix, whose length lies evenly on all coordinates.

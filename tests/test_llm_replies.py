@@ -13,18 +13,17 @@ from typing import Any
 import pytest
 
 from benchmarks.llm_server import purpose_of, reply_to
-from memoryos_mcp.consolidation import loops
-from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.model.knowledge import AddFact
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.replies import json_object, text_of
+from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.stats import ProfileView, Stats
 from tests.fakes import Clock, WordEmbedder
 from tests.llm_server import Answer, Asked, Drip, LlmServer, Reply, api_error, completion, html, json_reply, llm_server
@@ -125,9 +124,9 @@ async def memory(folder: Path, answer: Callable[[Asked], Answer], **settings: An
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     monkeypatch.setattr("memoryos_mcp.llm.api.FIRST_PAUSE_S", 0.001)
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 1.0)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 1.0)
 
 
 def wrapped(form: str) -> Callable[[Asked], Answer]:

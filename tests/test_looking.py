@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.inspection import Stretch, list_request, listed, look
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
+from memoryos_mcp.model.inspected import PageLook
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.engine.inspection import Stretch, list_request, listed, look
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
-from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.model.inspected import PageLook
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan
 from tests.fakes import START, Clock

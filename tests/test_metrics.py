@@ -12,11 +12,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.llm_server import reply_to
-from memoryos_mcp.engine import service as service_module
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.config import Settings
+from memoryos_mcp.engine import service as service_module
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.storage.values import Waiting
 from tests.documents import table
 from tests.fakes import WordEmbedder

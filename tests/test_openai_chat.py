@@ -19,13 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue, SecretStr
 
-from memoryos_mcp.llm.api_errors import LONGEST_RETRY_AFTER_S
 from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
+from memoryos_mcp.llm.api import ATTEMPTS, retry_after_seconds
+from memoryos_mcp.llm.api_errors import LONGEST_RETRY_AFTER_S
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.api import ATTEMPTS, retry_after_seconds
-from memoryos_mcp.model.pages import estimate_tokens
 from memoryos_mcp.llm.providers import (
     OUTPUT_TOKENS,
     PRESETS,
@@ -35,6 +34,7 @@ from memoryos_mcp.llm.providers import (
     Endpoint,
     FormRung,
 )
+from memoryos_mcp.model.pages import estimate_tokens
 from tests.llm_server import (
     Answer,
     Answering,

@@ -7,13 +7,13 @@ import pytest
 
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import organise_request
-from memoryos_mcp.text.injection import OMITTED, gives_orders, without_orders
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page, Source, Tier
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.text.injection import OMITTED, gives_orders, without_orders
 from tests.fakes import START, ScriptedAnalyst
 from tests.servers import PipeServer
 from tests.test_engine import memory, settled, until

@@ -11,22 +11,21 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp.consolidation import loops
-from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.model.heat import HeatWeights
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.model.heat import HeatWeights
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest, Segment
-from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Lease
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
@@ -888,7 +887,7 @@ async def memory(
 async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock, llm = Clock(), Llm()
     page_ids: list[str] = []
     async with memory(tmp_path, clock, llm) as engine:
@@ -948,7 +947,7 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
 async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock, llm = Clock(), Llm()
     llm.failure = SPENT
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
@@ -976,7 +975,7 @@ async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
 async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_everything_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock = Clock()
     for number in range(1, 17):
         llm = Llm()
@@ -1004,7 +1003,7 @@ async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_e
 async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError, is_filed_by_it: bool
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock, llm, hour_s, step_s = Clock(), Llm(), 3600, 20
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
         llm.failure, llm.reading_failure = (None if is_filed_by_it else SPENT), SPENT
@@ -1038,7 +1037,7 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
 
 
 async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock = Clock()
     async with memory(tmp_path, clock, None, short_term_capacity=0) as engine:
         for number in range(1, 5):
@@ -1061,7 +1060,7 @@ async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch:
 async def test_the_llm_can_be_made_to_do_again_what_was_done_before_it_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock = Clock()
 
     async def is_settled() -> bool:

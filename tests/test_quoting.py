@@ -16,22 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
+from memoryos_mcp.engine.responding import Manner, response_request
 from memoryos_mcp.llm import PageView, Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
+from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, Tier
 from memoryos_mcp.model.profile import Level, Trait
-from memoryos_mcp.text.quoting import CLOSE, INDENT, OPEN, disarmed, plain
-from memoryos_mcp.engine.responding import Manner, response_request
+from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.server import memory_results as shown
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
 from memoryos_mcp.server.guides import prompt
 from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
+from memoryos_mcp.text.quoting import CLOSE, INDENT, OPEN, disarmed, plain
 from tests.memories import UNFILED
 from tests.servers import PipeServer, open_store
 from tests.taking_along import changed, imported

@@ -17,14 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import Found, FoundPage, Skipped
-from memoryos_mcp.transfer.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
-from memoryos_mcp.transfer.importers import recognise
-from memoryos_mcp.transfer.importers import chatgpt
-from memoryos_mcp.transfer.importers import claude
-from memoryos_mcp.transfer.importers.turns import Chat, Message, pages
-from memoryos_mcp.transfer.splitting import split
 from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source
+from memoryos_mcp.transfer.found import Found, FoundPage, Skipped
+from memoryos_mcp.transfer.importers import chatgpt, claude, recognise
+from memoryos_mcp.transfer.importers.turns import Chat, Message, pages
+from memoryos_mcp.transfer.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
+from memoryos_mcp.transfer.splitting import split
 from tests.foreign_memories import (
     chatgpt_conversation,
     chatgpt_dialogue,

@@ -8,13 +8,10 @@ from types import ModuleType
 
 import pytest
 
-from memoryos_mcp.transfer.found import FoundFact, FoundPage, Skipped
-from memoryos_mcp.transfer.json_entries import NO_JSON
-from memoryos_mcp.transfer.importers import recognise
-from memoryos_mcp.transfer.importers import locomo
-from memoryos_mcp.transfer.importers import mem0
-from memoryos_mcp.transfer.importers import server_memory
 from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.transfer.found import FoundFact, FoundPage, Skipped
+from memoryos_mcp.transfer.importers import locomo, mem0, recognise, server_memory
+from memoryos_mcp.transfer.json_entries import NO_JSON
 from tests.foreign_memories import write_json
 
 DATA = Path(os.environ.get("MEMORYOS_EVAL_DATA", ""))

@@ -7,14 +7,11 @@ from pathlib import Path
 import pytest
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import FoundFact, FoundPage, Reader, Skipped
-from memoryos_mcp.transfer.importers import recognise
-from memoryos_mcp.transfer.importers import memoryos
-from memoryos_mcp.transfer.importers import memoryos_chroma
-from memoryos_mcp.transfer.importers import playground
-from memoryos_mcp.transfer.importers.reference import DAMAGED, ERROR_TEXT, NO_FACT, NO_WORDS
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Source
+from memoryos_mcp.transfer.found import FoundFact, FoundPage, Reader, Skipped
+from memoryos_mcp.transfer.importers import memoryos, memoryos_chroma, playground, recognise
+from memoryos_mcp.transfer.importers.reference import DAMAGED, ERROR_TEXT, NO_FACT, NO_WORDS
 from tests.foreign_memories import (
     BEGAN,
     LLM_ERROR,

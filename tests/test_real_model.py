@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks.datasets import load
 from memoryos_mcp.config import Settings
-from memoryos_mcp.llm import catalogue
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.llm import catalogue
 from memoryos_mcp.model.stats import Stats
 from tests.llama import DATA, MODEL, running_llama
 from tests.servers import open_store

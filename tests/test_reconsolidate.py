@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp.consolidation import loops
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.commands import common
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
+from memoryos_mcp.consolidation import loops
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.model.stats import Stats
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
 from tests.servers import clean_environment
 
@@ -177,7 +177,7 @@ async def test_without_an_llm_it_is_a_usage_error_that_says_what_to_set(argument
 async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays_to_be_done(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.05)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     async with asyncio.timeout(LIMIT_S):
         await remember_without_llm(data)
         async with llm_server(api_error(401, f"Incorrect API key provided: {KEY}")) as refusing:
@@ -197,8 +197,8 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
 async def test_where_some_batches_fail_and_others_do_not_it_goes_on(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.5)
-    monkeypatch.setattr(background, "LONGEST_BACKOFF_S", 0.5)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.5)
+    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.5)
     batches_asked = count(1)
 
     def falters(asked: Asked) -> Answer:
@@ -229,7 +229,7 @@ async def test_a_spent_budget_ends_it_and_says_so(data: Path) -> None:
 async def test_a_budget_whose_last_is_too_little_for_a_call_is_told_as_spent(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.05)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     refusal = "90 tokens are spent today and llm_daily_token_limit is 80"
 
     async def refused(*_: object) -> None:

@@ -18,13 +18,13 @@ from benchmarks.drawing import card_number, drawn
 from benchmarks.everyday_secrets import planted, recovery_codes
 from benchmarks.secret_keys import checked_token, jwt, near_misses, private_key, secrets_of
 from memoryos_mcp.config import Settings
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.redaction import redact_turn
 from memoryos_mcp.text.secrets import placeholder, redact
 from memoryos_mcp.text.secrets.checks import base62_crc32, has_crc32, has_luhn
 from memoryos_mcp.text.secrets.patterns import PATTERNS
-from memoryos_mcp.engine.service import MemoryService
 from tests.memories import NO_MODEL
 from tests.servers import PipeServer
 

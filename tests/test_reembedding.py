@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from memoryos_mcp.consolidation import loops
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.commands import common
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import loops
 from memoryos_mcp.embedding.bundled import IDENTITY
 from memoryos_mcp.embedding.revision import PROBE
-from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
+from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.llm_server import Answer, Answering, Asked, LlmServer, api_error, embeddings, free_port, llm_server
 from tests.servers import clean_environment
 
@@ -239,7 +239,7 @@ async def test_a_model_that_cannot_be_used_is_one_line_that_says_what_to_do_and_
 async def test_a_model_that_keeps_failing_ends_it_and_what_was_done_stays_done(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "FIRST_BACKOFF_S", 0.05)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.05)
     async with asyncio.timeout(LIMIT_S):
         await remember(data, 20)
         async with llm_server(fails_after(1)) as server:

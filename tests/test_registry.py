@@ -18,12 +18,12 @@ from jsonschema import Draft7Validator
 from pydantic import SecretStr
 
 from memoryos_mcp import __version__
-from memoryos_mcp.cli.main import cli
-from memoryos_mcp.cli.installer.catalogue import CLIENTS
-from memoryos_mcp.cli.installer.entries import entry_of
 from memoryos_mcp.cli.commands.bundle.manifest import ASKED
 from memoryos_mcp.cli.commands.install_links import LINKS, cursor_link, vscode_link
 from memoryos_mcp.cli.commands.installing import server_of
+from memoryos_mcp.cli.installer.catalogue import CLIENTS
+from memoryos_mcp.cli.installer.entries import entry_of
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import ENV_PREFIX, Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.values import allowed_texts, value_type

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryos_mcp.engine.responding import Manner, response_request
 from memoryos_mcp.model.knowledge import About, Fact, Kind
-from memoryos_mcp.text.addressees import Speakers
 from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens
 from memoryos_mcp.model.profile import Level, Trait
-from memoryos_mcp.engine.responding import Manner, response_request
+from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fitting import Fitted, Found, Limits, fit
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.rendering import fact_line, recall_text
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.text.addressees import Speakers
 
 AT = datetime(2026, 5, 20, tzinfo=UTC)
 ENDED = datetime(2026, 6, 2, tzinfo=UTC)

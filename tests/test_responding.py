@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.errors import ArgumentError, ConfigError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.consolidation.forgetting import Selection
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import ArgumentError, ConfigError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import Kind, MemoryId, read_id
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.model.ids import Kind, MemoryId, read_id
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction

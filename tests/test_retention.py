@@ -7,12 +7,10 @@ from datetime import UTC, datetime, timedelta
 import apsw
 import pytest
 
-from memoryos_mcp.model.pages import Turn
-from memoryos_mcp.storage.sqlite import page_table
-from memoryos_mcp.storage.sqlite import retention
-from memoryos_mcp.storage.sqlite import schema
-from memoryos_mcp.storage.sqlite.mapping import to_us
 from memoryos_mcp.consolidation.worker import RETENTION_EVERY, WAITING_RETENTION_EVERY
+from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.storage.sqlite import page_table, retention, schema
+from memoryos_mcp.storage.sqlite.mapping import to_us
 
 START = datetime(2026, 5, 8, 12, tzinfo=UTC)
 RETENTION = timedelta(days=365)

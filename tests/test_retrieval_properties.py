@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.consolidation import embedding as embedding_step
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.text.quoting import topic_line
 from memoryos_mcp.retrieval.recall import Recall
+from memoryos_mcp.text.quoting import topic_line
 from tests.fakes import START
 from tests.memories import STEADY_HEAT, UNFILED, LentEmbedder, Memory, Said, memory
 

@@ -26,9 +26,9 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
+from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
-from memoryos_mcp.engine.wiring import make_embedder
 from tests import tiny_models
 from tests.servers import clean_environment
 

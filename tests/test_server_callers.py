@@ -13,10 +13,10 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, Completion, PromptReference, TextContent, TextResourceContents
 
-from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.config import Settings
-from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.server.assembly import make_server
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, refusal_text
 

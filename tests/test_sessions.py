@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from memoryos_mcp.config.logs import SELDOM_S, Seldom
 from memoryos_mcp.server.http import sessions
 from memoryos_mcp.server.http.guard import BodyGuard
 from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
-from memoryos_mcp.config.logs import SELDOM_S, Seldom
 from tests.test_guard import Answer, ask, http_scope, part, sending
 
 LIMIT_S = 20

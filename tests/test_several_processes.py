@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memoryos_mcp.consolidation.worker import LEASE_TTL_S
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
-from memoryos_mcp.consolidation.worker import LEASE_TTL_S
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
 LIMIT_S = 30

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoryos_mcp.consolidation import worker
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import worker
 from memoryos_mcp.embedding import Embedder, EmbeddingModel, Passage
 from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.wiring import Overrides, make_components
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
-from memoryos_mcp.engine.wiring import Overrides, make_components
-from memoryos_mcp.retrieval import page_index
-from memoryos_mcp.retrieval import priority
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import TermStats, PageVectors
 from memoryos_mcp.model.stats import Stats
+from memoryos_mcp.retrieval import page_index, priority
+from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.values import PageVectors, TermStats
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.servers import stored_pages
 
@@ -72,7 +71,9 @@ async def opened(
         return known[model]
 
     given = Overrides(embedder=configured or WordEmbedder(), analyst=ScriptedAnalyst())
-    components = replace(make_components(settings, None, clock or Clock(), given), embedders=Embedders(configured, make))
+    components = replace(
+        make_components(settings, None, clock or Clock(), given), embedders=Embedders(configured, make)
+    )
     async with asyncio.timeout(LIMIT_S):
         engine = await MemoryEngine.begin("ada", settings, components)
         try:
@@ -158,8 +159,8 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
-    monkeypatch.setattr(query_priority, "PATIENCE_S", LIMIT_S)
-    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
+    monkeypatch.setattr(priority, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     reading.vectors.clear()
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
@@ -179,8 +180,8 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
 ) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(query_priority, "PATIENCE_S", POLL_S)
-    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", 0)
+    monkeypatch.setattr(priority, "PATIENCE_S", POLL_S)
+    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(engine.retrieve("friend1 town1"))
@@ -196,8 +197,8 @@ async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
 ) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(upkeep, "OPENING_PATIENCE_S", LIMIT_S)
-    monkeypatch.setattr(upkeep, "READ_IN_A_MOMENT_PAGES", PAGES - 1 if is_large else PAGES)
+    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(worker, "READ_IN_A_MOMENT_PAGES", PAGES - 1 if is_large else PAGES)
     reading = Reading(monkeypatch)
     reading.queries.set()
     reading.vectors.clear()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from memoryos_mcp.model.knowledge import About, AddFact, Fact, Kind
 from memoryos_mcp.llm.extractive import patterns
 from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
+from memoryos_mcp.model.knowledge import About, AddFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Tier
 
 WEDNESDAY = datetime(2025, 11, 12, 10, tzinfo=UTC)

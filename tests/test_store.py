@@ -20,12 +20,8 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite import database
-from memoryos_mcp.storage.sqlite import file_header
-from memoryos_mcp.storage.sqlite import lexical
-from memoryos_mcp.storage.sqlite import term_stats
-from memoryos_mcp.storage.sqlite import vector_spaces
-from memoryos_mcp.storage.sqlite import store
+from memoryos_mcp.storage.sqlite import database, file_header, lexical, term_stats, vector_spaces
+from memoryos_mcp.storage.sqlite import store as sqlite_store
 from memoryos_mcp.storage.sqlite.backup import check_copy, make_copy, put_in_place
 from memoryos_mcp.storage.sqlite.database import Checks
 from memoryos_mcp.storage.sqlite.paths import database_file
@@ -561,7 +557,7 @@ async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_pat
 async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spaces, "PAGES_DROPPED", 2)
+    monkeypatch.setattr(vector_spaces, "PAGES_DROPPED", 2)
     clock = Clock()
     async with opened(tmp_path, space="old:3:1", clock=clock) as old:
         await old.add_pages([turn(number) for number in range(5)])
@@ -671,7 +667,7 @@ async def test_a_word_that_is_mostly_no_address_is_no_name(tmp_path: Path) -> No
 async def test_a_common_word_is_counted_on_from_where_it_was_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lexicon, "REMEMBERED_FROM", 3)
+    monkeypatch.setattr(term_stats, "REMEMBERED_FROM", 3)
     counted: list[str] = []
     count = term_stats._posting_count
 
@@ -679,7 +675,7 @@ async def test_a_common_word_is_counted_on_from_where_it_was_counted(
         counted.append(word)
         return count(connection, word)
 
-    monkeypatch.setattr(lexicon, "_posting_count", counting)
+    monkeypatch.setattr(term_stats, "_posting_count", counting)
     async with opened(tmp_path) as store, opened(tmp_path) as other:
         for number in range(6):
             await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])
@@ -730,7 +726,7 @@ async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_lim
 async def test_many_pages_come_whole_by_one_connection_as_by_several(
     tmp_path: Path, large_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "PAGES_OF_A_LARGE_MEMORY", large_from)
+    monkeypatch.setattr(sqlite_store, "PAGES_OF_A_LARGE_MEMORY", large_from)
     pages = 3 * PAGES_TO_SHARE
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(number, minutes=number) for number in range(pages)])

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ModelError
+from memoryos_mcp.llm.api import ATTEMPTS, PassingError
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, Usage
+from memoryos_mcp.llm.providers import OUTPUT_TOKENS
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.llm.streams import Stream
-from memoryos_mcp.llm.api import ATTEMPTS, PassingError
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.llm.providers import OUTPUT_TOKENS
 from tests.llm_server import Reply, api_error, completion
 from tests.test_openai_chat import BAREST, FORM, refusing, rung_of, talk
 

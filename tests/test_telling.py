@@ -12,15 +12,15 @@ from benchmarks.llm_server import running_llm_server
 from memoryos_mcp.consolidation.filing import SEGMENT_PAGES_MAX
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.model.knowledge import About, AddFact, Kind, KnowledgeChange, Lessons
 from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.organise_replies import OrganiseReading
 from memoryos_mcp.llm.prompts import facts_asked, learn_request, organise_request
-from memoryos_mcp.text.addressees import Speakers
+from memoryos_mcp.model.knowledge import About, AddFact, Kind, KnowledgeChange, Lessons
 from memoryos_mcp.model.pages import Page, Source, Tier, Turn
 from memoryos_mcp.model.segments import Digest, Segment
+from memoryos_mcp.text.addressees import Speakers
 from tests.fakes import START
 from tests.test_benchmark_consolidation import asking
 from tests.test_organising import Bench, Llm, bench, quoted, said

@@ -19,12 +19,12 @@ import pytest
 from rich.cells import cell_len
 
 from memoryos_mcp.cli import command_line
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION
 from memoryos_mcp.cli.commands.search import highlighted, snippet
+from memoryos_mcp.cli.main import cli
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.errors import StorageError
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.memories import UNFILED
 from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.cli.commands.tokens import expiry
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.server.http.tokens import TokenStore, token_file, token_id_of
 from tests.servers import clean_environment
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.http.tokens import NEEDED_NAME, TokenState, TokenStore, token_file, token_id_of
 from tests.fakes import START, Clock
 from tests.servers import clean_environment

@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.llm_server import reply_to
 from memoryos_mcp import __version__
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.config.telemetry import open_tracing
+from memoryos_mcp.model.callers import Scope
 from tests.http_server import (
     WAYS,
     HttpServer,
@@ -178,7 +178,8 @@ def test_a_collector_that_is_gone_costs_no_call_and_no_clean_end(data: Path) -> 
 
 def test_without_being_asked_for_nothing_of_it_is_imported() -> None:
     statement = (
-        "import sys, memoryos_mcp.cli.main, memoryos_mcp.server.stdio, memoryos_mcp.server.http.serving, memoryos_mcp.config.telemetry as traces\n"
+        "import sys, memoryos_mcp.cli.main, memoryos_mcp.server.stdio, memoryos_mcp.server.http.serving\n"
+        "import memoryos_mcp.config.telemetry as traces\n"
         "environments = {}, {'OTEL_TRACES_EXPORTER': 'none', 'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:1'}\n"
         "assert [traces.open_tracing(each) for each in environments] == [None, None]\n"
         "print(*sys.modules)"

@@ -16,11 +16,11 @@ from click.shell_completion import CompletionItem
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.http import HttpSettings
+from memoryos_mcp.config.logs import log_to_stderr
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.config.values import allowed_texts, describe_values, value_type
 from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError
-from memoryos_mcp.config.logs import log_to_stderr
 
 logger = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ from memoryos_mcp.cli.command_line import (
 from memoryos_mcp.cli.commands.clients import install, uninstall
 from memoryos_mcp.cli.commands.completing import SHELLS
 from memoryos_mcp.cli.commands.tokens import token
-from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.logs import log_to_stderr
+from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
 
 # A thread that computes must hand the interpreter over within this time, or replies would wait for it.

@@ -23,12 +23,12 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
 from memoryos_mcp.retrieval.cache import MemoryCache
+from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Lease, Space, Waiting
-from memoryos_mcp.retrieval.index import VectorIndex
 
 logger = logging.getLogger(__name__)
 

@@ -5,15 +5,14 @@ import contextvars
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from memoryos_mcp.model.stats import Health
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.llm.reading import reading_since
+from memoryos_mcp.model.stats import Health
 
 if TYPE_CHECKING:  # a service has errands before the first user's libraries are there
     from memoryos_mcp.storage import Store

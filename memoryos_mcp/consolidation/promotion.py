@@ -8,8 +8,8 @@ from datetime import datetime
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK
 from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
+from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage import Store
@@ -188,7 +188,9 @@ class Promotion:
                 portions.append(_Portion(in_order, tuple(dict.fromkeys(page.segment or 0 for page in portion))))
         return portions
 
-    async def _promote(self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_be_present: bool) -> None:
+    async def _promote(
+        self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_be_present: bool
+    ) -> None:
         async with slots:
             try:
                 await self._reading.read(lease, portion.segments, portion.pages, self._analyst)

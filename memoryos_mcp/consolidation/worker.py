@@ -12,18 +12,18 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from memoryos_mcp.consolidation.loops import BackgroundLoop, Errands, LeaseKeeper
-from memoryos_mcp.model.stats import Health
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.embedding import Left
+from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
+from memoryos_mcp.consolidation.forgetting import Forgetting
+from memoryos_mcp.consolidation.loops import BackgroundLoop, Errands, LeaseKeeper
 from memoryos_mcp.consolidation.organising import BATCHES_AT_ONCE, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ModelError, StorageError
-from memoryos_mcp.consolidation.forgetting import Forgetting
-from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.llm import Analyst
-from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
+from memoryos_mcp.model.heat import HeatWeights
+from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.sqlite.checksums import damage_told
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Failure, Lease

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from memoryos_mcp.llm.api_errors import common_error, no_such_api
 from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage
 from memoryos_mcp.embedding.batching import batches
 from memoryos_mcp.embedding.instructions import instructions_of
@@ -24,6 +23,7 @@ from memoryos_mcp.embedding.revision import PROBE, revision_of
 from memoryos_mcp.embedding.windowing import first_window, windows
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import Api, ApiClient, Attempts, PassingError, Refusal, Wording
+from memoryos_mcp.llm.api_errors import common_error, no_such_api
 from memoryos_mcp.model.pages import Window, page_text, storable
 
 if TYPE_CHECKING:

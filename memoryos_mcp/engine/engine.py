@@ -12,36 +12,35 @@ from typing import Any
 
 import anyio.to_thread
 
-from memoryos_mcp.engine import correcting
-from memoryos_mcp.engine import inspection
-from memoryos_mcp.engine.validation import Validation, check_query, check_results, check_tokens
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.consolidation.accounts import StoredAccount
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.consolidation.forgetting import DryRun, Forgetting, Selection
+from memoryos_mcp.consolidation.worker import Worker
+from memoryos_mcp.engine import correcting, inspection
+from memoryos_mcp.engine.inspection import Shown, Stretch
+from memoryos_mcp.engine.responding import Manner, Responding, Response
+from memoryos_mcp.engine.validation import Validation, check_query, check_results, check_tokens
+from memoryos_mcp.engine.wiring import Components, Overrides, make_components
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.llm.extractive.titles import titles
+from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.llm.extractive.titles import titles
-from memoryos_mcp.engine.inspection import Shown, Stretch
 from memoryos_mcp.model.pages import Source, Tier, utc_now
-from memoryos_mcp.engine.wiring import Overrides, Components, make_components
 from memoryos_mcp.model.profile import most_telling_first
-from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.redaction import Redaction
-from memoryos_mcp.engine.responding import Manner, Responding, Response
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
-from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.sqlite.correcting import Corrected
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting
-from memoryos_mcp.consolidation.worker import Worker
-from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 
 
 class MemoryEngine:
@@ -50,10 +49,12 @@ class MemoryEngine:
     A process that serves many users makes a `MemoryService` instead, which shares the models among them.
     """
 
-    def __init__(self, user_id: str, settings: Settings, components: Components, store: SqliteStore, folder: Path) -> None:
+    def __init__(
+        self, user_id: str, settings: Settings, components: Components, store: SqliteStore, folder: Path
+    ) -> None:
         self.user_id = user_id
         self._settings = settings
-        self._components = parts
+        self._components = components
         self._store = store
         self._heat = HeatWeights(
             alpha=settings.heat_alpha, beta=settings.heat_beta, gamma=settings.heat_gamma, mu_s=settings.heat_mu_s
@@ -122,7 +123,9 @@ class MemoryEngine:
             await components.aclose()
 
     @classmethod
-    async def begin(cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False) -> "MemoryEngine":
+    async def begin(
+        cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False
+    ) -> "MemoryEngine":
         """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
 
         Args:
@@ -413,7 +416,9 @@ class MemoryEngine:
         """
         zone = self._settings.zone
         request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
-        return await inspection.listed(self._store.owned, request, cursor, inspection.LISTED if limit is None else limit)
+        return await inspection.listed(
+            self._store.owned, request, cursor, inspection.LISTED if limit is None else limit
+        )
 
     async def correct(
         self,

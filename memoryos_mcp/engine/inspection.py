@@ -10,10 +10,10 @@ from datetime import datetime, tzinfo
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, not_there, read_ids
-from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
-from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.inspected import Listed, ListRequest, Look, PageLook, Place, SegmentLook, State
+from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
+from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.storage.owned import UserData
 
 LISTED, LISTED_AT_MOST = 20, 100

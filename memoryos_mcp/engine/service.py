@@ -22,24 +22,24 @@ from typing import TYPE_CHECKING, Protocol, Self
 import anyio
 import anyio.to_thread
 
-from memoryos_mcp.consolidation.loops import Errands, to_the_end
-from memoryos_mcp.model.callers import Caller
-from memoryos_mcp.engine.recovery import CatchingUp
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.descriptors import fitting_users
+from memoryos_mcp.consolidation.loops import Errands, to_the_end
+from memoryos_mcp.engine.recovery import CatchingUp
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.model.pages import utc_now
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from memoryos_mcp.embedding import Embedder, EmbeddingModel
     from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.engine.wiring import Components
     from memoryos_mcp.llm import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
     from memoryos_mcp.llm.metering import Spent
-    from memoryos_mcp.engine.wiring import Components
     from memoryos_mcp.storage.values import Waiting
 
 logger = logging.getLogger(__name__)

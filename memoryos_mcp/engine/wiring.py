@@ -23,14 +23,14 @@ from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
-from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.llm.providers import Endpoint
 from memoryos_mcp.llm.reading import Forgettings
-from memoryos_mcp.storage.sqlite.database import Checks
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
+from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
+from memoryos_mcp.storage.sqlite.database import Checks
+from memoryos_mcp.storage.sqlite.threads import StoreThreads
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -98,7 +98,9 @@ class Components:
             await self.chat.aclose()
 
 
-def make_components(settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Overrides) -> Components:
+def make_components(
+    settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Overrides
+) -> Components:
     """Return the parts that settings name. Blocks: it imports libraries.
 
     Args:

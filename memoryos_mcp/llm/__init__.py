@@ -10,10 +10,10 @@ from typing import Protocol
 
 from memoryos_mcp.config import LLM_BATCH_PAGES
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact, KnowledgeChange, Lessons
-from memoryos_mcp.text.addressees import NAMELESS, Speakers
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Digest, Segment, Vector
+from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 LEARN_PAGES_MAX = LLM_BATCH_PAGES
 """Pages that an LLM learns from in one call; of more it leaves out what stands in the middle."""

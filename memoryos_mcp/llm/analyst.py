@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from anyio import CapacityLimiter
 
-from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons, speakers_of
 from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel
@@ -14,10 +13,11 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import LearnReading
 from memoryos_mcp.llm.organise_replies import KEYWORDS_MAX, SUMMARY_MAX_CHARS, OrganiseReading
 from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.text.prose import shorten
+from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait, most_telling_first
 from memoryos_mcp.model.segments import Digest, Segment
+from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stems
 
 READING_THREADS = 2

@@ -9,14 +9,24 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.model.knowledge import FAMILY, HEAD_SLOTS, About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange, Lessons
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.prompts import FACTS_PER_PAGE_MAX, facts_asked, traits_asked
-from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, checked, items
+from memoryos_mcp.model.knowledge import (
+    FAMILY,
+    HEAD_SLOTS,
+    About,
+    AddFact,
+    ConfirmFact,
+    Fact,
+    Kind,
+    KnowledgeChange,
+    Lessons,
+)
 from memoryos_mcp.model.pages import EARLIEST_YEAR
 from memoryos_mcp.model.profile import Level, TraitChange
+from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stem, stems
 
 FACT_MAX_CHARS = 400

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from memoryos_mcp.llm.api_errors import no_such_api
 from memoryos_mcp.errors import ModelError
+from memoryos_mcp.llm.api import ApiClient, Attempts, PassingError, Refusal
+from memoryos_mcp.llm.api_errors import no_such_api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, ReplyForm, Usage
+from memoryos_mcp.llm.providers import Dialect, Endpoint, FormRung
 from memoryos_mcp.llm.refusals import DialectError, error_of
 from memoryos_mcp.llm.streams import Stream
-from memoryos_mcp.llm.api import ApiClient, Attempts, PassingError, Refusal
 from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.llm.providers import Dialect, Endpoint, FormRung
 
 if TYPE_CHECKING:
     import openai

@@ -6,15 +6,15 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.model.knowledge import KnowledgeChange
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, segment_name
-from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.llm.replies import Number, Part, Text, Texts, checked, items, numbers
+from memoryos_mcp.model.knowledge import KnowledgeChange
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.text.prose import shorten
 
 KEYWORDS_MAX = 12
 SUMMARY_MAX_CHARS = 1_200

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.llm import PageView, Surroundings, catalogue
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
-from memoryos_mcp.text.prose import shorten, without_recalled
-from memoryos_mcp.text.addressees import NAMELESS, Speakers
+from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, estimate_tokens
 from memoryos_mcp.model.profile import Level, Trait
+from memoryos_mcp.text.addressees import NAMELESS, Speakers
+from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600

@@ -14,8 +14,8 @@ from pydantic import JsonValue
 from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 from memoryos_mcp.llm.log_lines import append_line, reason, request_body, request_key
-from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.llm.reading import Forgettings, Reading
+from memoryos_mcp.model.pages import utc_now
 
 LOG_NAME = "llm-log.jsonl"
 

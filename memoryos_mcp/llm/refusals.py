@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from memoryos_mcp.llm.api_errors import common_error
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import Refusal
+from memoryos_mcp.llm.api_errors import common_error
 from memoryos_mcp.llm.providers import CapName, Dialect, Endpoint, FormRung
 
 _OTHER_CAP: dict[CapName, CapName] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}

@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from memoryos_mcp.text.addressees import Speakers, stated_name
 from memoryos_mcp.model.profile import TraitChange
+from memoryos_mcp.text.addressees import Speakers, stated_name
 
 if TYPE_CHECKING:  # a reply that shows facts needs no vectors
     from memoryos_mcp.model.segments import Vector

@@ -10,9 +10,9 @@ from anyio import to_thread
 
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage import Store
 from memoryos_mcp.text.terms import stem
 

@@ -9,16 +9,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from memoryos_mcp.text.addressees import Speakers
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page, estimate_tokens
 from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.budget import Quote, quote, shortened
 from memoryos_mcp.retrieval.ranking import Ranked
 from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import line_bytes
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.text.addressees import Speakers
 
 T = TypeVar("T")
 

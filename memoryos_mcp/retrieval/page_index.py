@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.segments import Vector
+from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import PageVectors
-from memoryos_mcp.retrieval.index import VectorIndex
 
 # One piece: short enough that a query does not notice it.
 LOAD_WINDOWS = 2_000

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import EmbeddedQuery
-from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.retrieval.query_time import Span
 from memoryos_mcp.storage.values import TermStats
+from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.text.terms import is_content, spans, stop_words
 
 # A word that says nothing by itself still tells "when" from "where": as much as one on half of the pages.

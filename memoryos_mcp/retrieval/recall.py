@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memoryos_mcp.model.knowledge import Fact
-from memoryos_mcp.text.addressees import NAMELESS, Speakers
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.retrieval.query import Asked
-from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.retrieval.budget import Quote
+from memoryos_mcp.retrieval.query import Asked
+from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 
 @dataclass(frozen=True, slots=True)

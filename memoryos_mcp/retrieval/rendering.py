@@ -7,11 +7,11 @@ differs in two things only: its pages have no ids, and the newest ones are told 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.model.knowledge import About, Fact
-from memoryos_mcp.text.addressees import NAMELESS, Speakers
 from memoryos_mcp.model.pages import Source
 from memoryos_mcp.model.profile import Trait, trait_text
+from memoryos_mcp.text.addressees import NAMELESS, Speakers
+from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import delimited, disarmed, one_line, quoted, topic_line
 
 if TYPE_CHECKING:  # a server that lists its tools needs no vectors

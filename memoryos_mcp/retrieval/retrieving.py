@@ -17,9 +17,15 @@ from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
-from memoryos_mcp.text.addressees import Speakers, capitalised
 from memoryos_mcp.model.profile import bearing_on
+from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
+from memoryos_mcp.retrieval.budget import roots
+from memoryos_mcp.retrieval.cache import MemoryCache
+from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
+from memoryos_mcp.retrieval.fitting import Found, Limits, fit
+from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
+from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query import (
     Asked,
     Side,
@@ -30,20 +36,14 @@ from memoryos_mcp.retrieval.query import (
     side_of,
     subject_of,
 )
-from memoryos_mcp.retrieval.query_time import asked_spans, nearness
-from memoryos_mcp.retrieval.budget import roots
-from memoryos_mcp.retrieval.fitting import Found, Limits, fit
-from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
-from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
-from memoryos_mcp.retrieval.cache import MemoryCache
-from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query_cache import QueryCache
+from memoryos_mcp.retrieval.query_time import asked_spans, nearness
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
-from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import Outlines, TokenRows, WordMatches
+from memoryos_mcp.text.addressees import Speakers, capitalised
 from memoryos_mcp.text.terms import query_words, stems
 
 logger = logging.getLogger(__name__)

@@ -17,14 +17,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from memoryos_mcp import __version__
-from memoryos_mcp.model.callers import Caller
+from memoryos_mcp.engine.service import Memories, MemoryService
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
-from memoryos_mcp.text.quoting import one_line
+from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments
 from memoryos_mcp.server.definitions import ToolDefinition
 from memoryos_mcp.server.guides import INSTRUCTIONS, PROMPTS, is_about_a_topic, prompt
 from memoryos_mcp.server.tools import TOOLS, get_memory_stats, get_user_profile
-from memoryos_mcp.engine.service import Memories, MemoryService
+from memoryos_mcp.text.quoting import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from typing import Any
 import mcp_types as types
 from pydantic import BaseModel
 
+from memoryos_mcp.engine.service import Memories, MemoryService
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.server.arguments import USER_ID, USER_ID_SCHEMA, Arguments, check, take_user_id
 from memoryos_mcp.server.schemas import input_schema, output_schema
-from memoryos_mcp.engine.service import Memories, MemoryService
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.text.quoting import delimited, one_line, quoted
 from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
 from memoryos_mcp.server.memory_results import (
     CorrectMemoryResult,
@@ -18,6 +16,8 @@ from memoryos_mcp.server.memory_results import (
     ShownTrait,
 )
 from memoryos_mcp.server.texts import minute
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.text.quoting import delimited, one_line, quoted
 
 
 def shown_text(result: GetMemoryResult) -> str:

@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Literal
 
+from memoryos_mcp.engine.service import Memories
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
 from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
@@ -22,7 +23,6 @@ from memoryos_mcp.server.memory_results import (
     TraitBefore,
 )
 from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
-from memoryos_mcp.engine.service import Memories
 
 if TYPE_CHECKING:
     from datetime import datetime

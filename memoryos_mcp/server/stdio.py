@@ -10,11 +10,11 @@ import anyio
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
-from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import MemoryOSError
-from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.wire import claimed_wire
 
 if TYPE_CHECKING:

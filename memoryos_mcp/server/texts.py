@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.model.knowledge import About, Fact, Kind, is_head
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.text.quoting import delimited, one_line
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, fact_line, section, trait_line
 from memoryos_mcp.server.results import AddMemoryResult, GetMemoryStatsResult
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.text.quoting import delimited, one_line
 
 
 def receipt_text(result: AddMemoryResult) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
+from memoryos_mcp.engine.service import Memories
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 from memoryos_mcp.model.knowledge import About, foremost_first, is_head
 from memoryos_mcp.model.knowledge import Kind as FactKind
 from memoryos_mcp.model.pages import estimate_tokens
 from memoryos_mcp.model.profile import profile_text
-from memoryos_mcp.text.quoting import topic_text
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.server import texts
 from memoryos_mcp.server.arguments import (
@@ -44,14 +44,14 @@ from memoryos_mcp.server.results import (
     TraitEntry,
     UnderstoodQuery,
 )
-from memoryos_mcp.engine.service import Memories
+from memoryos_mcp.text.quoting import topic_text
 
 if TYPE_CHECKING:
-    from memoryos_mcp.model import stats
     from memoryos_mcp.model.knowledge import Fact
+    from memoryos_mcp.model.stats import LlmStats as LlmUse
+    from memoryos_mcp.model.stats import Stats, UsageEntry
     from memoryos_mcp.retrieval.query import Asked
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
-    from memoryos_mcp.model.stats import UsageEntry
 
 TOPICS_SHOWN = 10
 # Of the knowledge of each side a profile shows the newest; all of it would fill the window of an assistant.
@@ -244,9 +244,7 @@ TOOLS: Sequence[ToolDefinition] = (
 )
 
 
-def stats_result(
-    service: Memories, user_id: str, stats: "views.Stats", *, topics_shown: int | None
-) -> GetMemoryStatsResult:
+def stats_result(service: Memories, user_id: str, stats: "Stats", *, topics_shown: int | None) -> GetMemoryStatsResult:
     """Return the state of a memory as results tell it.
 
     Args:
@@ -404,7 +402,7 @@ def _knowledge(fact: "Fact") -> KnowledgeEntry:
     )
 
 
-def _llm_stats(stats: "views.LlmStats", daily_token_limit: int | None) -> LlmStats:
+def _llm_stats(stats: "LlmUse", daily_token_limit: int | None) -> LlmStats:
     return LlmStats(
         model=stats.name,
         usage_today=_usage(stats.today),

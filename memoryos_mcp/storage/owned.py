@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 import apsw
 
 from memoryos_mcp.model.ids import MemoryId
+from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
@@ -18,7 +19,6 @@ from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
-from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 T = TypeVar("T")

@@ -15,8 +15,6 @@ from typing import Annotated, NoReturn
 from pydantic import Field, TypeAdapter, ValidationError
 
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
-from memoryos_mcp.transfer.found import Tell
-from memoryos_mcp.transfer.lines import lines, opened
 from memoryos_mcp.model.pages import Tier, meta_data_json
 from memoryos_mcp.model.records import (
     FORMAT,
@@ -29,6 +27,8 @@ from memoryos_mcp.model.records import (
     Record,
     SegmentRecord,
 )
+from memoryos_mcp.transfer.found import Tell
+from memoryos_mcp.transfer.lines import lines, opened
 
 NAME = FORMAT
 _HEADER_MAX_BYTES = 1_000

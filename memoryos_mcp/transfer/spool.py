@@ -7,12 +7,12 @@ from datetime import datetime, tzinfo
 import apsw
 
 from memoryos_mcp.errors import ArgumentError, StorageError
-from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
-from memoryos_mcp.transfer.splitting import split
-from memoryos_mcp.transfer.tally import Tally
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Source, Turn, make_turn, parse_timestamp, storable
 from memoryos_mcp.model.redaction import Redaction
+from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.transfer.splitting import split
+from memoryos_mcp.transfer.tally import Tally
 
 FACT_MAX_CHARS = 10_000
 _TABLE = """

@@ -15,15 +15,15 @@ from typing import TypeVar
 from anyio import to_thread
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.transfer import own
-from memoryos_mcp.transfer.found import Reader, Skipped
-from memoryos_mcp.transfer.spool import Spool
-from memoryos_mcp.transfer.tally import Tally
 from memoryos_mcp.model.pages import Turn, meta_data_json
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, Record, SegmentRecord
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.values import LongTerm, PageBatch
+from memoryos_mcp.transfer import own
+from memoryos_mcp.transfer.found import Reader, Skipped
+from memoryos_mcp.transfer.spool import Spool
+from memoryos_mcp.transfer.tally import Tally
 
 # One transaction's worth: others wait for it, and each costs a sync of the disk.
 PAGES_PER_WRITE = 300

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.command_line import EXIT_FAILED, Choice, Command, config_option, json_option, setting_option
+from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:

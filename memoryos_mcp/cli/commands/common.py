@@ -11,15 +11,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from memoryos_mcp.cli.terminal import one_line
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
-from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.engine.wiring import make_embedder
+from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
-from memoryos_mcp.cli.terminal import one_line
 
 # Between two looks at an engine's background work.
 POLL_S = 0.25

@@ -31,8 +31,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
+from memoryos_mcp.cli.terminal import make_console
 from memoryos_mcp.config import BATCH_PAGES
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.pages import utc_now
@@ -45,7 +45,7 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
 )
-from memoryos_mcp.cli.terminal import make_console
+from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.terms import stem, stems
 
 SERVER_COMMAND = (sys.executable, "-m", "memoryos_mcp", "serve")

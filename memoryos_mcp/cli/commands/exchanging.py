@@ -17,16 +17,11 @@ import click
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict
 
-from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.cli.commands.common import is_there, opened_store, progress_on_stderr
+from memoryos_mcp.cli.terminal import one_line, prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
-from memoryos_mcp.transfer import own
-from memoryos_mcp.transfer.found import Reader
-from memoryos_mcp.transfer.importers import READERS, recognise
-from memoryos_mcp.transfer.taking_in import TakingIn
-from memoryos_mcp.transfer.tally import Tally
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
@@ -34,7 +29,12 @@ from memoryos_mcp.storage import Store
 from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.sqlite.longterm import ARCHIVED
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.cli.terminal import one_line, prepare_stdout
+from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.transfer import own
+from memoryos_mcp.transfer.found import Reader
+from memoryos_mcp.transfer.importers import READERS, recognise
+from memoryos_mcp.transfer.taking_in import TakingIn
+from memoryos_mcp.transfer.tally import Tally
 
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000

@@ -9,12 +9,12 @@ import click
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.common import is_there
+from memoryos_mcp.cli.terminal import make_console, one_line, prepare_stdout
 from memoryos_mcp.config import Settings
-from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetReceipt
-from memoryos_mcp.cli.terminal import make_console, one_line, prepare_stdout
 
 _COPIES = "copies that a restore kept beside the memory"
 

@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import click
 
-from memoryos_mcp.cli.installer.catalogue import CLIENTS
-from memoryos_mcp.cli.installer.entries import Local, Remote, entry_of
 from memoryos_mcp.cli.commands.installing import check_name
 from memoryos_mcp.cli.commands.installing.outcomes import ALL
-from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.cli.installer.catalogue import CLIENTS
+from memoryos_mcp.cli.installer.entries import Local, Remote, entry_of
 from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.errors import ArgumentError
 
 
 def cursor_link(name: str, entry: Mapping[str, object]) -> str:

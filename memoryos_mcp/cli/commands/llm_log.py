@@ -15,12 +15,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from memoryos_mcp.cli.terminal import make_console, plain, prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.log_lines import LogLine
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.cli.terminal import make_console, plain, prepare_stdout
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:

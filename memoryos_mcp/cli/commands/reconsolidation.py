@@ -16,19 +16,19 @@ import click
 from pydantic import BaseModel, ConfigDict
 
 from memoryos_mcp.cli.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.cli.terminal import prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.llm import LEARN_PAGES_MAX, Surroundings
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organise_request, page_tokens
-from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.llm.providers import endpoint_of
-from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
+from memoryos_mcp.storage.sqlite.store import SqliteStore
 
 # About what a call shows of the memory beside pages: up to five known segments and some facts; traits.
 ORGANISE_CONTEXT_TOKENS = 900

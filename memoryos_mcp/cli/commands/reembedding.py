@@ -10,12 +10,12 @@ import click
 
 from memoryos_mcp.cli.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, progress_on_stderr, try_model
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
+from memoryos_mcp.cli.terminal import prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.errors import ConfigError, ModelError
-from memoryos_mcp.engine.wiring import configured_model, make_embedder
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.engine.wiring import configured_model, make_embedder
+from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
 
 _KEPT = "what was done stays done, and the next server goes on with it"

@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.only_looking import INDENT, day, heading, minute, opened_to_look, print_parts, rows
+from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError, ModelError
@@ -26,7 +27,6 @@ from memoryos_mcp.server.arguments import RetrieveMemoryArguments, check
 from memoryos_mcp.server.results import KnowledgeEntry, RetrievedPage, RetrieveMemoryResult, ShortTermPage
 from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.text.stemming import folded
-from memoryos_mcp.cli.terminal import make_console, one_line, plain
 
 # A model that is not ready by then is not waited for: only words are compared.
 PATIENCE_S = 15.0

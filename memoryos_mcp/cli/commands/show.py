@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.only_looking import INDENT, minute, opened_to_look, print_parts, rows
+from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import TELLING_IDS
@@ -25,7 +26,6 @@ from memoryos_mcp.server.memory_results import (
     ShownTrait,
 )
 from memoryos_mcp.server.memory_tools import get_memory
-from memoryos_mcp.cli.terminal import make_console, one_line, plain
 
 # More than a page may hold by default: a person who asks for one wants all of it.
 WHOLE_TOKENS = 1_000_000

@@ -11,9 +11,9 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.cli.commands.only_looking import INDENT, day, heading, minute, opened_to_look, print_parts, rows
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
+from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
 from memoryos_mcp.server.arguments import GetUserProfileArguments
 from memoryos_mcp.server.definitions import text_time
@@ -28,7 +28,7 @@ from memoryos_mcp.server.results import (
 )
 from memoryos_mcp.server.tools import get_user_profile, stats_result
 from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.cli.terminal import make_console, one_line, plain
+from memoryos_mcp.text.amounts import amount
 
 TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
 BAR_CELLS = 16

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.cli.command_line import Choice, Group, config_option, json_option, setting_option
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.callers import Scope
 
 if TYPE_CHECKING:
     from memoryos_mcp.server.http.tokens import TokenEntry, TokenStore

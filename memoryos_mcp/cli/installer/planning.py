@@ -8,10 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.cli.installer import entries
-from memoryos_mcp.cli.installer import files
-from memoryos_mcp.cli.installer import jsonc
-from memoryos_mcp.cli.installer import toml
+from memoryos_mcp.cli.installer import entries, files, jsonc, toml
 from memoryos_mcp.cli.installer.catalogue import Client
 from memoryos_mcp.cli.installer.places import Found
 from memoryos_mcp.errors import ClientFileError

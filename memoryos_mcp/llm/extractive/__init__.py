@@ -12,11 +12,11 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
+from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match

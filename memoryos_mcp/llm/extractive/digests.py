@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memoryos_mcp.text.prose import plain, sentences, shorten
 from memoryos_mcp.model.pages import Page, page_text
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.text.prose import plain, sentences, shorten
 from memoryos_mcp.text.terms import FOREIGN_STOP_WORDS, content_words, is_unspaced, stem
 
 KEYWORDS_MAX = 8

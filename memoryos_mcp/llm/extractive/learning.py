@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
 from memoryos_mcp.llm.extractive.patterns import assistant_table, user_table, wish_table
 from memoryos_mcp.llm.extractive.statements import GUESS, Statement, answer_of, statements, stems_of
+from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Fact, Kind, KnowledgeChange
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import jaccard
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import zip_longest
 
-from memoryos_mcp.model.knowledge import About, Kind
 from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.patterns import (
     Pattern,
@@ -67,8 +66,9 @@ from memoryos_mcp.llm.extractive.patterns.around import (
 from memoryos_mcp.llm.extractive.patterns.elided import elided
 from memoryos_mcp.llm.extractive.patterns.places import is_place
 from memoryos_mcp.llm.extractive.patterns.wish_topics import topic_of
-from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
+from memoryos_mcp.model.knowledge import About, Kind
 from memoryos_mcp.model.pages import Page
+from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.text.terms import content_words as telling_words
 from memoryos_mcp.text.terms import is_unspaced, stem, words
 

@@ -14,9 +14,9 @@ from functools import cache
 from importlib import resources
 
 from memoryos_mcp.llm.extractive.digests import is_question
-from memoryos_mcp.text.prose import sentences, shorten
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.text.prose import sentences, shorten
 from memoryos_mcp.text.terms import is_unspaced, words
 
 PAGES_MIN = 2

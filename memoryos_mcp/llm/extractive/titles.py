@@ -9,8 +9,8 @@ are read, so that titles cost next to nothing and those of older memories are as
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stem
 
 TITLE_PARTS = 3

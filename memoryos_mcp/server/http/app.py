@@ -22,9 +22,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from memoryos_mcp.config import Settings
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.callers import Scope as MayDo
-from memoryos_mcp.config import Settings
+from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.callers import CallerGuard, caller_of
 from memoryos_mcp.server.http.closing import Closing, ClosingGuard
@@ -34,8 +36,6 @@ from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.tokens import TokenStore
-from memoryos_mcp.server.assembly import make_server
-from memoryos_mcp.engine.service import MemoryService
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

@@ -8,8 +8,8 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.server.http import access
 from memoryos_mcp.server.http.guard import refusal
 

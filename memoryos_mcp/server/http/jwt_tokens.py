@@ -19,8 +19,8 @@ import httpx2
 import jwt
 from jwt.types import Options
 
-from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.errors import ArgumentError, ConfigError, IssuerError
+from memoryos_mcp.model.callers import Scope
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +144,9 @@ class JwtVerifier:
         )
 
     def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
-        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # brings NumPy, which the start need not wait for
+        from memoryos_mcp.storage.sqlite.paths import (
+            user_folder_name,  # brings NumPy, which the start need not wait for
+        )
 
         user_folder_name(claims["sub"])
         client = claims.get("azp") or claims.get("client_id")

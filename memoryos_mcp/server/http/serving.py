@@ -12,16 +12,16 @@ import anyio
 import uvicorn
 
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.logs import Seldom
+from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ConfigError, StorageError
+from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.app import make_app
 from memoryos_mcp.server.http.closing import Closing
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.server.http.patience import PatientProtocol
 from memoryos_mcp.server.http.tokens import TokenStore, token_file
-from memoryos_mcp.config.logs import Seldom
-from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.engine.service import MemoryService
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

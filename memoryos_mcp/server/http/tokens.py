@@ -22,8 +22,8 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
+from memoryos_mcp.model.callers import Caller, Scope
 
 TOKEN_PREFIX = "mos_"  # noqa: S105 - what every token begins with
 FILE_NAME = "tokens.db"

@@ -17,8 +17,20 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import distrust, integrity_check, look_at_content, look_at_header, read_texts
-from memoryos_mcp.storage.sqlite.journals import checkpointed, folder_held, forget_owner, remove_empty, set_aside_foreign
+from memoryos_mcp.storage.sqlite.file_header import (
+    distrust,
+    integrity_check,
+    look_at_content,
+    look_at_header,
+    read_texts,
+)
+from memoryos_mcp.storage.sqlite.journals import (
+    checkpointed,
+    folder_held,
+    forget_owner,
+    remove_empty,
+    set_aside_foreign,
+)
 from memoryos_mcp.storage.sqlite.mapping import from_us
 
 BUSY_TIMEOUT_MS = 2_000

@@ -5,10 +5,10 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import from_us
-from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.values import Waiting
 
 

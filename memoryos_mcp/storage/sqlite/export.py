@@ -21,8 +21,8 @@ from memoryos_mcp.model.records import (
     SegmentRecord,
     TraitRecord,
 )
-from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page
+from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 

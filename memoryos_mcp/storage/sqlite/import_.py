@@ -21,8 +21,8 @@ from memoryos_mcp.storage.sqlite import midterm
 from memoryos_mcp.storage.sqlite.checksums import checksum_of
 from memoryos_mcp.storage.sqlite.lexical import index_page
 from memoryos_mcp.storage.sqlite.mapping import folded, offset_s, to_us
-from memoryos_mcp.storage.values import LongTerm, PageBatch
 from memoryos_mcp.storage.sqlite.vector_table import note_change
+from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:

@@ -5,9 +5,6 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension
-from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Level
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, read_traits
 from memoryos_mcp.model.inspected import (
     Answered,
     ChainLook,
@@ -20,6 +17,9 @@ from memoryos_mcp.model.inspected import (
     State,
     TraitLook,
 )
+from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.profile import Level
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, read_traits
 from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,

@@ -6,8 +6,8 @@ from itertools import combinations
 import apsw
 import numpy as np
 
-from memoryos_mcp.storage.sqlite.term_stats import index_names, phrase
 from memoryos_mcp.storage.sqlite.mapping import newest_seq
+from memoryos_mcp.storage.sqlite.term_stats import index_names, phrase
 from memoryos_mcp.storage.values import WordHit, WordMatches
 from memoryos_mcp.text.terms import index_text
 

@@ -8,9 +8,9 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.model.inspected import Listed, ListRequest, Place, State
 from memoryos_mcp.storage.sqlite.inspection import BEGINNING_CHARS, beginning
+from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
 
 

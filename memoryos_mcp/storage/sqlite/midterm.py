@@ -7,8 +7,8 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
 from memoryos_mcp.storage.sqlite.vector_table import drop_segment_vectors, note_change, set_segment_vectors
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan
 
 _LISTED = "(SELECT value FROM json_each(?))"
 

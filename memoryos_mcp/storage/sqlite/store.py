@@ -18,25 +18,26 @@ from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
-from memoryos_mcp.storage.sqlite import checksums
-from memoryos_mcp.storage.sqlite import forget_plans
-from memoryos_mcp.storage.sqlite import forgetting
-from memoryos_mcp.storage.sqlite import leases
-from memoryos_mcp.storage.sqlite import lexical
-from memoryos_mcp.storage.sqlite import term_stats
-from memoryos_mcp.storage.sqlite import longterm
-from memoryos_mcp.storage.sqlite import midterm
-from memoryos_mcp.storage.sqlite import page_table
-from memoryos_mcp.storage.sqlite import vector_spaces
-from memoryos_mcp.storage.sqlite import usage
-from memoryos_mcp.storage.sqlite import vector_table
+from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.sqlite import (
+    checksums,
+    forget_plans,
+    forgetting,
+    leases,
+    lexical,
+    longterm,
+    midterm,
+    page_table,
+    term_stats,
+    usage,
+    vector_spaces,
+    vector_table,
+)
 from memoryos_mcp.storage.sqlite import retention as retention_looks
 from memoryos_mcp.storage.sqlite.counting import counted, waiting
 from memoryos_mcp.storage.sqlite.database import READERS, Checks, Database
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetPlan, ForgetReceipt
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
-from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
-from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
@@ -49,8 +50,9 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_segment,
     to_us,
 )
+from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
 from memoryos_mcp.storage.values import (
     Changes,
     DonePage,
@@ -59,12 +61,12 @@ from memoryos_mcp.storage.values import (
     FoundPage,
     Learning,
     Lease,
-    TermStats,
     Outlines,
     PageVectors,
     Receipt,
     Space,
     StoreOptions,
+    TermStats,
     TokenRows,
     Waiting,
     WordHit,
@@ -170,13 +172,15 @@ class SqliteStore:
     async def close(self) -> None:
         await self._database.close()
 
-    # VectorSpaces --------------------------------------------------------------------------------------------------------
+    # Vector spaces ----------------------------------------------------------------------------------------------------
 
     async def in_space(self, identity: str, model: str) -> "SqliteStore":
         now_us = to_us(self._clock())
         number = await self._database.read(lambda connection: vector_spaces.fresh(connection, identity, model, now_us))
         if number is None:
-            number = await self._database.write(lambda connection: vector_spaces.use(connection, identity, model, now_us))
+            number = await self._database.write(
+                lambda connection: vector_spaces.use(connection, identity, model, now_us)
+            )
         seen = copy(self)
         seen._space = number
         return seen

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import apsw
 
-from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.storage.sqlite.mapping import newest_seq
 from memoryos_mcp.storage.values import TermStats
+from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.text.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64

@@ -8,24 +8,26 @@ from typing import TypeVar
 import apsw
 
 from memoryos_mcp.model.ids import MemoryId
+from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite import import_
-from memoryos_mcp.storage.sqlite import export
-from memoryos_mcp.storage.sqlite import forget_plans
-from memoryos_mcp.storage.sqlite import forgetting
-from memoryos_mcp.storage.sqlite import lexical
-from memoryos_mcp.storage.sqlite import listing
-from memoryos_mcp.storage.sqlite import longterm
-from memoryos_mcp.storage.sqlite import inspection
-from memoryos_mcp.storage.sqlite import page_table
+from memoryos_mcp.storage.sqlite import (
+    export,
+    forget_plans,
+    forgetting,
+    import_,
+    inspection,
+    lexical,
+    listing,
+    longterm,
+    page_table,
+)
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correcting, Correction
 from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
-from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
 from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
 

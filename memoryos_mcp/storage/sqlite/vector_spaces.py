@@ -8,8 +8,8 @@ import apsw
 
 from memoryos_mcp.storage.sqlite.counting import unembedded
 from memoryos_mcp.storage.sqlite.mapping import from_us
-from memoryos_mcp.storage.values import Space
 from memoryos_mcp.storage.sqlite.vector_table import place
+from memoryos_mcp.storage.values import Space
 
 # That a space is in use is written down so often at most.
 USED_EVERY_US = 86_400 * 1_000_000

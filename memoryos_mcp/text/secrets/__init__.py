@@ -98,7 +98,9 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
         return text
     redacted = redact(text)
     if redacted.kinds and policy == "reject":
-        refusal = refusal_of(argument, redacted.kinds, "leave it out, or set secret_policy to redact; nothing was stored")
+        refusal = refusal_of(
+            argument, redacted.kinds, "leave it out, or set secret_policy to redact; nothing was stored"
+        )
         raise refusal
     return redacted.text
 

@@ -2,8 +2,7 @@
 
 import re
 
-from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets import key_blocks
+from memoryos_mcp.text.secrets import checks, key_blocks
 from memoryos_mcp.text.secrets.account_numbers import ACCOUNT_NUMBERS
 from memoryos_mcp.text.secrets.forms import SecretPattern
 from memoryos_mcp.text.secrets.logins import LOGINS

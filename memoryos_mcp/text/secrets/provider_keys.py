@@ -4,8 +4,7 @@ Prefixes and lengths are the providers' own, as they document them or as public 
 bounds where a provider has changed them before.
 """
 
-from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets import forms
+from memoryos_mcp.text.secrets import checks, forms
 from memoryos_mcp.text.secrets.forms import END, Check, SecretPattern, named
 from memoryos_mcp.text.secrets.password_words import IS
 

@@ -3,14 +3,16 @@
 from pathlib import Path
 
 from memoryos_mcp.transfer.found import Reader
-from memoryos_mcp.transfer.importers import chatgpt
-from memoryos_mcp.transfer.importers import claude
-from memoryos_mcp.transfer.importers import locomo
-from memoryos_mcp.transfer.importers import mem0
-from memoryos_mcp.transfer.importers import memoryos
-from memoryos_mcp.transfer.importers import memoryos_chroma
-from memoryos_mcp.transfer.importers import playground
-from memoryos_mcp.transfer.importers import server_memory
+from memoryos_mcp.transfer.importers import (
+    chatgpt,
+    claude,
+    locomo,
+    mem0,
+    memoryos,
+    memoryos_chroma,
+    playground,
+    server_memory,
+)
 
 READERS: tuple[Reader, ...] = (
     memoryos,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.transfer.found import Skipped, Tell
-from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.importers.forms import outlines
+from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.streams import streams
 
 # Large exports come in several files, which are numbered.

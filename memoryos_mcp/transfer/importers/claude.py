@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memoryos_mcp.model.pages import Source
 from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
 from memoryos_mcp.transfer.importers.chat_exports import ATTACHED, DAMAGED, NOT_SAID, TOOL, conversations, hold
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import Chat, Message, moment, notes, pages
-from memoryos_mcp.model.pages import Source
 
 NAME = "claude"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import notes
+from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.streams import streams
 
 NAME = "locomo"

@@ -6,13 +6,13 @@ Each memory is a fact. Its graph's relations, where there are any, are facts of 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import Entry, entries
 from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import moment
+from memoryos_mcp.transfer.json_entries import Entry, entries
 from memoryos_mcp.transfer.streams import streams
-from memoryos_mcp.model.knowledge import About
 
 NAME = "mem0"
 

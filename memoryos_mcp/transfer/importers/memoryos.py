@@ -10,9 +10,9 @@ from pathlib import Path
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import Entry, entries
 from memoryos_mcp.transfer.importers.forms import JSON_FILES
 from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering, knowledge
+from memoryos_mcp.transfer.json_entries import Entry, entries
 from memoryos_mcp.transfer.streams import listing, streams
 
 NAME = "memoryos-folder"

@@ -14,11 +14,11 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, Entry, entries
-from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
-from memoryos_mcp.transfer.streams import listing, streams
 from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.transfer.found import Found, Skipped, Tell
+from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
+from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, Entry, entries
+from memoryos_mcp.transfer.streams import listing, streams
 
 NAME = "memoryos-chroma"
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.reference import Gathering
+from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.streams import streams
 
 NAME = "playground"

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.model.pages import Source
 from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import moment, notes
-from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source
 
 SYSTEM = "memoryos"
 ERROR_TEXT = "an error message where an LLM's words should be"

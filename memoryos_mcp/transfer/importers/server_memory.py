@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
-from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, TOO_LONG, parse
 from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key
+from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, TOO_LONG, parse
 from memoryos_mcp.transfer.streams import Stream, streams
-from memoryos_mcp.model.knowledge import About
 
 NAME = "server-memory"
 

@@ -17,8 +17,8 @@ import click
 
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle.manifest import ENTRY_POINT, ICON, manifest
-from memoryos_mcp.errors import ArgumentError, ConfigError, StorageError
 from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.errors import ArgumentError, ConfigError, StorageError
 
 DISTRIBUTION = "memoryos-mcp-server"
 DEFAULT_NAME = f"{DISTRIBUTION}-{__version__}.mcpb"

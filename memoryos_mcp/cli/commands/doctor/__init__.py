@@ -15,11 +15,11 @@ from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, f
 from memoryos_mcp.cli.commands.doctor.clients import check_clients
 from memoryos_mcp.cli.commands.doctor.machine import check_folder, check_memory, check_python
 from memoryos_mcp.cli.commands.doctor.models import check_embedder, check_llm, check_replay, configured, how_to_use_one
+from memoryos_mcp.cli.terminal import make_console
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import CONTROL
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.llm.providers import Endpoint, endpoint_of
-from memoryos_mcp.cli.terminal import make_console
 
 _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
 

@@ -4,13 +4,12 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from memoryos_mcp.cli.installer import entries
-from memoryos_mcp.cli.installer import planning
-from memoryos_mcp.cli.installer.catalogue import Client
-from memoryos_mcp.cli.installer.places import Found, Machine
 from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
 from memoryos_mcp.cli.commands.doctor.reaching import Trouble, reaching
 from memoryos_mcp.cli.commands.installing import clients_here
+from memoryos_mcp.cli.installer import entries, planning
+from memoryos_mcp.cli.installer.catalogue import Client
+from memoryos_mcp.cli.installer.places import Found, Machine
 from memoryos_mcp.errors import ClientFileError
 
 

@@ -10,8 +10,8 @@ from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, part
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
-from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.sqlite.backup import check_copy, check_texts
+from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.sqlite.database import SQLITE_AT_LEAST
 from memoryos_mcp.storage.sqlite.file_header import look_at_header
 from memoryos_mcp.storage.sqlite.paths import database_file

@@ -24,13 +24,13 @@ from memoryos_mcp.cli.commands.common import try_model
 from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.embedding.api import embeddings_api
+from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.errors import ModelError, ReplyFormatError
+from memoryos_mcp.llm.api import Api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.replies import json_object
-from memoryos_mcp.llm.api import Api
-from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
+from memoryos_mcp.llm.replies import json_object
 
 # As long as a person waits for a word.
 LONGEST_WAIT_S = 30.0

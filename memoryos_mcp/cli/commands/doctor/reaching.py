@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from memoryos_mcp.cli.installer.catalogue import Http
 from memoryos_mcp.cli.commands.doctor.checks import Verdict
+from memoryos_mcp.cli.installer.catalogue import Http
 from memoryos_mcp.config.masks import without_credentials
 
 TIMEOUT_S = 5.0

@@ -11,19 +11,17 @@ from urllib.parse import urlsplit, urlunsplit
 
 import click
 
-from memoryos_mcp.cli.installer import claude_code
-from memoryos_mcp.cli.installer import entries
-from memoryos_mcp.cli.installer import planning
+from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
+from memoryos_mcp.cli.installer import claude_code, entries, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import Local, Remote
 from memoryos_mcp.cli.installer.places import Found, Machine, places_of
 from memoryos_mcp.cli.installer.planning import Action, Plan
-from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
+from memoryos_mcp.cli.terminal import prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.errors import ArgumentError, ClientFileError, MemoryOSError
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.cli.terminal import prepare_stdout
 
 MCP_PATH = "/mcp"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

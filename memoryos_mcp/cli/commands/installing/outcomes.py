@@ -12,8 +12,8 @@ import click
 from memoryos_mcp.cli.installer import entries
 from memoryos_mcp.cli.installer.catalogue import Client, Scope
 from memoryos_mcp.cli.installer.planning import Action
-from memoryos_mcp.text.secrets import redact
 from memoryos_mcp.cli.terminal import plain, prepare_stdout
+from memoryos_mcp.text.secrets import redact
 
 ALL = "all"
 LONG_LINE_CHARS = 400

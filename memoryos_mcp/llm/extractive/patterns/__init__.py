@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from memoryos_mcp.model.knowledge import Kind
 from memoryos_mcp.llm.extractive.patterns import (
     asian,
     english,
@@ -24,6 +23,7 @@ from memoryos_mcp.llm.extractive.patterns import (
 )
 from memoryos_mcp.llm.extractive.patterns.places import is_place
 from memoryos_mcp.llm.extractive.patterns.vocabulary import ADV, IM, IVE, WE, WERE, WEVE, Row
+from memoryos_mcp.model.knowledge import Kind
 
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
