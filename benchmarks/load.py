@@ -34,7 +34,7 @@ from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 
 ADDS_IN = 5
 CONNECTIONS = 100

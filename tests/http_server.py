@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.servers import Era, clean_environment, serve_command
 
 START_LIMIT_S = 30.0

@@ -13,10 +13,10 @@ from pydantic import AnyHttpUrl
 from starlette.requests import HTTPConnection
 
 from memoryos_mcp.errors import IssuerError, StorageError
-from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.model.callers import Caller, Scope, token_id_of
 from memoryos_mcp.server.http.access import BearerVerifier, caller_of
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
-from memoryos_mcp.server.http.tokens import TokenStore, token_file, token_id_of
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.fakes import START, Clock
 from tests.issuer import AUDIENCE, Issuer, issuer_server
 

@@ -17,7 +17,7 @@ import pytest
 
 from memoryos_mcp.model.callers import Scope
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.http_server import HttpServer, asker
 from tests.programs import FASTMCP_PYTHON, INSPECTOR, NODE, NODE_PACKAGES, OLD_SDK_PYTHON, program
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, clean_environment, serve_command, stored_pages

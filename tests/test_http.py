@@ -20,8 +20,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
-from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.server.http.tokens import token_file, token_id_of
+from memoryos_mcp.model.callers import Scope, token_id_of
+from memoryos_mcp.storage.sqlite.tokens import token_file
 from tests.http_server import (
     INITIALIZE,
     LEGACY,

@@ -19,11 +19,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.model.callers import Scope, token_id_of
 from memoryos_mcp.server.http import patience
 from memoryos_mcp.server.http.guard import BodyGuard
 from memoryos_mcp.server.http.patience import PatientProtocol
-from memoryos_mcp.server.http.tokens import TokenStore, token_file, token_id_of
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.http_server import INITIALIZE, MCP_HEADERS, HttpServer, asker, bearer, open_session, raw_call, tool_call
 from tests.issuer import AUDIENCE, Issuer, issuer_server, rsa_key, unsigned
 from tests.servers import stored_pages

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm import PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
+from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import Kind, MemoryId, read_id
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetPlan
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import About, ConfirmFact
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.database import Database
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST, WordlessPlace
 from memoryos_mcp.storage.sqlite.page_table import add_page
 from memoryos_mcp.storage.sqlite.store import SqliteStore

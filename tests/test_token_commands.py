@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.cli.commands.tokens import expiry
 from memoryos_mcp.cli.main import cli
-from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.server.http.tokens import TokenStore, token_file, token_id_of
+from memoryos_mcp.model.callers import Scope, token_id_of
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.servers import clean_environment
 
 LIMIT_S = 60

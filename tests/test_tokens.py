@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
-from memoryos_mcp.model.callers import Caller, Scope
-from memoryos_mcp.server.http.tokens import NEEDED_NAME, TokenState, TokenStore, token_file, token_id_of
+from memoryos_mcp.model.callers import Caller, Scope, TokenState, token_id_of
+from memoryos_mcp.storage.sqlite.tokens import NEEDED_NAME, TokenStore, token_file
 from tests.fakes import START, Clock
 from tests.servers import clean_environment
 
@@ -174,7 +174,7 @@ def test_what_another_process_changes_counts_at_once(path: Path) -> None:
 def test_processes_and_threads_that_add_at_once_lose_nothing(tokens: TokenStore, path: Path, clock: Clock) -> None:
     script = (
         "import sys, pathlib, datetime; from memoryos_mcp.model.callers import Scope\n"
-        "from memoryos_mcp.server.http.tokens import TokenStore\n"
+        "from memoryos_mcp.storage.sqlite.tokens import TokenStore\n"
         "tokens = TokenStore(pathlib.Path(sys.argv[1]), clock=lambda: datetime.datetime.now(datetime.UTC))\n"
         "for _ in range(20): print(tokens.add('process', {Scope.READ}))\n"
     )

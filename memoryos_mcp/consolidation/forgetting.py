@@ -13,21 +13,18 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
 import anyio.to_thread
-import apsw
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.llm import Analyst, PageView, Topic
 from memoryos_mcp.llm.recording import LOG_NAME, remove_log
-from memoryos_mcp.model.ids import Kind, MemoryId, not_there, read_ids
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
+from memoryos_mcp.model.ids import read_ids
 from memoryos_mcp.model.pages import parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage import Store
-from memoryos_mcp.storage.sqlite import forget_plans as rows
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
-from memoryos_mcp.storage.sqlite.mapping import to_us
 from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.values import Lease
 
@@ -141,9 +138,9 @@ class Forgetting:
         """
         _check(selection)
         if selection.everything:
-            plan = await self._owned.find_to_forget(rows.everything)
+            plan = await self._owned.plan_of_everything()
         elif selection.ids:
-            plan = await self._owned.find_to_forget(lambda connection: _named(connection, selection.ids))
+            plan = await self._owned.plan_of(read_ids(selection.ids, at_most=IDS_AT_MOST))
         else:
             plan = await self._found(selection, retrieving)
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
@@ -177,8 +174,7 @@ class Forgetting:
             ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
             StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
         """
-        now_us = to_us(self._clock())
-        plan = await self._owned.find_to_forget(lambda connection: rows.kept_plan(connection, handle, now_us))
+        plan = await self._owned.kept_plan(handle)
         if plan is not None and plan.is_all:  # first: once there is a receipt nobody would do it
             await self.remove_kept_copies()
         receipt = await self._owned.forget(handle)
@@ -235,16 +231,12 @@ class Forgetting:
         )
         if after is not None and before is not None and before <= after:
             raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
-        seqs = await self._owned.find_to_forget(
-            lambda connection: rows.pages_between(
-                connection, None if after is None else to_us(after), None if before is None else to_us(before)
-            )
-        )
+        seqs = await self._owned.pages_between(after, before)
         if selection.query.strip():
             await retrieving.mirror.refresh()
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
             seqs = sorted(found)
-        return ForgetPlan(runs=rows.runs(seqs))
+        return ForgetPlan(runs=runs(seqs))
 
     async def _scrub(self) -> None:
         """Overwrite in the files what was forgotten, unless another process reads them."""
@@ -319,37 +311,3 @@ def _moment(argument: str, value: str | datetime | None, zone: tzinfo | None, no
         return parse_timestamp(value, zone=zone, now=now)
     except ArgumentError as error:
         raise ArgumentError(argument=argument, problem=str(error).partition(": ")[2]) from error
-
-
-def _named(connection: apsw.Connection, ids: Sequence[str]) -> ForgetPlan:
-    """Return the plan of named things, all or none of them.
-
-    Raises:
-        ArgumentError: An id names nothing.
-    """
-    seqs: set[int] = set()
-    facts: set[int] = set()
-    traits: set[str] = set()
-    missing: list[MemoryId] = []
-    for named in read_ids(ids, at_most=IDS_AT_MOST):
-        if named.kind is Kind.FACT and rows.has_fact(connection, named.number):
-            facts.add(named.number)
-        elif named.kind is Kind.TRAIT and (dimension := rows.trait_named(connection, named.name)):
-            traits.add(dimension)
-        elif found := _pages(connection, named):
-            seqs.update(found)
-        else:
-            missing.append(named)
-    if missing:
-        raise not_there(missing)
-    return ForgetPlan(rows.runs(sorted(seqs)), tuple(sorted(facts)), tuple(sorted(traits)), refuses=True)
-
-
-def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
-    match named.kind:
-        case Kind.SEGMENT | Kind.CHAIN:
-            return rows.pages_of(connection, named.kind, named.number)
-        case Kind.PAGE:
-            return rows.pages_named(connection, named.name)
-        case _:
-            return []

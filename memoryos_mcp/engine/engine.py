@@ -26,6 +26,7 @@ from memoryos_mcp.engine.wiring import Components, Overrides, make_components
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.extractive.titles import titles
 from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Source, Tier, utc_now
@@ -37,7 +38,6 @@ from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.sqlite.correcting import Corrected
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting

@@ -13,7 +13,7 @@ from memoryos_mcp.text.quoting import delimited, quoted
 
 if TYPE_CHECKING:
     from memoryos_mcp.engine.engine import MemoryEngine
-    from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts
+    from memoryos_mcp.model.forgotten import ForgetCounts
 
 RESULTS_FOUND = 10
 

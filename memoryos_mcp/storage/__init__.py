@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.owned import UserData
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetReceipt
 from memoryos_mcp.storage.values import (
     Changes,
     DonePage,

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-import apsw
-
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.ids import MemoryId
 from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
@@ -17,7 +16,6 @@ from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
@@ -77,8 +75,24 @@ class UserData(Protocol):
         """Add facts that come without pages, each once; return how many are new, and how many were archived."""
         ...
 
-    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
-        """Return what a search of `forget_plans` finds."""
+    async def plan_of_everything(self) -> ForgetPlan:
+        """Return the plan that leaves nothing of what there is now."""
+        ...
+
+    async def plan_of(self, ids: Sequence[MemoryId]) -> ForgetPlan:
+        """Return the plan of named memories, all or none of them.
+
+        Raises:
+            ArgumentError: An id names nothing.
+        """
+        ...
+
+    async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
+        """Return the numbers of the pages said from ``after`` on and earlier than ``before``, ascending."""
+        ...
+
+    async def kept_plan(self, handle: str) -> ForgetPlan | None:
+        """Return the plan that is kept under a handle; None if there is none, or it is too old."""
         ...
 
     async def plan_forgetting(

@@ -1,10 +1,9 @@
 """Turns of another system on their way: checked, then given out in order of time, whatever their number."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime, tzinfo
-
-import apsw
 
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.knowledge import AddFact
@@ -48,8 +47,9 @@ class Spool:
         self._zone = zone
         self._now = now
         self._tally = tally
-        self._file = apsw.Connection("")
-        self._file.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        self._file = sqlite3.connect("", check_same_thread=False)
+        self._file.execute("PRAGMA journal_mode = OFF")
+        self._file.execute("PRAGMA synchronous = OFF")
         self._file.execute(_TABLE)
 
     def fill(self, found: Iterator[Found]) -> None:
@@ -64,7 +64,7 @@ class Spool:
                 for each in found:
                     self._take(each)
                 self._file.execute("CREATE INDEX by_time ON turns (occurred_at, number)")
-        except (apsw.FullError, apsw.IOError) as error:
+        except sqlite3.OperationalError as error:
             msg = "no space for temporary files; nothing was stored. Free some, or name another folder in TMPDIR"
             raise StorageError(msg) from error
 

@@ -14,7 +14,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetReceipt
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetReceipt
 
 _COPIES = "copies that a restore kept beside the memory"
 

@@ -21,7 +21,8 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.callers import Scope
 
 if TYPE_CHECKING:
-    from memoryos_mcp.server.http.tokens import TokenEntry, TokenStore
+    from memoryos_mcp.model.callers import TokenEntry
+    from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
 _DURATION = re.compile("([0-9]{1,6})([hdw])")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -71,7 +72,7 @@ def add(
     settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     check_data_folder(settings)
     expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
-    from memoryos_mcp.server.http.tokens import token_id_of
+    from memoryos_mcp.model.callers import token_id_of
 
     with closing(_store(settings)) as tokens:
         try:
@@ -122,7 +123,7 @@ def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str 
 def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
     """Have the token ID accepted no more, from the next request on."""
     settings = load_settings(config_file, {"data_storage_path": data_storage_path})
-    from memoryos_mcp.server.http.tokens import token_id_of
+    from memoryos_mcp.model.callers import token_id_of
 
     token_id = token_id_of(token_id)  # a whole token says its id too
     with closing(_store(settings)) as tokens:
@@ -173,7 +174,7 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _store(settings: Settings) -> "TokenStore":
-    from memoryos_mcp.server.http.tokens import TokenStore, token_file
+    from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 
     return TokenStore(token_file(settings.data_storage_path), clock=lambda: datetime.now(UTC))
 

@@ -4,9 +4,9 @@ import anyio
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
-from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
-from memoryos_mcp.server.http.tokens import TOKEN_PREFIX, TokenStore
+from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
 # An access token is handed around and may be printed; nothing here needs what the client showed.
 _NOT_KEPT = ""

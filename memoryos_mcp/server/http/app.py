@@ -35,7 +35,7 @@ from memoryos_mcp.server.http.jwt_tokens import SCOPE_PREFIX
 from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
-from memoryos_mcp.server.http.tokens import TokenStore
+from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

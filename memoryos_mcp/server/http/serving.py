@@ -21,7 +21,7 @@ from memoryos_mcp.server.http.app import make_app
 from memoryos_mcp.server.http.closing import Closing
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.server.http.patience import PatientProtocol
-from memoryos_mcp.server.http.tokens import TokenStore, token_file
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

@@ -71,6 +71,11 @@ LONGEST_REST_S = 1.0
 WRITABLE_POLL_S = 1.0
 
 
+def sqlite_version() -> str:
+    """Return the version of the SQLite library in use."""
+    return apsw.sqlite_lib_version()
+
+
 class Checks:
     """When whole files were last read for damage; shared by all users of a process, and safe to share by threads."""
 

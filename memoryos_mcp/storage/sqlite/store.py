@@ -14,6 +14,7 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
@@ -36,7 +37,6 @@ from memoryos_mcp.storage.sqlite import (
 from memoryos_mcp.storage.sqlite import retention as retention_looks
 from memoryos_mcp.storage.sqlite.counting import counted, waiting
 from memoryos_mcp.storage.sqlite.database import READERS, Checks, Database
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetPlan, ForgetReceipt
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import apsw
 
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.ids import MemoryId
 from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
@@ -26,7 +27,6 @@ from memoryos_mcp.storage.sqlite import (
 )
 from memoryos_mcp.storage.sqlite.correcting import Corrected, Correcting, Correction
 from memoryos_mcp.storage.sqlite.database import Database
-from memoryos_mcp.storage.sqlite.forget_plans import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
 from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
@@ -115,8 +115,19 @@ class SqliteOwned:
 
     # Forgetting ----------------------------------------------------------------------------------------------------
 
-    async def find_to_forget(self, find: Callable[[apsw.Connection], T]) -> T:
-        return await self._database.read(find)
+    async def plan_of_everything(self) -> ForgetPlan:
+        return await self._database.read(forget_plans.everything)
+
+    async def plan_of(self, ids: Sequence[MemoryId]) -> ForgetPlan:
+        return await self._database.read(lambda connection: forget_plans.named(connection, ids))
+
+    async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
+        after_us, before_us = (None if moment is None else to_us(moment) for moment in (after, before))
+        return await self._database.read(lambda connection: forget_plans.pages_between(connection, after_us, before_us))
+
+    async def kept_plan(self, handle: str) -> ForgetPlan | None:
+        now_us = to_us(self._clock())
+        return await self._database.read(lambda connection: forget_plans.kept_plan(connection, handle, now_us))
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime

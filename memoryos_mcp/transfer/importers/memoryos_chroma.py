@@ -6,12 +6,11 @@ texts are needed: collections, segments, embeddings and embedding_metadata.
 """
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-
-import apsw
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.knowledge import About
@@ -139,27 +138,26 @@ def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
             yield from gathering.page(page, f"{where}, page {number}")
 
 
-def _opened(file: Path) -> apsw.Connection:
+def _opened(file: Path) -> sqlite3.Connection:
     # Not as immutable: what a running program wrote last is in a second file beside it, and would be missed.
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
-        database = apsw.Connection(f"{file.absolute().as_uri()}?mode=ro", flags=flags)
-        database.limit(apsw.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)
-    except apsw.Error as error:
+        database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)
+    except sqlite3.Error as error:
         message = f"{_DATABASE} cannot be opened."
         raise ImportFormatError(message) from error
     return database
 
 
-def _rows(database: apsw.Connection, query: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
+def _rows(database: sqlite3.Connection, query: str, values: tuple[object, ...]) -> Iterator[tuple[object, ...]]:
     try:
         yield from database.execute(query, values)
-    except apsw.Error as error:
+    except sqlite3.Error as error:
         message = f"{_DATABASE} is damaged, in use, or not of a known version of Chroma."
         raise ImportFormatError(message) from error
 
 
-def _entries(database: apsw.Connection, collection: str) -> Iterator[Mapping[str, object]]:
+def _entries(database: sqlite3.Connection, collection: str) -> Iterator[Mapping[str, object]]:
     """Yield the values of each entry of a collection."""
     known: object = None
     values: dict[str, object] = {}

@@ -4,7 +4,6 @@ import platform
 import sys
 
 import anyio.to_thread
-import apsw
 
 from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
 from memoryos_mcp.config import Settings
@@ -12,7 +11,7 @@ from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.storage.sqlite.backup import check_copy, check_texts
 from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
-from memoryos_mcp.storage.sqlite.database import SQLITE_AT_LEAST
+from memoryos_mcp.storage.sqlite.database import SQLITE_AT_LEAST, sqlite_version
 from memoryos_mcp.storage.sqlite.file_header import look_at_header
 from memoryos_mcp.storage.sqlite.paths import database_file
 
@@ -42,7 +41,7 @@ async def check_folder(settings: Settings) -> Check:
 
 async def check_memory(settings: Settings) -> Check:
     """Read the whole of the user's memory for damage, if there is one."""
-    name, version = "memory", apsw.sqlite_lib_version()
+    name, version = "memory", sqlite_version()
     if tuple(map(int, version.split("."))) < SQLITE_AT_LEAST:
         found = f"SQLite {version} is older than {'.'.join(map(str, SQLITE_AT_LEAST))}"
         return Check(name=name, verdict=Verdict.FAIL, found=found, fix="reinstall the package apsw")

@@ -9,23 +9,19 @@ import errno
 import hashlib
 import hmac
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
-from memoryos_mcp.model.callers import Caller, Scope
+from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEntry, TokenState
 
-TOKEN_PREFIX = "mos_"  # noqa: S105 - what every token begins with
 FILE_NAME = "tokens.db"
 # Beside the file once a token was made: an empty or lost file then opens the server to nobody.
 NEEDED_NAME = "tokens.needed"
@@ -34,7 +30,6 @@ CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
 
 _ID_BYTES, _SECRET_BYTES = 6, 32
-_TOKEN = re.compile(TOKEN_PREFIX + "([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NO_DIGEST = bytes(32)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -56,57 +51,9 @@ PRAGMA user_version = {CURRENT_VERSION};
 _ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
-class TokenState(StrEnum):
-    """Whether a token opens the door."""
-
-    VALID = "valid"
-    EXPIRED = "expired"
-    REVOKED = "revoked"
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEntry:
-    """A token as the file knows it, without its secret.
-
-    Attributes:
-        token_id: Its public id, 12 hexadecimal digits.
-        user_id: Whose memory it opens.
-        scopes: What it is good for.
-        created_at: When it was added.
-        expires_at: From when on it is not accepted; None for never.
-        revoked_at: When it was revoked; None if it was not.
-    """
-
-    token_id: str
-    user_id: str
-    scopes: frozenset[Scope]
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-
-    @property
-    def caller(self) -> Caller:
-        """Who shows this token."""
-        return Caller(self.user_id, self.scopes, self.token_id)
-
-    def state(self, now: datetime) -> TokenState:
-        """Return whether it opens the door at this time."""
-        if self.revoked_at is not None:
-            return TokenState.REVOKED
-        if self.expires_at is not None and self.expires_at <= now:
-            return TokenState.EXPIRED
-        return TokenState.VALID
-
-
 def token_file(data_folder: Path) -> Path:
     """Return where the tokens are kept under the data folder."""
     return data_folder / FILE_NAME
-
-
-def token_id_of(text: str) -> str:
-    """Return the public id of a token; a text that is no token, such as an id, as it is."""
-    found = _TOKEN.fullmatch(text)
-    return found[1] if found else text
 
 
 class TokenStore:
@@ -193,7 +140,7 @@ class TokenStore:
         Raises:
             StorageError: The file could not be read, so nothing is known about the token.
         """
-        parts = _TOKEN.fullmatch(token)
+        parts = TOKEN_FORM.fullmatch(token)
         if parts is None:
             return None
         rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
