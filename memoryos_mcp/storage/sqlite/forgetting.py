@@ -12,12 +12,10 @@ from typing import Any
 
 import apsw
 
+from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.forget_plans import (
-    ForgetCounts,
-    ForgetPlan,
-    ForgetReceipt,
     forgettings,
     has_fact,
     has_trait,

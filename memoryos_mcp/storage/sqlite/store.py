@@ -14,7 +14,7 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.errors import LeaseLostError
-from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt
+from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
 from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
@@ -521,7 +521,7 @@ class SqliteStore:
                 return None
             if not retention_looks.may_forget(connection, before_us, now_us, seen):
                 return retention_looks.waits_until(connection)
-            return forgetting.forget(connection, ForgetPlan(runs=forget_plans.runs(old)), receipt, now_us)
+            return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
 
         return await self._derive(lease, change)
 
