@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from benchmarks import words
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page

@@ -15,7 +15,7 @@ from benchmarks.datasets import Page as Said
 from benchmarks.llm_server import MODEL, Counts, LlmServer, Tally, fact_of, running_llm_server
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm import PageView, Surroundings
+from memoryos_mcp.llm.analysis import PageView, Surroundings
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatRequest, Purpose
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst

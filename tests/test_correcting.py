@@ -19,7 +19,7 @@ from memoryos_mcp.consolidation.reading import Reading as PageReading
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.correcting import correct
 from memoryos_mcp.errors import ArgumentError, ModelError
-from memoryos_mcp.llm import Analyst, PageView
+from memoryos_mcp.llm.analysis import Analyst, PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
 from memoryos_mcp.model.heat import HeatWeights

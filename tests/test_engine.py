@@ -16,7 +16,7 @@ from memoryos_mcp.consolidation import loops
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
-from memoryos_mcp.llm import Organised, PageView, Surroundings
+from memoryos_mcp.llm.analysis import Organised, PageView, Surroundings
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.statements import LIFE, life_pages
-from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
 from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.digests import make_digest

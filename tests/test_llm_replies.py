@@ -17,7 +17,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst

@@ -7,7 +7,7 @@ import pytest
 
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.llm import PageView, Surroundings
+from memoryos_mcp.llm.analysis import PageView, Surroundings
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import organise_request
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons

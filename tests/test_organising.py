@@ -19,7 +19,7 @@ from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.llm import Analyst, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons

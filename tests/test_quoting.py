@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.engine.responding import Manner, response_request
-from memoryos_mcp.llm import PageView, Surroundings
+from memoryos_mcp.llm.analysis import PageView, Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, Tier

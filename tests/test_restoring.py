@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import Kind, MemoryId, read_id

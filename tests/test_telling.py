@@ -12,7 +12,7 @@ from benchmarks.llm_server import running_llm_server
 from memoryos_mcp.consolidation.filing import SEGMENT_PAGES_MAX
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.organise_replies import OrganiseReading

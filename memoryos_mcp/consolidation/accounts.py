@@ -5,7 +5,7 @@ from datetime import datetime, tzinfo
 
 from memoryos_mcp.llm.chat import Purpose, Usage
 from memoryos_mcp.model.stats import UsageEntry
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:

@@ -7,7 +7,7 @@ from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.embedding import Embedder, Passage
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import mean_vector
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
 
 # One transaction's worth: small enough that a kill repeats little, large enough to batch well.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.llm import Analyst, Organised, PageView, Topic
+from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Topic
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
 from memoryos_mcp.text.terms import stem, stems
 

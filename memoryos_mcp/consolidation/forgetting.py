@@ -16,14 +16,14 @@ import anyio.to_thread
 
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import ArgumentError, StorageError
-from memoryos_mcp.llm import Analyst, PageView, Topic
+from memoryos_mcp.llm.analysis import Analyst, PageView, Topic
 from memoryos_mcp.llm.recording import LOG_NAME, remove_log
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import read_ids
 from memoryos_mcp.model.pages import parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.values import Lease

@@ -15,7 +15,7 @@ from memoryos_mcp.llm.reading import reading_since
 from memoryos_mcp.model.stats import Health
 
 if TYPE_CHECKING:  # a service has errands before the first user's libraries are there
-    from memoryos_mcp.storage import Store
+    from memoryos_mcp.storage.interface import Store
     from memoryos_mcp.storage.values import Lease
 
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.llm import Analyst, Organised, PageView, Surroundings
+from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Surroundings
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
 
 BATCHES_AT_ONCE = 16

@@ -8,11 +8,11 @@ from datetime import datetime
 from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK
 from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.llm import Analyst
+from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Segment
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
 
 PORTIONS_AT_ONCE = 16

@@ -16,11 +16,11 @@ from memoryos_mcp.consolidation.corrections import Embed, counting_against, with
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import MemoryOSError, ModelError
-from memoryos_mcp.llm import Analyst, Surroundings
+from memoryos_mcp.llm.analysis import Analyst, Surroundings
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Learning, Lease
 from memoryos_mcp.text.addressees import Speakers
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Vector, mean_vector
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 
 
 async def page_views(store: Store, pages: Sequence[Page]) -> list[PageView]:

@@ -21,7 +21,7 @@ from memoryos_mcp.consolidation.organising import BATCHES_AT_ONCE, BatchRule, Or
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ModelError, StorageError
-from memoryos_mcp.llm import Analyst
+from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.sqlite.checksums import damage_told

@@ -14,7 +14,7 @@ from memoryos_mcp.model.inspected import Listed, ListRequest, Look, PageLook, Pl
 from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
-from memoryos_mcp.storage.owned import UserData
+from memoryos_mcp.storage.user_data import UserData
 
 LISTED, LISTED_AT_MOST = 20, 100
 # The longest page that the settings allow by default comes whole, in most languages.

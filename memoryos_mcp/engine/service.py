@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.embedding import Embedder, EmbeddingModel
     from memoryos_mcp.engine.engine import MemoryEngine
     from memoryos_mcp.engine.wiring import Components
-    from memoryos_mcp.llm import Analyst
+    from memoryos_mcp.llm.analysis import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
     from memoryos_mcp.llm.metering import Spent
     from memoryos_mcp.storage.values import Waiting

@@ -16,7 +16,7 @@ from memoryos_mcp.embedding.bundled import NAME as BUNDLED_NAME
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmbedder
-from memoryos_mcp.llm import Analyst
+from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.current import CurrentChat

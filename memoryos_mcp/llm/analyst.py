@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from anyio import CapacityLimiter
 
-from memoryos_mcp.llm import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst

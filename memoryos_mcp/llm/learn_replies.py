@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm import PageView
+from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.prompts import FACTS_PER_PAGE_MAX, facts_asked, traits_asked
 from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, checked, items

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, segment_name

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memoryos_mcp.llm import PageView, Surroundings, catalogue
+from memoryos_mcp.llm import catalogue
+from memoryos_mcp.llm.analysis import PageView, Surroundings
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, estimate_tokens

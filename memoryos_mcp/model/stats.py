@@ -3,19 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from memoryos_mcp.model.knowledge import Fact
-from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
+if TYPE_CHECKING:  # they bring NumPy, which a server does not load before its first reply
+    from memoryos_mcp.model.knowledge import Fact
+    from memoryos_mcp.model.profile import Trait
+    from memoryos_mcp.model.segments import Segment
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
     """The long-term memory of a user; the most telling traits first, facts oldest first."""
 
-    traits: Sequence[Trait]
-    user_facts: Sequence[Fact]
-    assistant_facts: Sequence[Fact]
+    traits: Sequence["Trait"]
+    user_facts: Sequence["Fact"]
+    assistant_facts: Sequence["Fact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class Stats:
     """
 
     counts: Counts
-    top_segments: Sequence[tuple[Segment, float]]
+    top_segments: Sequence[tuple["Segment", float]]
     titles: Mapping[int, str]
     health: Mapping[str, Health]
     is_semantic: bool

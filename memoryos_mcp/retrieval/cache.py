@@ -13,7 +13,7 @@ from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.text.terms import stem
 
 CHANGES_AT_ONCE = 1_000

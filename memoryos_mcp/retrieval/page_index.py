@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.retrieval.index import VectorIndex
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import PageVectors
 
 # One piece: short enough that a query does not notice it.

@@ -41,7 +41,7 @@ from memoryos_mcp.retrieval.query_time import asked_spans, nearness
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Outlines, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised
 from memoryos_mcp.text.terms import query_words, stems

@@ -18,7 +18,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.pages import Turn, meta_data_json
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, Record, SegmentRecord
 from memoryos_mcp.model.redaction import Redaction
-from memoryos_mcp.storage import Store
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 from memoryos_mcp.transfer import own
 from memoryos_mcp.transfer.found import Reader, Skipped

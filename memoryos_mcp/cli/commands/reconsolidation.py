@@ -21,7 +21,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
-from memoryos_mcp.llm import LEARN_PAGES_MAX, Surroundings
+from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Surroundings
 from memoryos_mcp.llm.chat import ChatRequest
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organise_request, page_tokens

@@ -12,7 +12,7 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from memoryos_mcp.llm import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
