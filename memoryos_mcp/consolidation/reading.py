@@ -17,7 +17,7 @@ from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.llm.analysis import Analyst, Surroundings
-from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
+from memoryos_mcp.model.knowledge import NAME_SLOTS, About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.storage.interface import Store
@@ -205,7 +205,8 @@ class Reading:
 
     async def _speakers(self) -> Speakers:
         """Return what the sides are called: by what they state, else by how they address each other."""
-        stated = speakers_of(await self._all_facts())
+        slots = {slot for _, slot in NAME_SLOTS}
+        stated = speakers_of([fact for about in About for fact in await self._store.facts(about, slots=slots)])
         lexicon = await self._store.lexicon((), ())
         return Speakers(user=stated.user or lexicon.user_called, agent=stated.agent or lexicon.agent_called)
 

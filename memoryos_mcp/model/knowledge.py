@@ -150,8 +150,8 @@ def is_head(slot: str | None) -> bool:
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 
-# The slots of facts that tell a side's name; of what comes later in the list another way to call them is wanted.
-_NAME_SLOTS = {
+# Facts that tell a side's name: whom they are about, their slot, and whose name it is. A later one goes first.
+NAME_SLOTS = {
     (About.USER, "name"): About.USER,
     (About.USER, "called"): About.USER,
     (About.ASSISTANT, "name"): About.ASSISTANT,
@@ -161,17 +161,17 @@ _NAME_SLOTS = {
 
 def tells_name(fact: Fact) -> bool:
     """Return whether a fact tells what one of the sides is called."""
-    return (fact.about, fact.slot) in _NAME_SLOTS
+    return (fact.about, fact.slot) in NAME_SLOTS
 
 
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
     """Return what the sides are called: as the user wants it, else as they said themselves, the later the better."""
     named: dict[About, str] = {}
-    wants = list(_NAME_SLOTS)
+    wants = list(NAME_SLOTS)
     telling = [fact for fact in facts if tells_name(fact)]
     for fact in sorted(telling, key=lambda each: wants.index((each.about, each.slot or ""))):
         if name := stated_name(fact.text):
-            named[_NAME_SLOTS[fact.about, fact.slot or ""]] = name
+            named[NAME_SLOTS[fact.about, fact.slot or ""]] = name
     return Speakers(user=named.get(About.USER), agent=named.get(About.ASSISTANT))
 
 

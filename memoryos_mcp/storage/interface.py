@@ -140,8 +140,16 @@ class Store(Protocol):
         """Return the profile, by dimension."""
         ...
 
-    async def facts(self, about: About, *, with_archived: bool = False) -> list[Fact]:
-        """Return the facts that hold now, oldest first; the archived ones only if they are wanted too."""
+    async def facts(
+        self, about: About, *, with_archived: bool = False, slots: Collection[str] | None = None
+    ) -> list[Fact]:
+        """Return the facts that hold now, oldest first.
+
+        Args:
+            about: Of whom.
+            with_archived: Whether the archived ones are wanted too.
+            slots: Only those that answer one of these; None returns all.
+        """
         ...
 
     async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:

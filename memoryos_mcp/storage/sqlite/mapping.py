@@ -1,7 +1,7 @@
 """Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
@@ -29,7 +29,8 @@ def to_us(moment: datetime) -> int:
 
 def from_us(us: int, utc_offset_s: int = 0) -> datetime:
     """Return the instant in the zone of the given offset."""
-    return (_EPOCH + timedelta(microseconds=us)).astimezone(timezone(timedelta(seconds=utc_offset_s)))
+    instant = _EPOCH + timedelta(microseconds=us)
+    return instant.astimezone(timezone(timedelta(seconds=utc_offset_s))) if utc_offset_s else instant
 
 
 def any_time(us: int) -> datetime:
@@ -96,6 +97,7 @@ def to_segment(row: tuple[Any, ...]) -> Segment:
     )
 
 
+FACT_ROWS_KEPT = 20_000
 FACT_COLUMNS = (
     "fact, about, text, slot, valid_from_us, valid_until_us, utc_offset_s, "
     "(SELECT vector FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1), "
@@ -128,6 +130,30 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         learned_by=learned_by,
         last_said=None if last_said is None else (any_time(last_us), last_seq),
     )
+
+
+class FactRows:
+    """Facts made of rows of `FACT_COLUMNS`; an unchanged row gives the fact that it gave before.
+
+    Thousands of facts are read with every batch, and few of them have changed. Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        # By number: the hash of the row, and its fact.
+        self._known: dict[int, tuple[int, Fact]] = {}
+
+    def facts(self, rows: Iterable[tuple[Any, ...]]) -> list[Fact]:
+        """Return the facts of rows, in their order."""
+        if len(self._known) > FACT_ROWS_KEPT:
+            self._known = {}
+        return [self._fact(row) for row in rows]
+
+    def _fact(self, row: tuple[Any, ...]) -> Fact:
+        key = hash(row)
+        known = self._known.get(row[0])
+        if known is None or known[0] != key:
+            known = self._known[row[0]] = key, to_fact(row)
+        return known[1]
 
 
 def folded(text: str) -> str:

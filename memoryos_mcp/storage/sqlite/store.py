@@ -42,6 +42,7 @@ from memoryos_mcp.storage.sqlite.mapping import (
     FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
+    FactRows,
     all_rows,
     from_us,
     newest_seq,
@@ -97,6 +98,7 @@ class SqliteStore:
         self._space = NO_SPACE
         self._holder = secrets.token_hex(16)
         self._word_counts = term_stats.WordCounts()
+        self._fact_rows = FactRows()
         self._watch = retention_looks.Watch()
 
     @classmethod
@@ -320,14 +322,19 @@ class SqliteStore:
     async def traits(self) -> list[Trait]:
         return await self._database.read(longterm.read_traits)
 
-    async def facts(self, about: About, *, with_archived: bool = False) -> list[Fact]:
+    async def facts(
+        self, about: About, *, with_archived: bool = False, slots: Collection[str] | None = None
+    ) -> list[Fact]:
+        of_slots = "" if slots is None else "AND slot IN (SELECT value FROM json_each(?6)) "
         sql = (
             f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived <= ?5 ORDER BY fact"
+            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived <= ?5 {of_slots}ORDER BY fact"
         )
-        owner, now_us = self._options.owner(about), to_us(self._clock())
-        rows = await self._database.rows(sql, self._space, about, owner, now_us, with_archived)
-        return [to_fact(row) for row in rows]
+        given = (self._space, about, self._options.owner(about), to_us(self._clock()), with_archived)
+        wanted = () if slots is None else (json.dumps(sorted(slots)),)
+        return await self._database.read(
+            lambda connection: self._fact_rows.facts(all_rows(connection, sql, *given, *wanted))
+        )
 
     async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
         def read(connection: apsw.Connection) -> list[Fact]:
@@ -339,7 +346,7 @@ class SqliteStore:
             )
             owners = [(about, self._options.owner(about)) for about in About]
             found = [all_rows(connection, sql, self._space, *each, now_us, json.dumps(later)) for each in owners]
-            return [to_fact(row) for row in chain.from_iterable(found)]
+            return self._fact_rows.facts(chain.from_iterable(found))
 
         return await self._database.read(read)
 
