@@ -35,8 +35,9 @@ BUNDLED = {"embedding_model_name": "all-MiniLM-L6-v2"}
 LLM_LATENCY_S = 0.01
 LONGEST_DELAY_S = 0.4
 LIKED = ("tea", "rowing", "chess", "Lisbon")
-CHATS, TURNS_PER_CHAT = 12, 20
+CHATS, TURNS_PER_CHAT = 4, 20
 SECONDS_PER_KILL = 8
+FILING_LIMIT_S = 300
 
 
 @dataclass
@@ -96,6 +97,12 @@ class Killing:
         told = {page: sent[request] for request in sent if (page := page_id_of(replies.get(request, {})))}
         assert told.keys().isdisjoint(self.ledger.acknowledged)
         self.ledger.acknowledged |= told
+
+    def learns(self) -> None:
+        """Kill a server that has filed all pages and reads hot topics for the profile."""
+        with PipeServer(self.data, self.settings) as server:
+            wait_until(lambda: bool(server.stats()["backlog_pages"] == 0), "all pages are filed", FILING_LIMIT_S)
+            self._kill_soon(server)
 
     def forgets(self) -> None:
         """Kill a server while it forgets some pages."""
@@ -207,12 +214,15 @@ async def test_kills_lose_double_and_bring_back_no_page(data: Path) -> None:
     dice = random.Random(seed)  # noqa: S311 - no secret
     async with asyncio.timeout(600 + 3 * KILLS * SECONDS_PER_KILL), llm_server(slow_answer) as llm:
         killing = Killing(data, llm, dice)
-        rounds = (killing.adds, killing.adds, killing.adds, killing.forgets, killing.imports, killing.changes_model)
+        rounds = (
+            killing.adds, killing.adds, killing.adds, killing.learns, killing.forgets, killing.imports,
+            killing.changes_model,
+        )  # fmt: skip
         for number in range(KILLS):
             await asyncio.to_thread(rounds[number % len(rounds)])
             await asyncio.to_thread(killing.end_lease)
-        await asyncio.to_thread(killing.ends)
         purposes = {purpose_of(asked.body["messages"]) for asked in llm.asked if "messages" in asked.body}
+        await asyncio.to_thread(killing.ends)
     assert purposes == {Purpose.ORGANISE, Purpose.LEARN}, "no kill can have fallen into filing or learning"
     check_pages(data, killing.ledger)
     assert_derived_rows_agree(data)

@@ -385,7 +385,7 @@ def test_a_bad_argument_is_named_and_never_echoed(
     assert shared.stats()["total_pages"] == before
 
 
-@pytest.mark.parametrize("timestamp", [*BAD_TIMES, 1_700_000_000])
+@pytest.mark.parametrize("timestamp", [*BAD_TIMES, 1_700_000_000], ids=range(len(BAD_TIMES) + 1))
 def test_a_time_that_is_none_or_lies_in_the_future_is_refused(shared: PipeServer, timestamp: str | int) -> None:
     before = shared.stats()["total_pages"]
     text = shared.refusal("add_memory", user_input=MARKER, agent_response="", timestamp=timestamp)

@@ -120,6 +120,24 @@ def assert_counts_agree(folder: Path) -> None:
     assert rows(folder, "PRAGMA foreign_key_check") == []
 
 
+async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_slot(tmp_path: Path) -> None:
+    async with opened(tmp_path, short_term_capacity=0) as store:
+        lease = await filled(store, 2)
+        assert await file(store, lease, topic(1, 2))
+        await learn(store, lease, [1], fact("Likes tea.", 1), fact("Lives in Bern.", 1, slot="lives"))
+        tea, bern = await store.facts(About.USER)
+        assert [known is again for known, again in zip((tea, bern), await store.facts(About.USER), strict=True)] == [
+            True,
+            True,
+        ]
+        assert await store.facts(About.USER, slots={"lives", "name"}) == [bern]
+        assert await store.facts(About.USER, slots=()) == []
+        await learn(store, lease, [2], ConfirmFact(tea.fact, (2,)))
+        changed, same = await store.facts(About.USER)
+        assert (len(tea.evidence), len(changed.evidence)) == (1, 2)
+        assert same is bern
+
+
 # Filing anew
 
 
