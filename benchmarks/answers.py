@@ -148,7 +148,7 @@ class Run:
             try:
                 await engine.analyse()
                 break
-            except ReplyFormatError:  # after some attempts the stand-in does what the LLM cannot
+            except ReplyFormatError:  # after some attempts the fallback does what the LLM cannot
                 if attempt + 1 == ANALYSES:
                     raise
         self._progress.remove_task(bar)

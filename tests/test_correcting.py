@@ -201,7 +201,7 @@ async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1, 2], fact(PARIS, 1), fact(LONDON, 2))
         assert (await correct_fact(store, 1, LONDON.upper())).current_id == "k2"
-        assert await commit(store, lease, Lessons((), ()))  # the redo drops what the stand-in alone had learned
+        assert await commit(store, lease, Lessons((), ()))  # the redo drops what the fallback alone had learned
         assert await facts(store) == [LONDON]
         assert (await look_at_fact(store, 2)).fact.learned_by == "user"
 

@@ -1,4 +1,4 @@
-"""A failing analyst costs time and nothing else: pages wait, the stand-in helps out, and its work is done again."""
+"""A failing analyst costs time and nothing else: pages wait, the fallback helps out, and its work is done again."""
 
 import asyncio
 from collections import Counter
@@ -79,7 +79,7 @@ class Llm(ScriptedAnalyst):
 
 
 class CountingStandIn(ExtractiveAnalyst):
-    """The stand-in; remembers what it was given."""
+    """The fallback; remembers what it was given."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def said(number: int) -> str:
 
 
 def quoted(number: int) -> str:
-    """What the stand-in learns of that."""
+    """What the fallback learns of that."""
     return f"I am allergic to food{number}."
 
 
@@ -745,7 +745,7 @@ async def test_a_usable_answer_forgets_the_unusable_ones_before_it(tmp_path: Pat
 
 
 async def due_to_be_read_again(at: Bench) -> None:
-    """Have the stand-in file and read pages, and the analyst file them anew."""
+    """Have the fallback file and read pages, and the analyst file them anew."""
     at.llm.failure = SPENT
     await at.organise_all()
     await at.promotion.step(at.lease)

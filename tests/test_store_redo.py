@@ -1,4 +1,4 @@
-"""What the stand-in did is done again without a trace of it, and the file of the first version comes along."""
+"""What the fallback did is done again without a trace of it, and the file of the first version comes along."""
 
 import asyncio
 import random
@@ -68,7 +68,7 @@ async def learn(
     by: str = STAND_IN,
     segment: int = 1,
 ) -> None:
-    """Take over what a learner found, as promotion does: the LLM's lessons replace the stand-in's."""
+    """Take over what a learner found, as promotion does: the LLM's lessons replace the fallback's."""
     lessons = Lessons(
         traits=tuple(change for change in changes if isinstance(change, TraitChange)),
         knowledge=tuple(change for change in changes if not isinstance(change, TraitChange)),
@@ -295,7 +295,7 @@ def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_c
         asyncio.run(run(Path(folder)))
 
 
-# What the stand-in taught
+# What the fallback taught
 
 
 async def test_a_fact_of_the_stand_in_goes_once_every_page_it_rests_on_was_read_by_the_llm(tmp_path: Path) -> None:
@@ -520,10 +520,10 @@ async def test_what_the_stand_in_had_superseded_does_not_come_back_beside_the_an
         clock.move(hours=1)
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         clock.move(hours=1)
-        if by == LLM:  # it says in its own words what the stand-in had quoted
+        if by == LLM:  # it says in its own words what the fallback had quoted
             await learn(store, lease, [2], fact("The user lives in Oslo.", 2, supersedes=(1,)), by=LLM)
             assert await facts(store) == ["The user lives in Oslo."]
-        else:  # the stand-in had learned of two moves, the LLM finds the second
+        else:  # the fallback had learned of two moves, the LLM finds the second
             await learn(store, lease, [3], fact("I live in Kyiv.", 3, supersedes=(2,)))
             await learn(store, lease, [2], by=LLM)
             assert await facts(store) == ["I live in Kyiv."]

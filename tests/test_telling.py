@@ -114,7 +114,7 @@ async def test_who_files_is_shown_what_pages_before_have_told(tmp_path: Path) ->
 async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 2, llm=llm) as at:
-        await read_all(at)  # by the stand-in, when there was no key
+        await read_all(at)  # by the fallback, when there was no key
         await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
         await read_all(at)
         known = await Reading(at.store, llm, at.fallback).known_at([(await at.store.backlog(9))[-1]])

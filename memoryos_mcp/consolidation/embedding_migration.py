@@ -66,7 +66,7 @@ class VectorSpaces:
         store: The user's memory. What is filed goes by the vectors of the space it sees: the one that answers.
         embedders: The configured model, and those of spaces that are there.
         make_index: Makes an empty index of vectors of a length.
-        retrieving: Makes what answers queries by a store, its mirror, and an embedder or words alone.
+        retrieving: Makes what answers queries by a store, its cache, and an embedder or words alone.
         clock: Returns the present.
     """
 
@@ -179,7 +179,7 @@ class VectorSpaces:
     @property
     def is_settled(self) -> bool:
         """Whether queries are answered as quickly as they will be."""
-        return self.retrieving.mirror.index.is_settled
+        return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Left:
         """Embed one batch of what has no vector, first for the space that answers.
@@ -204,7 +204,7 @@ class VectorSpaces:
             await self._serve(target)
             self._before = None
             logger.info("all pages have vectors of the new embedding model; it answers from now on")
-        await self.retrieving.mirror.index.settle()
+        await self.retrieving.cache.index.settle()
 
     async def tidy(self, lease: Lease) -> bool:
         """Delete some vectors of models that were not used for a week; return whether there are more."""
@@ -254,9 +254,9 @@ class VectorSpaces:
     async def _serve(self, filled: _Filled) -> None:
         """Have a space answer, once its vectors are in RAM."""
         make_index = partial(self._make_index, filled.embedder.dimension)
-        mirror = MemoryCache(filled.store, PageIndex(filled.store, make_index))
-        await mirror.load_index(self.query_priority.patiently())
+        cache = MemoryCache(filled.store, PageIndex(filled.store, make_index))
+        await cache.load_index(self.query_priority.patiently())
         # What is being filed without vectors meets none in the end either.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)
-            self.retrieving = self._make_retrieving(filled.store, mirror, filled.embedder)
+            self.retrieving = self._make_retrieving(filled.store, cache, filled.embedder)

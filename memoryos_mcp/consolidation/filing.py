@@ -43,7 +43,7 @@ class FilingPlanner:
     Args:
         store: The user's memory.
         analyst: Who gave the answer.
-        fallback: Name of the stand-in, whose words never replace another's.
+        fallback: Name of the fallback, whose words never replace another's.
         threshold: Least match of a topic with the segment it joins, 0 to 2.
     """
 
@@ -61,7 +61,7 @@ class FilingPlanner:
         Args:
             batch: The pages that were asked about.
             organised: The answer, with every page of the batch once.
-            is_degraded: Whether the stand-in answered for an analyst that failed.
+            is_degraded: Whether the fallback answered for an analyst that failed.
             is_redo: Whether the pages are filed already.
         """
         views = {view.page.seq: view for view in batch}

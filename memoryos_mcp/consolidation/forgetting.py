@@ -233,7 +233,7 @@ class Forgetting:
             raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
         seqs = await self._owned.pages_between(after, before)
         if selection.query.strip():
-            await retrieving.mirror.refresh()
+            await retrieving.cache.refresh()
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
             seqs = sorted(found)
         return ForgetPlan(runs=runs(seqs))
@@ -255,7 +255,7 @@ class Forgetting:
                 logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
 
     async def _give_words(self) -> None:
-        """Have the stand-in give words to all that has lost them."""
+        """Have the fallback give words to all that has lost them."""
         forgettings = await self._store.forgettings()
         if forgettings == self._worded_after:
             return

@@ -1,4 +1,4 @@
-"""Organising: pages are filed under chains and topic segments, the backlog first, then what the stand-in had filed."""
+"""Organising: pages are filed under chains and topic segments, the backlog first, then what the fallback had filed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -104,7 +104,7 @@ class Organising:
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
         """Organise what is due: batches are read in parallel and filed in page order.
 
-        A batch that the analyst has failed on too often, or that there is no budget for, is filed by the stand-in and
+        A batch that the analyst has failed on too often, or that there is no budget for, is filed by the fallback and
         marked as degraded.
 
         Args:
@@ -149,7 +149,7 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst file again what the stand-in filed in its place, several batches in parallel.
+        """Have the analyst file again what the fallback filed in its place, several batches in parallel.
 
         A batch that the analyst answers to, but never usably, is left as it is.
 
@@ -226,7 +226,7 @@ class Organising:
         return replace(around, before=view, chain_summary=summary, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
-        """Count a failure, and return whether the stand-in does this batch now.
+        """Count a failure, and return whether the fallback does this batch now.
 
         It does when the batch has had its attempts, and when nothing at all was answered for as many steps: then
         further attempts are left to the redo.

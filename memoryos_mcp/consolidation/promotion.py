@@ -108,7 +108,7 @@ class Promotion:
         due_at_all = frozenset(due)
         to_read = list(dict.fromkeys([*hot, *unread, *due]))
         slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
-        # What is due was read by the stand-in before: another reading by it would teach nothing new.
+        # What is due was read by the fallback before: another reading by it would teach nothing new.
         asked = [
             self._promote(lease, portion, slots, may_be_present=not due_at_all.intersection(portion.segments))
             for portion in await self._portions(to_read, due_at_all)
@@ -123,7 +123,7 @@ class Promotion:
         return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst read again what the stand-in read in its place, and it alone: what it filed is filed first.
+        """Have the analyst read again what the fallback read in its place, and it alone: what it filed is filed first.
 
         What the analyst answers to, but never usably, is left as it is.
 
@@ -205,7 +205,7 @@ class Promotion:
             self._alone.difference_update(portion.segments)
 
     async def _is_given_up(self, lease: Lease, segments: Sequence[int], failure: ModelError) -> bool:
-        """Count a failure, and return whether the stand-in reads these segments now."""
+        """Count a failure, and return whether the fallback reads these segments now."""
         if isinstance(failure, BudgetSpentError):
             return True
         attempts = [await self._store.count_segment_attempt(lease, segment) for segment in segments]

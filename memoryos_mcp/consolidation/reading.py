@@ -1,6 +1,6 @@
 """Reading: what pages say is taken over into profile and knowledge.
 
-Each page is read for knowledge as soon as it is there, by the stand-in, which costs milliseconds. An LLM reads it while
+Each page is read for knowledge as soon as it is there, by the fallback, which costs milliseconds. An LLM reads it while
 it files it, in the same call, and puts its own facts in the place of those. Heat decides about the profile alone.
 """
 
@@ -93,7 +93,7 @@ class Reading:
         return bool(pages)
 
     async def _read_first(self, pages: Sequence[Page]) -> _Asked:
-        """Return what the stand-in learns from pages, or from the first of them if it stumbles over one.
+        """Return what the fallback learns from pages, or from the first of them if it stumbles over one.
 
         A page that it cannot read teaches nothing; it must not keep the others from being read.
         """
@@ -214,7 +214,7 @@ class Reading:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return what is known when somebody reads pages; what the stand-in quotes of them is left to the reader."""
+        """Return what is known when somebody reads pages; what the fallback quotes of them is left to the reader."""
         if reader is self._fallback:
             return await self._all_facts()
         return await self._store.facts_without(self._fallback.name, pages[0].seq)

@@ -1,4 +1,4 @@
-"""The engine: one user's memory, as callers meet it. What follows from their pages is the upkeep's work."""
+"""The engine: one user's memory, as callers meet it. The worker derives the rest from their pages."""
 
 import asyncio
 import os
@@ -76,8 +76,8 @@ class MemoryEngine:
             store,
             components.embedders,
             components.make_index,
-            lambda seen, mirror, embedder: Retrieving(
-                seen, mirror, embedder, weights=self._heat, zone=settings.zone, clock=components.clock
+            lambda seen, cache, embedder: Retrieving(
+                seen, cache, embedder, weights=self._heat, zone=settings.zone, clock=components.clock
             ),
             components.clock,
         )
@@ -357,7 +357,7 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         retrieving = self._spaces.retrieving
-        await retrieving.mirror.refresh()
+        await retrieving.cache.refresh()
         _, candidates = await retrieving.candidates(self._validation.asked(query))
         return candidates
 

@@ -71,7 +71,7 @@ class Components:
         fallback: Organises and learns without an LLM, or where it fails.
         make_chat: Makes a user's way to the LLM, from where its calls are counted and the user's folder; None without
             an LLM.
-        make_analyst: Makes a user's analyst, which asks in that way; without an LLM it is the stand-in.
+        make_analyst: Makes a user's analyst, which asks in that way; without an LLM it is the fallback.
         chat: The LLM that all of them ask; None without one.
         tally: What its calls came to.
         threads: Where stores do their blocking work.

@@ -1,4 +1,4 @@
-"""Analysts: what reads pages and says what they are about. The protocol that an LLM and the stand-in share.
+"""Analysts: what reads pages and says what they are about. The protocol that an LLM and the fallback share.
 
 An analyst computes and nothing else: it holds no lock, writes nothing, and its answer is validated before a
 transaction takes it over.

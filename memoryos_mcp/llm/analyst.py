@@ -97,7 +97,7 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> str:
-        """Return the run's summary, with the earlier one before it if that was not in sight; the stand-in's if none."""
+        """Return the run's summary, with the earlier one before it if that was not in sight; the fallback's if none."""
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)
         if run.is_whole or not earlier:

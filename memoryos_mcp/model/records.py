@@ -87,7 +87,7 @@ class PageRecord(_Line):
         is_analysed: Whether it was read for the profile.
         read_by: Who read it for knowledge.
         learned_by: Who read it for the profile.
-        is_degraded: Whether a stand-in did so for an LLM that failed.
+        is_degraded: Whether a fallback did so for an LLM that failed.
     """
 
     kind: Literal["page"]

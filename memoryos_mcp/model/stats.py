@@ -25,7 +25,7 @@ class Counts:
     """How much there is, by tier.
 
     Attributes:
-        degraded: Pages that the stand-in organised or read for an LLM that failed.
+        degraded: Pages that the fallback organised or read for an LLM that failed.
         attempts: Failed attempts on the page of the backlog that has had most.
         retention_waits_until: From when on pages older than ``retention_days`` are forgotten, where the clock may be
             wrong; None if that is not waited for.

@@ -1,4 +1,4 @@
-"""The mirror: what retrieval reads of one user at every query, in RAM, in step with the store.
+"""The cache: what retrieval reads of one user at every query, in RAM, in step with the store.
 
 Any process may write; each look begins by asking the store's change sequence what is new, which costs one small query.
 """

@@ -93,7 +93,7 @@ class Retrieving:
 
     Args:
         store: The memory, as the embedder's space sees it.
-        mirror: What of it is in RAM; with an embedder its vectors are.
+        cache: What of it is in RAM; with an embedder its vectors are.
         embedder: Loaded; None for words alone.
         weights: Of a segment's heat.
         zone: Of times in queries.
@@ -103,7 +103,7 @@ class Retrieving:
     def __init__(
         self,
         store: Store,
-        mirror: MemoryCache,
+        cache: MemoryCache,
         embedder: Embedder | None,
         *,
         weights: HeatWeights,
@@ -111,7 +111,7 @@ class Retrieving:
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
-        self.mirror = mirror
+        self.cache = cache
         self.embedder = embedder
         self._weights = weights
         self._zone = zone
@@ -128,7 +128,7 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        await self.mirror.refresh()
+        await self.cache.refresh()
         short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
         ranked = _ranked(candidates, asked, {page.seq for page in short_term}, limits.pages)
@@ -145,7 +145,7 @@ class Retrieving:
         fitted = fit(
             Found(
                 wishes=self._wishes(),
-                traits=bearing_on(self.mirror.traits, frozenset(stems(asked.subject))),
+                traits=bearing_on(self.cache.traits, frozenset(stems(asked.subject))),
                 facts=facts,
                 short_term=short_term,
                 pages=[
@@ -253,8 +253,8 @@ class Retrieving:
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
         """Return how near the nearest pages are, those beside them, and others."""
-        nearest = list(dict.fromkeys(self.mirror.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
-        return self.mirror.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
+        nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
+        return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
         self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
@@ -297,9 +297,9 @@ class Retrieving:
         vector = asked.embedded.vector if asked.embedded else None
         stems_, now = frozenset(stems(asked.subject)), self._clock()
         matches: dict[int, tuple[float, float]] = {}
-        for number in set(outlines.segments.tolist()) & self.mirror.segments.keys():
-            segment = self.mirror.segments[number]
-            match = segment_match(segment.vector, self.mirror.segment_stems[number], vector, stems_)
+        for number in set(outlines.segments.tolist()) & self.cache.segments.keys():
+            segment = self.cache.segments[number]
+            match = segment_match(segment.vector, self.cache.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
         # A page that has no topic yet has nothing for it and nothing against it.
         unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
@@ -309,7 +309,7 @@ class Retrieving:
     async def _facts(self, asked: Asked) -> list[RecalledFact]:
         """Return the best facts of both sides; those that have ended only if the query asks for the past."""
         now = self._clock()
-        ranked = [self.mirror.facts[about].ranked(asked, now) for about in About]
+        ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
         if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
             past = [FactTable(await self._store.past_facts(about, PAST_FACTS_AT_MOST)).ranked(asked) for about in About]
             ranked += past
@@ -317,16 +317,16 @@ class Retrieving:
 
     def _wishes(self) -> list[RecalledFact]:
         """Return what the user wants of every answer, newest first."""
-        return self.mirror.facts[About.USER].wishes(self._clock())
+        return self.cache.facts[About.USER].wishes(self._clock())
 
     def _speakers(self, asked: Asked) -> Speakers:
         """Return what the sides are called: as they said themselves, or as the other side calls them."""
         now = self._clock()
-        stated = speakers_of([fact for about in About for fact in self.mirror.facts[about].named(now)])
+        stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
         return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
-        return self.mirror.segments.get(segment or 0)
+        return self.cache.segments.get(segment or 0)
 
     def _heats(self, segments: Sequence[Segment]) -> list[tuple[Segment, float]]:
         now = self._clock()

@@ -274,7 +274,7 @@ class Store(Protocol):
         ...
 
     async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
-        """Leave pages as the stand-in has done them."""
+        """Leave pages as the fallback has done them."""
         ...
 
     async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:

@@ -261,7 +261,7 @@ class Filing:
         chains: Every page of the batch in exactly one.
         segments: Every page of the batch in exactly one.
         organiser: Who found them.
-        is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
+        is_degraded: Whether the fallback did it for an LLM that failed, so that it is to be done again.
         is_redo: Whether the pages are filed already and leave their chains and segments for these.
     """
 
@@ -284,7 +284,7 @@ class Learning:
         traits: The profile that the lessons were computed from.
         learner: Who read them.
         corrections: What the user had corrected, of all assistants, when the lessons were computed.
-        is_degraded: Whether the stand-in did it for an LLM that failed, so that it is to be done again.
+        is_degraded: Whether the fallback did it for an LLM that failed, so that it is to be done again.
         replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
             keeps all.
         is_reading: Whether they were read for knowledge.

@@ -227,7 +227,7 @@ class _Patience:
             self._least_left = stats.counts.degraded
             self._forgiven = failed
         spent = sum(entry.prompt_tokens + entry.completion_tokens for entry in (stats.llm.today if stats.llm else ()))
-        # It shows as a redo that was refused, or as work that the stand-in did; calls under way are waited for.
+        # It shows as a redo that was refused, or as work that the fallback did; calls under way are waited for.
         if self._limit is not None and spent >= self._limit and (failed["redo"] or stats.is_settled):
             return Ending.BUDGET_SPENT, f"{spent:,} tokens are spent today and {_LIMIT} is {self._limit:,}"
         for name, health in stats.health.items():
@@ -280,8 +280,8 @@ class _Again:
 
     Attributes:
         tokens: It takes about so many in a prompt.
-        is_filed: Whether the stand-in sorted it, so that it is sorted again.
-        is_read: Whether the stand-in learned from it, so that its segment is read again.
+        is_filed: Whether the fallback sorted it, so that it is sorted again.
+        is_read: Whether the fallback learned from it, so that its segment is read again.
     """
 
     seq: int
@@ -292,7 +292,7 @@ class _Again:
 
 
 async def _to_do_again(settings: Settings) -> list[_Again]:
-    """Return the pages that the stand-in did, in order of arrival."""
+    """Return the pages that the fallback did, in order of arrival."""
     async with opened_store(settings) as store:
         return await _done_by(store, ExtractiveAnalyst().name)
 
@@ -317,7 +317,7 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
     """Return what doing pages again will take.
 
     They are sorted in batches as the settings say, a call each, which also tells their facts. How the LLM will divide
-    them into segments nobody knows, so those of now stand for them: all pages of those in which the stand-in has read
+    them into segments nobody knows, so those of now stand for them: all pages of those in which the fallback has read
     a page are judged again for the profile. A prompt is its instructions, its form, its pages as they will be shown
     and an allowance for what is known; none is longer than `llm_max_prompt_tokens`. Second rounds after an unusable
     reply come on top.

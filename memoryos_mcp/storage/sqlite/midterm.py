@@ -188,7 +188,7 @@ def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
 
 
 def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
-    """Leave pages as the stand-in has done them."""
+    """Leave pages as the fallback has done them."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 

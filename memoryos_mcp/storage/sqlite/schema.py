@@ -141,7 +141,7 @@ CREATE TABLE changes (
 ) STRICT;
 """
 
-# Who organised a page and who learned from it, and which of that the stand-in did while the LLM was out of reach; how
+# Who organised a page and who learned from it, and which of that the fallback did while the LLM was out of reach; how
 # often the LLM has failed; what its calls cost.
 _LLM = """
 ALTER TABLE pages ADD COLUMN organised_by TEXT;
