@@ -14,7 +14,7 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.knowledge import About, AddFact, Fact, Kind, Lessons, speakers_of
 from memoryos_mcp.retrieval.fact_ranking import FactTable, asks_past, best_of
-from memoryos_mcp.retrieval.query import Asked
+from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.retrieval.query_time import asked_spans
 from memoryos_mcp.server.arguments import RetrieveMemoryArguments
 from memoryos_mcp.server.tools import retrieve_memory
@@ -38,10 +38,10 @@ async def settled(engine: MemoryEngine) -> None:
             stats = await engine.stats()
 
 
-def asked(query: str, counts: Mapping[str, int] | None = None) -> Asked:
+def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
     found = counts or dict.fromkeys(query_words(query), 1)
     times = asked_spans(query, NOW)
-    return Asked(query, None, found, 10, times, is_for_several=False, embedded=None, weights=np.zeros(0))
+    return ParsedQuery(query, None, found, 10, times, is_for_several=False, embedded=None, weights=np.zeros(0))
 
 
 def fact(number: int, text: str, since: datetime = NOW) -> Fact:

@@ -17,7 +17,7 @@ from memoryos_mcp.engine import service as service_module
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Scope
-from memoryos_mcp.storage.values import Waiting
+from memoryos_mcp.storage.values import Pending
 from tests.documents import table
 from tests.fakes import WordEmbedder
 from tests.http_server import HttpServer, asker, bearer
@@ -138,7 +138,7 @@ async def test_who_asks_waits_no_longer_than_the_limit_and_a_slow_memory_is_aske
     is_readable = asyncio.Event()
     read = MemoryEngine.waiting
 
-    async def waiting(engine: MemoryEngine) -> Waiting:
+    async def waiting(engine: MemoryEngine) -> Pending:
         asked.append(engine.user_id)
         if engine.user_id == "slow":
             await is_readable.wait()

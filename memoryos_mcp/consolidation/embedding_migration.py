@@ -28,7 +28,7 @@ from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Lease, Space, Waiting
+from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
 
@@ -165,7 +165,7 @@ class VectorSpaces:
         embedder = self.retrieving.embedder
         return None if embedder is None else await embedder.embed(texts)
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Pending:
         """Return what the background has before it; all pages wait for a model that is not there.
 
         Raises:

@@ -40,7 +40,7 @@ from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.sqlite.correcting import Corrected
 from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Failure, Receipt, StoreOptions, Waiting
+from memoryos_mcp.storage.values import Failure, Pending, Receipt, StoreOptions
 
 
 class MemoryEngine:
@@ -514,7 +514,7 @@ class MemoryEngine:
         """
         return await self._worker.next_work_at()
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Pending:
         """Return what the background has before it; cheap enough to be asked of every open memory at once.
 
         Raises:

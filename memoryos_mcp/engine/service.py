@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.llm.analysis import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
     from memoryos_mcp.llm.metering import Spent
-    from memoryos_mcp.storage.values import Waiting
+    from memoryos_mcp.storage.values import Pending
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class _Survey:
     """A look into every open memory; what it has found so far can be told before it ends."""
 
     users: int
-    found: "list[Waiting]" = field(default_factory=list)
+    found: "list[Pending]" = field(default_factory=list)
     task: asyncio.Task[None] = field(init=False)
 
     def backlog(self, now: datetime) -> Backlog:

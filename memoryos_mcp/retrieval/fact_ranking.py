@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import Fact, Kind, tells_name
-from memoryos_mcp.retrieval.query import Asked, rarity
+from memoryos_mcp.retrieval.query import ParsedQuery, rarity
 from memoryos_mcp.retrieval.query_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
 from memoryos_mcp.retrieval.recall import RecalledFact
@@ -36,7 +36,7 @@ _PAST = re.compile(
 )
 
 
-def asks_past(query: str, asked: Asked, today: int) -> bool:
+def asks_past(query: str, asked: ParsedQuery, today: int) -> bool:
     """Return whether a query asks for the past, so that facts which have ended are looked at too.
 
     Args:
@@ -74,7 +74,7 @@ class FactTable:
                 places[each].append(place)
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
-    def ranked(self, asked: Asked, now: datetime | None = None) -> list[RecalledFact]:
+    def ranked(self, asked: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
         """Return the facts that fit a query, best first; of equal ones the newest.
 
         Args:
@@ -103,7 +103,7 @@ class FactTable:
         """Return the facts that hold and tell what a side is called, oldest first."""
         return _holding(self._named, now)
 
-    def _covered(self, asked: Asked) -> Scores:
+    def _covered(self, asked: ParsedQuery) -> Scores:
         """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
         weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
         total = sum(weights.values()) or 1.0

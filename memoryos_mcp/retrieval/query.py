@@ -1,4 +1,4 @@
-"""Asked: a query as it was understood, before anything is looked for."""
+"""A parsed query: what it asks for, before anything is searched."""
 
 import math
 import re
@@ -47,7 +47,7 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedQuery:
     """A query.
 
     Attributes:

@@ -8,7 +8,7 @@ from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.budget import Quote
-from memoryos_mcp.retrieval.query import Asked
+from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 
@@ -90,7 +90,7 @@ class Recall:
     user_facts: Sequence[RecalledFact]
     assistant_facts: Sequence[RecalledFact]
     traits: Sequence[Trait]
-    asked: Asked
+    asked: ParsedQuery
     is_semantic: bool
     recipe: str
     tokens: int

@@ -27,7 +27,7 @@ from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query import (
-    Asked,
+    ParsedQuery,
     Side,
     asks_for_several,
     piece_weights,
@@ -202,7 +202,7 @@ class Retrieving:
             return ranking.WORDS.name
         return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
 
-    async def candidates(self, query: str) -> tuple[Asked, Candidates]:
+    async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
         """Return a query as it was understood, and what may answer it.
 
         Raises:
@@ -217,7 +217,7 @@ class Retrieving:
             anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
         )
         pieces = embedded.spans if embedded else ()
-        asked = Asked(
+        asked = ParsedQuery(
             subject=subject,
             side=side_of(text, lexicon),
             counts=lexicon.counts,
@@ -257,7 +257,7 @@ class Retrieving:
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
-        self, asked: Asked, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+        self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
         seqs = outlines.seqs.tolist()
         found = Candidates(
@@ -284,7 +284,9 @@ class Retrieving:
             return found
         return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
 
-    def _signals_of_words(self, asked: Asked, outlines: Outlines, words: Mapping[int, float]) -> dict[str, Scores]:
+    def _signals_of_words(
+        self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
+    ) -> dict[str, Scores]:
         """Return what is known of pages without vectors, and of the topics they are filed under."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
@@ -306,7 +308,7 @@ class Retrieving:
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    async def _facts(self, asked: Asked) -> list[RecalledFact]:
+    async def _facts(self, asked: ParsedQuery) -> list[RecalledFact]:
         """Return the best facts of both sides; those that have ended only if the query asks for the past."""
         now = self._clock()
         ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
@@ -319,7 +321,7 @@ class Retrieving:
         """Return what the user wants of every answer, newest first."""
         return self.cache.facts[About.USER].wishes(self._clock())
 
-    def _speakers(self, asked: Asked) -> Speakers:
+    def _speakers(self, asked: ParsedQuery) -> Speakers:
         """Return what the sides are called: as they said themselves, or as the other side calls them."""
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
@@ -334,7 +336,7 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _ranked(found: Candidates, asked: Asked, newest: AbstractSet[int], limit: int) -> list[Ranked]:
+def _ranked(found: Candidates, asked: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
     """Return the best pages, and in their places the newest ones, for which there may be no room beside them."""
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if asked.is_for_several else None
@@ -353,7 +355,7 @@ def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
     return [*{*best_first, *beside}]
 
 
-def _with_words(found: Candidates, asked: Asked, matches: WordMatches) -> Candidates:
+def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches) -> Candidates:
     """Return the candidates with what their words say, each for itself."""
     outlines = found.outlines
     if not len(matches.words):
@@ -381,7 +383,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
     return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)
 
 
-def _with_pieces(found: Candidates, asked: Asked, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
+def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
     """Return the candidates with what their word pieces say; computes for some milliseconds."""
     outlines = found.outlines
     covered = cover(

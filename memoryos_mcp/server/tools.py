@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.model.knowledge import Fact
     from memoryos_mcp.model.stats import LlmStats as LlmUse
     from memoryos_mcp.model.stats import Stats, UsageEntry
-    from memoryos_mcp.retrieval.query import Asked
+    from memoryos_mcp.retrieval.query import ParsedQuery
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 
 TOPICS_SHOWN = 10
@@ -342,7 +342,7 @@ def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     )
 
 
-def _understood(asked: "Asked") -> UnderstoodQuery:
+def _understood(asked: "ParsedQuery") -> UnderstoodQuery:
     return UnderstoodQuery(
         subject=asked.subject,
         side=None if asked.side is None else asked.side.value,

@@ -25,11 +25,11 @@ from memoryos_mcp.storage.values import (
     Lease,
     Outlines,
     PageVectors,
+    Pending,
     Receipt,
     Space,
     TermStats,
     TokenRows,
-    Waiting,
     WordHit,
     WordMatches,
 )
@@ -174,7 +174,7 @@ class Store(Protocol):
         """Return how much there is."""
         ...
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Pending:
         """Return what the background has before it; cheaper than `counts`."""
         ...
 

@@ -145,7 +145,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Pending:
     """What the background has before it.
 
     Attributes:

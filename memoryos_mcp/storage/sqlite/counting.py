@@ -9,7 +9,7 @@ from memoryos_mcp.model.stats import Counts
 from memoryos_mcp.storage.sqlite import retention
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import from_us
-from memoryos_mcp.storage.values import Waiting
+from memoryos_mcp.storage.values import Pending
 
 
 def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
@@ -50,10 +50,10 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
     return int(connection.execute(sql, (space,)).get)
 
 
-def waiting(connection: apsw.Connection, space: int) -> Waiting:
+def waiting(connection: apsw.Connection, space: int) -> Pending:
     """Return what the background has before it: by indexes, and one page's row."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
-    return Waiting(
+    return Pending(
         backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
         oldest_backlog_at=None if oldest is None else from_us(oldest),
         unembedded=unembedded(connection, space),

@@ -64,12 +64,12 @@ from memoryos_mcp.storage.values import (
     Lease,
     Outlines,
     PageVectors,
+    Pending,
     Receipt,
     Space,
     StoreOptions,
     TermStats,
     TokenRows,
-    Waiting,
     WordHit,
     WordMatches,
 )
@@ -390,7 +390,7 @@ class SqliteStore:
             lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
         )
 
-    async def waiting(self) -> Waiting:
+    async def waiting(self) -> Pending:
         return await self._database.read(lambda connection: waiting(connection, self._space))
 
     async def position(self) -> int:
