@@ -1,1 +1,1 @@
-"""Exchange: a memory is taken along as one file, and memories of other systems are taken in."""
+"""Transfer: export and import of a memory, and the importers of other systems' formats."""
