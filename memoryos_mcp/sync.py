@@ -20,11 +20,11 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments, NoArguments, check
+from memoryos_mcp.engine.tools.core_tools import get_memory_stats, get_user_profile
+from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments
+from memoryos_mcp.engine.tools.memory_tools import correct_memory
 from memoryos_mcp.errors import MemoryOSError, StorageError
-from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments, check
-from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments
-from memoryos_mcp.server.memory_tools import correct_memory
-from memoryos_mcp.server.tools import get_memory_stats, get_user_profile
 
 T = TypeVar("T")
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]

@@ -16,11 +16,11 @@ from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.results import RetrieveMemoryResult
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.server.assembly import make_server
-from memoryos_mcp.server.results import RetrieveMemoryResult
 from tests.fakes import Clock
 
 USER = "ada"

@@ -17,13 +17,13 @@ from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.values import describe_values
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.core_tools import TOOLS
+from memoryos_mcp.engine.tools.definitions import ToolDefinition
+from memoryos_mcp.engine.tools.forget_tool import RESULTS_FOUND
 from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.llm.providers import PRESETS
 from memoryos_mcp.server.assembly import make_server
-from memoryos_mcp.server.definitions import ToolDefinition
-from memoryos_mcp.server.forget_tool import RESULTS_FOUND
 from memoryos_mcp.server.stdio import local_caller
-from memoryos_mcp.server.tools import TOOLS
 from tests.documents import DOCS, ROOT, everything, joined, json_blocks, section, table, text_of
 from tests.test_readme import DEMO_LINE
 

@@ -12,12 +12,12 @@ import pytest
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.arguments import RetrieveMemoryArguments
+from memoryos_mcp.engine.tools.core_tools import retrieve_memory
 from memoryos_mcp.model.knowledge import About, AddFact, Fact, Kind, Lessons, speakers_of
 from memoryos_mcp.retrieval.fact_ranking import FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.query import ParsedQuery
 from memoryos_mcp.retrieval.query_time import asked_spans
-from memoryos_mcp.server.arguments import RetrieveMemoryArguments
-from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.storage.values import Learning
 from memoryos_mcp.text.addressees import Speakers
 from memoryos_mcp.text.terms import query_words

@@ -17,6 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.engine.responding import Manner, response_request
+from memoryos_mcp.engine.tools import memory_results as shown
+from memoryos_mcp.engine.tools import texts
+from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
+from memoryos_mcp.engine.tools.memory_texts import corrected_text, listed_text, shown_text
 from memoryos_mcp.llm.analysis import PageView, Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
@@ -26,11 +30,7 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.budget import Quote
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
-from memoryos_mcp.server import memory_results as shown
-from memoryos_mcp.server import texts
-from memoryos_mcp.server.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
 from memoryos_mcp.server.guides import prompt
-from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
 from memoryos_mcp.text.quoting import CLOSE, INDENT, OPEN, disarmed, plain
 from tests.memories import UNFILED
 from tests.servers import PipeServer, open_store

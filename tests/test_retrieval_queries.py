@@ -13,7 +13,7 @@ import apsw
 import pytest
 import pytest_asyncio
 
-from memoryos_mcp.server.results import RetrieveMemoryResult
+from memoryos_mcp.engine.tools.results import RetrieveMemoryResult
 from tests.memories import USER, LentEmbedder, Memory, Said, memory
 from tests.servers import PipeServer, open_store
 

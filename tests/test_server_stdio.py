@@ -14,9 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from pydantic import BaseModel
 
-from memoryos_mcp.server.forget_tool import ForgetMemoryResult
-from memoryos_mcp.server.memory_results import CorrectMemoryResult, GetMemoryResult, ListMemoriesResult
-from memoryos_mcp.server.results import (
+from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryResult
+from memoryos_mcp.engine.tools.memory_results import CorrectMemoryResult, GetMemoryResult, ListMemoriesResult
+from memoryos_mcp.engine.tools.results import (
     AddMemoryResult,
     GetMemoryStatsResult,
     GetUserProfileResult,

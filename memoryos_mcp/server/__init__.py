@@ -1,5 +1,5 @@
 """The MCP server: tools, resources and prompts over one service, on stdio and over HTTP.
 
-`arguments` and `results` are the models at the edge, `tools` joins them to the engine, `texts` renders what a person
-or a model reads, `guides` holds instructions, prompts and resources, and `assembly` makes the server of them.
+`assembly` makes the server, `tool_calls` lists and calls tools, `guides` holds instructions and prompts, `stdio` and
+`http` are the transports.
 """

@@ -18,12 +18,13 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from memoryos_mcp import __version__
 from memoryos_mcp.engine.service import Memories, MemoryService
+from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments, NoArguments
+from memoryos_mcp.engine.tools.core_tools import TOOLS, get_memory_stats, get_user_profile
+from memoryos_mcp.engine.tools.definitions import ToolDefinition
 from memoryos_mcp.errors import ArgumentError, MemoryOSError
 from memoryos_mcp.model.callers import Caller
-from memoryos_mcp.server.arguments import GetUserProfileArguments, NoArguments
-from memoryos_mcp.server.definitions import ToolDefinition
 from memoryos_mcp.server.guides import INSTRUCTIONS, PROMPTS, is_about_a_topic, prompt
-from memoryos_mcp.server.tools import TOOLS, get_memory_stats, get_user_profile
+from memoryos_mcp.server.tool_calls import call, listing
 from memoryos_mcp.text.quoting import one_line
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class _Surface:
         if tool is None:
             return _refusal(f"no such tool; known are: {', '.join(known)}")
         try:
-            return await tool.run(self._service, caller, params.arguments or {})
+            return await call(tool, self._service, caller, params.arguments or {})
         except MemoryOSError as error:
             logger.info("%s refused: %s", tool.name, type(error).__name__)
             return _refusal(str(error))
@@ -207,7 +208,7 @@ def _tools(*, may_write: bool) -> Sequence[ToolDefinition]:
 @cache
 def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
     """Return the tools as listed; made once for each kind of caller, when one first asks: schemas take time."""
-    return [tool.listing(may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
+    return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
 
 
 def _refusal(message: str) -> types.CallToolResult:

@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import HandlerResult, ServerRequestContext
 
-from memoryos_mcp.server.tools import TOOLS
+from memoryos_mcp.engine.tools.core_tools import TOOLS
 
 CALL_METHOD = "tools/call"
 _TOOL_NAMES = frozenset(tool.name for tool in TOOLS)

@@ -9,11 +9,11 @@ from memoryos_mcp.cli.commands.common import is_there
 from memoryos_mcp.cli.terminal import one_line, prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.arguments import check
+from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments
+from memoryos_mcp.engine.tools.memory_results import CorrectMemoryResult
+from memoryos_mcp.engine.tools.memory_tools import correct_memory
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.server.arguments import check
-from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments
-from memoryos_mcp.server.memory_results import CorrectMemoryResult
-from memoryos_mcp.server.memory_tools import correct_memory
 
 _DONE = {
     "corrected": "Corrected. To take it back: memoryos-mcp correct {} --restore",

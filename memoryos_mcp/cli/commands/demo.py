@@ -34,9 +34,7 @@ from rich.text import Text
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
 from memoryos_mcp.cli.terminal import make_console
 from memoryos_mcp.config import BATCH_PAGES
-from memoryos_mcp.errors import MemoryOSError
-from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.server.results import (
+from memoryos_mcp.engine.tools.results import (
     AddMemoryResult,
     GetMemoryStatsResult,
     RetrievedPage,
@@ -45,6 +43,8 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     ShortTermPage,
 )
+from memoryos_mcp.errors import MemoryOSError
+from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.terms import stem, stems
 

@@ -18,14 +18,14 @@ from memoryos_mcp.cli.commands.only_looking import INDENT, day, heading, minute,
 from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.tools.arguments import RetrieveMemoryArguments, check
+from memoryos_mcp.engine.tools.core_tools import retrieve_memory
+from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrievedPage, RetrieveMemoryResult, ShortTermPage
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.retrieval.budget import ELLIPSIS, roots
 from memoryos_mcp.retrieval.recall import LeftOut
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
-from memoryos_mcp.server.arguments import RetrieveMemoryArguments, check
-from memoryos_mcp.server.results import KnowledgeEntry, RetrievedPage, RetrieveMemoryResult, ShortTermPage
-from memoryos_mcp.server.tools import retrieve_memory
 from memoryos_mcp.text.stemming import folded
 
 # A model that is not ready by then is not waited for: only words are compared.

@@ -11,11 +11,9 @@ from rich.text import Text
 from memoryos_mcp.cli.commands.only_looking import INDENT, minute, opened_to_look, print_parts, rows
 from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import TELLING_IDS
-from memoryos_mcp.server.arguments import check
-from memoryos_mcp.server.memory_arguments import GetMemoryArguments
-from memoryos_mcp.server.memory_results import (
+from memoryos_mcp.engine.tools.arguments import check
+from memoryos_mcp.engine.tools.memory_arguments import GetMemoryArguments
+from memoryos_mcp.engine.tools.memory_results import (
     FactBeside,
     GetMemoryResult,
     ShownChain,
@@ -25,7 +23,9 @@ from memoryos_mcp.server.memory_results import (
     ShownSegment,
     ShownTrait,
 )
-from memoryos_mcp.server.memory_tools import get_memory
+from memoryos_mcp.engine.tools.memory_tools import get_memory
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import TELLING_IDS
 
 # More than a page may hold by default: a person who asks for one wants all of it.
 WHOLE_TOKENS = 1_000_000

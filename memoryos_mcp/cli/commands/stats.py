@@ -15,9 +15,10 @@ from memoryos_mcp.cli.commands.only_looking import INDENT, day, heading, minute,
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import make_console, one_line, plain
 from memoryos_mcp.config import Settings
-from memoryos_mcp.server.arguments import GetUserProfileArguments
-from memoryos_mcp.server.definitions import text_time
-from memoryos_mcp.server.results import (
+from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments
+from memoryos_mcp.engine.tools.core_tools import get_user_profile, stats_result
+from memoryos_mcp.engine.tools.definitions import text_time
+from memoryos_mcp.engine.tools.results import (
     GetMemoryStatsResult,
     GetUserProfileResult,
     KnowledgeEntry,
@@ -26,7 +27,6 @@ from memoryos_mcp.server.results import (
     SegmentStats,
     TraitEntry,
 )
-from memoryos_mcp.server.tools import get_user_profile, stats_result
 from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.text.amounts import amount
 

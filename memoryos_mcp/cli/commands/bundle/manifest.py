@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from memoryos_mcp import __version__
 from memoryos_mcp.config import ENV_PREFIX, Settings
+from memoryos_mcp.engine.tools.core_tools import TOOLS
 from memoryos_mcp.server.guides import PROMPTS, prompt
-from memoryos_mcp.server.tools import TOOLS
 
 MANIFEST_VERSION = "0.4"
 ENTRY_POINT = "src/server.py"

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
-from memoryos_mcp.server.memory_results import (
+from memoryos_mcp.engine.tools.memory_results import (
     CorrectMemoryResult,
     FactBeside,
     GetMemoryResult,
@@ -15,7 +14,8 @@ from memoryos_mcp.server.memory_results import (
     ShownSegment,
     ShownTrait,
 )
-from memoryos_mcp.server.texts import minute
+from memoryos_mcp.engine.tools.texts import minute
+from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import delimited, one_line, quoted
 

@@ -4,10 +4,9 @@ import json
 from typing import TYPE_CHECKING, Literal
 
 from memoryos_mcp.engine.service import Memories
-from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
-from memoryos_mcp.server.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
-from memoryos_mcp.server.memory_results import (
+from memoryos_mcp.engine.tools.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
+from memoryos_mcp.engine.tools.memory_results import (
     ChainPage,
     CorrectMemoryResult,
     FactBeside,
@@ -22,7 +21,8 @@ from memoryos_mcp.server.memory_results import (
     ShownTrait,
     TraitBefore,
 )
-from memoryos_mcp.server.memory_texts import corrected_text, listed_text, shown_text
+from memoryos_mcp.engine.tools.memory_texts import corrected_text, listed_text, shown_text
+from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 
 if TYPE_CHECKING:
     from datetime import datetime

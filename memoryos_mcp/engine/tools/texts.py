@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from memoryos_mcp.engine.tools.results import AddMemoryResult, GetMemoryStatsResult
 from memoryos_mcp.model.knowledge import About, Fact, Kind, is_head
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, fact_line, section, trait_line
-from memoryos_mcp.server.results import AddMemoryResult, GetMemoryStatsResult
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import delimited, one_line
 

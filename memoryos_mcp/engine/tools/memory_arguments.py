@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memoryos_mcp.server.arguments import RESULTS, TOKENS, Arguments, Count
+from memoryos_mcp.engine.tools.arguments import RESULTS, TOKENS, Arguments, Count
 
 # As in the engine, which is not imported before it is needed.
 Tiers = Literal["", "pages", "short_term", "backlog", "mid_term", "segments", "knowledge", "profile", "long_term"]

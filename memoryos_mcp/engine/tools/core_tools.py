@@ -6,24 +6,17 @@ from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
 from memoryos_mcp.engine.service import Memories
-from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.model.knowledge import About, foremost_first, is_head
-from memoryos_mcp.model.knowledge import Kind as FactKind
-from memoryos_mcp.model.pages import estimate_tokens
-from memoryos_mcp.model.profile import profile_text
-from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
-from memoryos_mcp.server import texts
-from memoryos_mcp.server.arguments import (
+from memoryos_mcp.engine.tools import texts
+from memoryos_mcp.engine.tools.arguments import (
     AddMemoryArguments,
     GetUserProfileArguments,
     NoArguments,
     RetrieveMemoryArguments,
 )
-from memoryos_mcp.server.definitions import Answer, ToolDefinition, shown_heat, text_time
-from memoryos_mcp.server.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
-from memoryos_mcp.server.memory_tools import MEMORY_TOOLS
-from memoryos_mcp.server.results import (
+from memoryos_mcp.engine.tools.definitions import Answer, ToolDefinition, shown_heat, text_time
+from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
+from memoryos_mcp.engine.tools.memory_tools import MEMORY_TOOLS
+from memoryos_mcp.engine.tools.results import (
     AddedDetails,
     AddMemoryResult,
     EmbeddingMove,
@@ -44,6 +37,13 @@ from memoryos_mcp.server.results import (
     TraitEntry,
     UnderstoodQuery,
 )
+from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
+from memoryos_mcp.model.knowledge import About, foremost_first, is_head
+from memoryos_mcp.model.knowledge import Kind as FactKind
+from memoryos_mcp.model.pages import estimate_tokens
+from memoryos_mcp.model.profile import profile_text
+from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.text.quoting import topic_text
 
 if TYPE_CHECKING:

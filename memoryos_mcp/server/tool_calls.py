@@ -1,0 +1,51 @@
+"""Tools as the protocol has them: how one is listed, and how a call is checked and answered."""
+
+from typing import Any
+
+import mcp_types as types
+
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.arguments import USER_ID, USER_ID_SCHEMA, check, take_user_id
+from memoryos_mcp.engine.tools.definitions import ToolDefinition
+from memoryos_mcp.engine.tools.schemas import input_schema, output_schema
+from memoryos_mcp.model.callers import Caller
+
+
+async def call(
+    tool: ToolDefinition, service: MemoryService, caller: Caller, given: dict[str, Any]
+) -> types.CallToolResult:
+    """Return the protocol's result of a call.
+
+    Raises:
+        MemoryOSError: The call failed; the text says what to do.
+    """
+    user_id = caller.user_id
+    if caller.may_act_as:
+        named, given = take_user_id(given)
+        user_id = user_id if named is None else named
+    arguments = check(tool.arguments, given, beside=[USER_ID] if caller.may_act_as else [])
+    answer = await tool.call(service.as_seen_by(caller), user_id, arguments)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=answer.text)],
+        structured_content=answer.result.model_dump(mode="json"),
+    )
+
+
+def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
+    """Return a tool as a client sees it that may name another user, or may not."""
+    schema = input_schema(tool.arguments)
+    if may_act_as:
+        schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=schema,
+        output_schema=output_schema(tool.result),
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.reads_only,
+            # Only a tool that writes has something to say here.
+            destructive_hint=None if tool.reads_only else tool.destroys,
+            open_world_hint=False,
+        ),
+    )
