@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from mcp.server.context import ServerRequestContext
 
-from memoryos_mcp.server.http.closing import Closing, ClosingGuard
+from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
 from tests.test_guard import App, ask, http_scope
 
 LIMIT_S = 30

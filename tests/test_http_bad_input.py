@@ -20,9 +20,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from memoryos_mcp.model.callers import Scope, token_id_of
-from memoryos_mcp.server.http import patience
+from memoryos_mcp.server.http import timeouts
 from memoryos_mcp.server.http.guard import BodyGuard
-from memoryos_mcp.server.http.patience import PatientProtocol
+from memoryos_mcp.server.http.timeouts import PatientProtocol
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.http_server import INITIALIZE, MCP_HEADERS, HttpServer, asker, bearer, open_session, raw_call, tool_call
 from tests.issuer import AUDIENCE, Issuer, issuer_server, rsa_key, unsigned
@@ -427,8 +427,8 @@ async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
 
 @pytest.fixture
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "HEAD_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(patience, "READ_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(timeouts, "HEAD_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(timeouts, "READ_TIMEOUT_S", 0.2)
 
 
 async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:

@@ -15,8 +15,8 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import ApiClient, Attempts, PassingError, Refusal
 from memoryos_mcp.llm.api_errors import no_such_api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, ReplyForm, Usage
+from memoryos_mcp.llm.error_responses import DialectError, error_of
 from memoryos_mcp.llm.providers import Dialect, Endpoint, FormRung
-from memoryos_mcp.llm.refusals import DialectError, error_of
 from memoryos_mcp.llm.streams import Stream
 from memoryos_mcp.model.pages import estimate_tokens
 

@@ -12,7 +12,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from memoryos_mcp.server.outcomes import CALL_METHOD, Outcome, outcome_of, tool_of
+from memoryos_mcp.server.call_status import CALL_METHOD, Outcome, outcome_of, tool_of
 
 _PARENT = "traceparent"
 

@@ -29,12 +29,12 @@ from memoryos_mcp.model.callers import Scope as MayDo
 from memoryos_mcp.server.assembly import make_server
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.callers import CallerGuard, caller_of
-from memoryos_mcp.server.http.closing import Closing, ClosingGuard
 from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard, refusal
 from memoryos_mcp.server.http.jwt_tokens import SCOPE_PREFIX
 from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
+from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
 from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.server.outcomes import CALL_METHOD, Outcome, outcome_of, tool_of
+from memoryos_mcp.server.call_status import CALL_METHOD, Outcome, outcome_of, tool_of
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

@@ -18,9 +18,9 @@ from memoryos_mcp.errors import ConfigError, StorageError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.server.http.access import BearerVerifier
 from memoryos_mcp.server.http.app import make_app
-from memoryos_mcp.server.http.closing import Closing
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
-from memoryos_mcp.server.http.patience import PatientProtocol
+from memoryos_mcp.server.http.shutdown import Closing
+from memoryos_mcp.server.http.timeouts import PatientProtocol
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, MemoryId, fold_dimension, not_there, numbered_id, trait_id
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.profile import Level
+from memoryos_mcp.storage.sqlite.blocklist import allow_fact, allow_trait, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import has_fact
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, drop_facts, to_history
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rehearsed
-from memoryos_mcp.storage.sqlite.refusals import allow_fact, allow_trait, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 
 """Who learned a fact or trait that the user corrected; as ``ended_by``, who ended the one before."""

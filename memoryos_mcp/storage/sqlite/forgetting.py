@@ -15,6 +15,7 @@ import apsw
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt
 from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.sqlite.blocklist import drop_needless, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import (
     forgettings,
     has_fact,
@@ -26,7 +27,6 @@ from memoryos_mcp.storage.sqlite.forget_plans import (
 from memoryos_mcp.storage.sqlite.longterm import drop_facts
 from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, rehearsed
 from memoryos_mcp.storage.sqlite.midterm import recount
-from memoryos_mcp.storage.sqlite.refusals import drop_needless, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
 from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.text.terms import words

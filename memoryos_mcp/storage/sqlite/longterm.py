@@ -9,8 +9,8 @@ import apsw
 
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, CorrectedFact, KnowledgeChange
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.storage.sqlite.blocklist import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
-from memoryos_mcp.storage.sqlite.refusals import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import Learning
 
