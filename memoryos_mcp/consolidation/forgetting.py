@@ -8,7 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -188,7 +188,7 @@ class Forgetting:
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
         await self._give_some_words(_BEGINNING)
         await self._scrub()
-        return next(known for known in await self._owned.forget_receipts() if known.receipt == handle)
+        return replace(receipt, is_scrubbed=handle not in await self._owned.unscrubbed())
 
     async def expire(self, lease: Lease) -> bool:
         """Forget some of the pages that are older than is to be kept; return whether there may be more.

@@ -274,20 +274,20 @@ class ApiClient:
             raise ModelError(_closed(self._api) if self._is_closed else _unaskable(self._api, error)) from None
 
     def _unreachable(self, error: Exception) -> ModelError:
+        import httpx2  # loaded by now: the library sends its requests with it
+
         api = self._api
         if self._is_closed:
             return ModelError(_closed(api))
         causes = list(_causes(error))
-        # The library's own exceptions are of its HTTP client, which is no dependency of ours: told by their names.
-        names = {type(cause).__name__ for cause in causes}
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
             return ModelError(f"no secure connection to {api.where}; check http or https, and the server's certificate")
         url_setting = api.wording.url_setting
         if any(isinstance(cause, socket.gaierror) for cause in causes):
             return PassingError(f"the host of {api.where} is not found; check {url_setting} and the network")
-        if "LocalProtocolError" in names:
+        if any(isinstance(cause, httpx2.LocalProtocolError) for cause in causes):
             return ModelError(_unaskable(api, error))
-        if "ConnectError" in names:
+        if any(isinstance(cause, httpx2.ConnectError) for cause in causes):
             return PassingError(
                 f"nothing answers at {api.address}; is {api.wording.what}'s server running? Check {url_setting}"
             )

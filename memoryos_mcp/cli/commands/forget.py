@@ -9,6 +9,7 @@ import click
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.common import is_there
+from memoryos_mcp.cli.commands.only_looking import opened_to_look
 from memoryos_mcp.cli.terminal import make_console, one_line, prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.forgetting import DryRun, Selection
@@ -68,7 +69,7 @@ async def show_receipts(settings: Settings, *, as_json: bool) -> None:
     prepare_stdout()
     receipts: list[ForgetReceipt] = []
     if await is_there(settings):
-        async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
+        async with opened_to_look(settings) as (_, engine):
             receipts = await _receipts(engine)
     if as_json:
         click.echo(json.dumps([_receipt(receipt) for receipt in receipts]))
