@@ -35,6 +35,8 @@ HADOLINT = Path(sys.executable).parent / "hadolint"
 INITIALIZE = """
 import json, sys
 from http.client import HTTPConnection
+
+pytestmark = pytest.mark.campaign
 client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
 headers = {"Authorization": f"Bearer {sys.argv[1]}", "Content-Type": "application/json",

@@ -16,11 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp.llm.chat import Purpose
 from tests.foreign_memories import claude_conversation, claude_message, write_json
 from tests.llm_server import Answer, Asked, LlmServer, completion, embeddings, llm_server
 from tests.servers import PipeServer, clean_environment, open_store, page_id_of, stored_pages, wait_until
+
+pytestmark = pytest.mark.campaign
 
 KILLS = int(os.environ.get("MEMORYOS_KILLS", "60"))
 # Every page is filed, learned from and embedded within moments, so that kills fall into all of it.

@@ -5,11 +5,15 @@ import json
 import random
 from pathlib import Path
 
+import pytest
+
 from benchmarks.llm_server import purpose_of, reply_to
 from memoryos_mcp.llm.chat import Purpose
 from tests.llm_server import Answer, Asked, completion, llm_server
 from tests.servers import PipeServer, open_store, stored_pages
 from tests.test_crashes import assert_derived_rows_agree
+
+pytestmark = pytest.mark.campaign
 
 KILLS = 30
 PAGES_PER_ROUND = 3

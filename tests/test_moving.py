@@ -33,7 +33,10 @@ TOLERANCE = 0.04
 USER = "default_user"
 SETTINGS: Mapping[str, object] = {"consolidation_idle_s": 1.0}
 
-pytestmark = pytest.mark.skipif(not DATA, reason="MEMORYOS_EVAL_DATA names no folder with dialogue")
+pytestmark = [
+    pytest.mark.campaign,
+    pytest.mark.skipif(not DATA, reason="MEMORYOS_EVAL_DATA names no folder with dialogue"),
+]
 
 
 class Moved:

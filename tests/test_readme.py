@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tests.documents import README, ROOT, json_blocks, section, text_of
 
 DEMO_LINE = "python3 -m venv .venv && .venv/bin/pip install -q . && .venv/bin/memoryos-mcp demo"
-TEST_LINE = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest"
+TEST_LINE = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[dev]' && .venv/bin/pytest -n logical"
 LINES_AT_MOST = 110
 
 

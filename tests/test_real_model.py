@@ -21,9 +21,10 @@ from tests.servers import open_store
 PAGES = 10
 LIMIT_S = 1800
 
-pytestmark = pytest.mark.skipif(
-    not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue"
-)
+pytestmark = [
+    pytest.mark.campaign,
+    pytest.mark.skipif(not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue"),
+]
 
 
 @pytest.fixture(scope="module")
