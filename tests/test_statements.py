@@ -400,6 +400,9 @@ def test_one_sentence_yields_several_facts(text: str, expected: list[str]) -> No
         ("I'm 38.", "I'm 39 now."),
         ("I live in Oslo.", "I'm in Bergen now."),
         ("I work as a nurse.", "I quit my job."),
+        ("I work at Siemens.", "I quit my job."),
+        ("I work for Greenpeace.", "I got laid off yesterday."),
+        ("I work at Siemens.", "I'm retired."),
         ("Please always answer in German.", "Please always answer in English."),
         ("Antworte immer auf Deutsch.", "Antworte ab jetzt auf Englisch."),
         ("Use metric units, please.", "Always use imperial units."),
@@ -423,6 +426,8 @@ def test_a_later_statement_ends_an_earlier_one(before: str, after: str) -> None:
         ("Never use emojis.", "Always use metric units."),
         ("I work as a nurse.", "I work for Greenpeace."),
         ("I work as a nurse.", "I no longer work at Siemens."),
+        ("I work at Siemens.", "I want to quit my job."),
+        ("I work at Siemens.", "I work as an engineer."),
         ("My husband Ben is a baker.", "I quit my job."),
     ],
 )

@@ -29,6 +29,9 @@ _OF_PLACES = frozenset({"lives", "from"})
 _OWN = re.compile(r"(?:i|we|my|our|i['’]\w+|we['’]\w+)\b", re.IGNORECASE)
 _DAYS = re.compile(r" \[[^\]]+\]")
 _OF_A_COUPLE = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
+_LEFT_WORK = re.compile(
+    r"\b(?:quit|left|lost|laid off|fired|redundant|retired|resigned|unemployed|between jobs|handed in)\b", re.IGNORECASE
+)
 _FREQUENCY = stems_of("always never please from now on stop")
 _PARTED = frozenset(
     stem for word in ("broke", "broken", "split", "divorced", "separated", "single") for stem in stems_of(word)
@@ -264,6 +267,8 @@ def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> li
         over = [fact for fact in known.with_stems(statement.about, statement.ends) if _is_over(fact, known)]
         if statement.slot == "marital status" and statement.value & _PARTED:
             over += known.of_a_couple()
+        if statement.slot == "work" and _LEFT_WORK.search(statement.text):
+            over += known.of_slot(statement.about, "employer")
     is_over = {
         fact.fact: None
         for fact in over
