@@ -1,4 +1,4 @@
 """The engine: one user's memory behind one class, and the service that opens one per user.
 
-`engine` answers calls, `service` keeps the engines of many users, `wiring` makes what they share.
+`engine` handles calls, `service` manages the engines of many users, `wiring` builds the components that they share.
 """

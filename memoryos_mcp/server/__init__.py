@@ -1,5 +1,5 @@
 """The MCP server: tools, resources and prompts over one service, on stdio and over HTTP.
 
-`arguments` and `results` are the models at the edge, `tools` joins them to the engine, `texts` renders what a person
-or a model reads, `guides` holds instructions, prompts and resources, and `assembly` makes the server of them.
+`arguments` and `results` are the models at the edge. `tools` calls the engine, `texts` renders text for people and
+models, `guides` holds the instructions and prompts, and `assembly` builds the server.
 """

@@ -1,4 +1,4 @@
-"""What a tool is: how it is listed, and how a call of it is checked and answered."""
+"""Definition of a tool: how it is listed, and how a call is checked and answered."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from memoryos_mcp.server.schemas import input_schema, output_schema
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a model for programs and a text for readers."""
+    """The result of a tool: a model for programs and a text for readers."""
 
     result: BaseModel
     text: str
@@ -28,9 +28,9 @@ class ToolDefinition:
     """A tool as it is listed and called.
 
     Attributes:
-        reads_only: Whether it leaves the memory as it was.
+        reads_only: Whether it leaves the memory unchanged.
         call: Takes the service, the user and the checked arguments.
-        destroys: Whether it may take away what cannot be brought back.
+        destroys: Whether a call may remove data that cannot be restored.
     """
 
     name: str
@@ -43,10 +43,10 @@ class ToolDefinition:
     destroys: bool = False
 
     async def run(self, service: MemoryService, caller: Caller, given: dict[str, Any]) -> types.CallToolResult:
-        """Return the protocol's result of a call.
+        """Check the arguments, call the tool and return the protocol's result.
 
         Raises:
-            MemoryOSError: The call failed; the text says what to do.
+            MemoryOSError: The call failed; the message says what to do.
         """
         user_id = caller.user_id
         if caller.may_act_as:
@@ -60,7 +60,7 @@ class ToolDefinition:
         )
 
     def listing(self, *, may_act_as: bool) -> types.Tool:
-        """Return the tool as a client sees it who may name another user, or may not."""
+        """Return the tool as a client sees it; callers who may act as another user can name one."""
         schema = input_schema(self.arguments)
         if may_act_as:
             schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
@@ -72,7 +72,7 @@ class ToolDefinition:
             output_schema=output_schema(self.result),
             annotations=types.ToolAnnotations(
                 read_only_hint=self.reads_only,
-                # Only of a tool that writes does it say something.
+                # The hint has a meaning only for tools that write.
                 destructive_hint=None if self.reads_only else self.destroys,
                 open_world_hint=False,
             ),
@@ -80,10 +80,10 @@ class ToolDefinition:
 
 
 def text_time(moment: datetime) -> str:
-    """Return a time as results tell it: ISO 8601, to the second."""
+    """Return a time as results show it: ISO 8601, to the second."""
     return moment.isoformat(timespec="seconds")
 
 
 def shown_heat(heat: float) -> float:
-    """Return heat rounded down: what is just under the threshold must not look as if it had reached it."""
+    """Return heat rounded down, so that heat just below the threshold does not look as if it had reached it."""
     return math.floor(heat * 1000) / 1000
