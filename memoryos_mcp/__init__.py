@@ -1,6 +1,6 @@
 """A per-user long-term memory for AI assistants: served over MCP, and a library.
 
-The names of the library are imported when they are first used, so that importing the package costs nothing.
+Public names are imported on first use, so that importing the package is cheap.
 """
 
 import importlib

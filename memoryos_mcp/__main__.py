@@ -1,6 +1,6 @@
-"""``python -m memoryos_mcp`` is the command ``memoryos-mcp``, and this is where both begin.
+"""Entry point of ``memoryos-mcp`` and ``python -m memoryos_mcp``.
 
-Loading the command line takes a moment, in which Ctrl-C is to end the program as it does later: in one line.
+Importing the command line takes a moment. Ctrl-C ends the program with one line even then.
 """
 
 import os
@@ -17,13 +17,13 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line; without a command it serves."""
+    """Run the command line; without a command, serve."""
     _loaded().serve_by_default()
 
 
 def _loaded() -> ModuleType:
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:  # else it is ignored, as in a shell's background
+    if handler is signal.default_int_handler:  # otherwise it is ignored, as in a background job
         signal.signal(signal.SIGINT, _end)
     from memoryos_mcp.cli import main as command_line
 
@@ -32,7 +32,7 @@ def _loaded() -> ModuleType:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    # Raised in the middle of an import, an exception may be taken for one of the module's and swallowed.
+    # An exception raised during an import may be taken for an import error and swallowed.
     os.write(STDERR, b"\nmemoryos-mcp: interrupted\n")
     os._exit(EXIT_INTERRUPTED)
 

@@ -2,22 +2,22 @@
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
-├── ArgumentError          a caller's argument cannot be used; names the argument and the fix
-├── ImportFormatError      a file to be taken in cannot be read: cut off, hostile, of another format
+├── ArgumentError          a caller's argument is not valid; names the argument and the fix
+├── ImportFormatError      a file to import cannot be read: cut off, hostile, of another format
 ├── StorageError           the store could not be read or written
-│   ├── DamagedStoreError      its content is not ours or broken; it was left untouched
+│   ├── DamagedStoreError      it is damaged or not ours; it was left untouched
 │   ├── NewerStoreError        it was written by a newer version; it was left untouched
-│   └── LeaseLostError         another process does this user's background work now
-├── ClientFileError        an MCP client's file cannot be read or changed; it was left as it was
-├── IssuerError            the issuer of JWTs could not be asked; nothing is known about the token
+│   └── LeaseLostError         another process now does this user's background work
+├── ClientFileError        an MCP client's file cannot be read or changed; it was left untouched
+├── IssuerError            the issuer of JWTs did not answer; the token could not be checked
 └── ModelError             the LLM or the embedder failed; pages stay queued
-    ├── ReplyFormatError       the LLM answered, but not in the asked form
-    └── BudgetSpentError       the day's tokens are spent; nothing was asked
+    ├── ReplyFormatError       the LLM's reply does not have the requested format
+    └── BudgetSpentError       the daily token limit is reached; no request was sent
 """
 
 
 class MemoryOSError(Exception):
-    """Base of every error raised on purpose; its text is fit for a user and holds no dialogue and no key."""
+    """Base of every error raised on purpose; its text is for users and contains no dialogue and no key."""
 
 
 class ConfigError(MemoryOSError):
@@ -25,11 +25,11 @@ class ConfigError(MemoryOSError):
 
 
 class ArgumentError(MemoryOSError):
-    """A caller's argument cannot be used.
+    """A caller's argument is not valid.
 
     Args:
         argument: Name of the argument.
-        problem: What is wrong and what to do, without the argument's text.
+        problem: What is wrong and what to do, without the argument's value.
     """
 
     def __init__(self, *, argument: str, problem: str) -> None:
@@ -39,7 +39,7 @@ class ArgumentError(MemoryOSError):
 
 
 class ImportFormatError(MemoryOSError):
-    """A file to be taken in cannot be read: it is cut off, hostile, too new or of no known format."""
+    """A file to import cannot be read: it is cut off, hostile, too new or of an unknown format."""
 
 
 class StorageError(MemoryOSError):
@@ -47,7 +47,7 @@ class StorageError(MemoryOSError):
 
 
 class DamagedStoreError(StorageError):
-    """The file's content is not ours or broken; it was left untouched."""
+    """The file is damaged or not ours; it was left untouched."""
 
 
 class NewerStoreError(StorageError):
@@ -55,15 +55,15 @@ class NewerStoreError(StorageError):
 
 
 class LeaseLostError(StorageError):
-    """Another process has taken over this user's background work; what was computed here was dropped."""
+    """Another process has taken over this user's background work; results computed here were dropped."""
 
 
 class ClientFileError(MemoryOSError):
-    """The file in which an MCP client lists its servers cannot be read or changed; it was left as it was."""
+    """The file in which an MCP client lists its servers cannot be read or changed; it was left untouched."""
 
 
 class IssuerError(MemoryOSError):
-    """The issuer of JWTs could not be asked for its keys, so nothing is known about the token that was shown."""
+    """The issuer of JWTs could not be asked for its keys, so the token could not be checked."""
 
 
 class ModelError(MemoryOSError):
@@ -71,8 +71,8 @@ class ModelError(MemoryOSError):
 
 
 class ReplyFormatError(ModelError):
-    """The LLM answered, but not in the asked form; nothing of its answer was kept."""
+    """The LLM's reply does not have the requested format; nothing of it was stored."""
 
 
 class BudgetSpentError(ModelError):
-    """The tokens that may be spent in a day are spent; the LLM was not asked."""
+    """The daily token limit is reached; the LLM was not asked."""

@@ -1,7 +1,7 @@
 """The library without `await`: `Memoryos`, with the reference's constructor and methods.
 
-An event loop runs in a thread of its own, so that it works where another loop runs already, as in a notebook, and may
-be called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`, never returned.
+The event loop runs in its own thread. So the class works where another loop already runs, as in a notebook, and can be
+called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`, never returned.
 """
 
 import asyncio
@@ -29,25 +29,25 @@ from memoryos_mcp.errors import MemoryOSError, StorageError
 T = TypeVar("T")
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]
 
-# How long the collector of garbage waits for a memory that nothing refers to; every page is on disk already.
+# How long the garbage collector waits for an unreferenced memory to close; every page is on disk already.
 COLLECT_LIMIT_S = 10.0
-# How often an open memory looks whether the main thread has ended.
+# How often an open memory checks whether the main thread has ended.
 MAIN_THREAD_POLL_S = 0.2
 
 
 class Memoryos:
     """One user's memory, for programs without an event loop of their own. Close it after use, or use it with ``with``.
 
-    What is not closed is closed when the main thread ends, or when nothing refers to it any more. Safe to share between
-    threads. After a fork the child's copy refuses every call: make another one there, or start processes with "spawn".
+    Without that it is closed when the main thread ends, or when nothing refers to it any more. Safe to share between
+    threads. After a fork the child's copy refuses every call: create another one there, or use "spawn" to start it.
 
     Args:
-        user_id: Whose memory; any text.
-        openai_api_key: Key of the LLM. Empty or left out for none: then topics and facts are found without an LLM, and
-            only `get_response` is not to be had.
+        user_id: The user; any text.
+        openai_api_key: Key of the LLM; None or empty for none. Without an LLM, the fallback finds topics and facts, and
+            only `get_response` is not available.
         data_storage_path: Folder of all memories. Default: the platform's user data folder.
         openai_base_url: Address of an OpenAI-compatible API. Default: OpenAI's, if there is a key.
-        assistant_id: Which assistant the knowledge about the assistant belongs to.
+        assistant_id: The assistant that the knowledge about the assistant belongs to.
         short_term_capacity: Pages kept verbatim.
         mid_term_capacity: Topic segments kept.
         long_term_knowledge_capacity: Current facts about the user, and as many about the assistant; older ones are
@@ -58,11 +58,11 @@ class Memoryos:
         llm_model: Name of the LLM.
         embedding_model_name: Name or folder of the embedding model.
         embedding_model_kwargs: Further arguments of its constructor.
-        settings: Any other setting by its name. They, and those above, go before MEMORYOS_* environment variables.
+        settings: Any other setting by its name. All arguments take precedence over MEMORYOS_* environment variables.
 
     Raises:
-        ConfigError: A setting cannot be used.
-        StorageError: The memory cannot be opened.
+        ConfigError: A setting is not valid.
+        StorageError: The memory could not be opened.
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class Memoryos:
         timestamp: str | datetime | None = None,
         meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store one turn, and return the id of its page; it is on disk then.
+        """Store one turn, and return the id of its page, which is then on disk.
 
         Args:
             user_input: What the user said.
             agent_response: What the assistant answered.
-            timestamp: When it was said; None means now, no zone means the user's.
-            meta_data: Your own notes, kept with the page.
+            timestamp: When it was said. None means now; without a zone it is in the user's.
+            meta_data: Your own notes, stored with the page.
 
         Raises:
-            ArgumentError: An argument cannot be used; nothing was stored.
+            ArgumentError: An argument is not valid; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
 
@@ -145,18 +145,18 @@ class Memoryos:
         style_hint: str = "",
         user_conversation_meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Return the LLM's answer, made with all that is remembered; the exchange is remembered in its turn.
+        """Return the LLM's answer, based on the whole memory, and store the exchange.
 
         Args:
             query: What the user says.
             relationship_with_user: What the assistant is to the user.
-            style_hint: The wished style.
-            user_conversation_meta_data: Your own notes, told to the LLM and kept with the page.
+            style_hint: The desired style.
+            user_conversation_meta_data: Your own notes, shown to the LLM and stored with the page.
 
         Raises:
-            ArgumentError: An argument cannot be used.
+            ArgumentError: An argument is not valid.
             ConfigError: There is no LLM.
-            ModelError: The LLM gave no whole answer; nothing was stored.
+            ModelError: The LLM gave no complete answer; nothing was stored.
             StorageError: The store failed.
         """
 
@@ -180,7 +180,7 @@ class Memoryos:
         return str(self._profile()["user_profile"])
 
     def get_assistant_knowledge_summary(self) -> list[dict[str, Any]]:
-        """Return the facts about the assistant, each with ``knowledge``, ``timestamp`` and what else is known of it.
+        """Return the facts about the assistant, each with ``knowledge``, ``timestamp`` and further details.
 
         Raises:
             StorageError: The store could not be read.
@@ -198,19 +198,19 @@ class Memoryos:
         restore: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
-        """Correct a fact or trait, and return what held before and what holds now, as the tool of that name does.
+        """Correct a fact or trait, and return it before and after, like the tool of that name.
 
         Args:
             memory_id: Id of the fact, k1, or trait, trait:NAME.
-            text: What is right instead of a fact.
-            level: What is right of a trait: Low, Medium or High.
-            reason: Why the trait is so.
-            wrong: It is wrong and has no replacement.
-            restore: Take its last correction back.
-            dry_run: Change nothing.
+            text: The right text of a fact.
+            level: The right level of a trait: Low, Medium or High.
+            reason: Why the trait has that level.
+            wrong: Whether the fact or trait is wrong and has no replacement.
+            restore: Whether to undo its last correction.
+            dry_run: Whether to change nothing.
 
         Raises:
-            ArgumentError: It cannot be carried out; nothing was changed.
+            ArgumentError: The correction is not valid; nothing was changed.
             StorageError: The store could not be written; nothing was changed.
         """
         given = {"text": text, "level": level, "reason": reason, "wrong": wrong, "restore": restore, "dry_run": dry_run}
@@ -223,7 +223,7 @@ class Memoryos:
         return self._thread.call(correct)
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """Return how much is remembered and how the background work fares, as the tool of that name does.
+        """Return how much is stored, and the state of the background work, like the tool of that name.
 
         Raises:
             StorageError: The store could not be read.
@@ -236,10 +236,10 @@ class Memoryos:
         return self._thread.call(stats)
 
     def force_mid_term_analysis(self) -> None:
-        """File all pages that wait in topics, and learn from every topic now, however cool it is.
+        """File all pending pages in topics, and learn from every topic now, however cool.
 
         Raises:
-            ModelError: The LLM had no usable answer; what is left is done in the background.
+            ModelError: The LLM gave no usable answer; the rest is done in the background.
             StorageError: The store failed, or another process does this memory's background work.
         """
 
@@ -249,7 +249,7 @@ class Memoryos:
         self._thread.call(analyse)
 
     def close(self) -> None:
-        """End the background work and close the files; later calls are refused. May be called twice."""
+        """Stop the background work and close the files; later calls are refused. May be called twice."""
         self._finalizer.detach()
         self._thread.end(None)
 
@@ -263,17 +263,13 @@ class Memoryos:
 
 
 class _MemoryThread:
-    """A thread with an event loop in which one user's memory is held open.
-
-    Args:
-        settings: Checked settings, which name the user.
-    """
+    """A thread with an event loop, which keeps one user's memory open. The settings name the user."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process = os.getpid()
         self._is_ended = False
-        # Whoever collects what nothing refers to may do so in the middle of `end`.
+        # Reentrant: the garbage collector may call `end` in the middle of `end`.
         self._end_lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
@@ -289,11 +285,11 @@ class _MemoryThread:
             raise
 
     def call(self, work: Work[T]) -> T:
-        """Return what work in the loop returns.
+        """Run work in the loop and return its result.
 
         Raises:
-            MemoryOSError: It is called where it could only wait for itself, or in a process that has no such thread.
-            StorageError: The memory is closed, or was meanwhile.
+            MemoryOSError: It is called from the memory's own thread, or in a forked process.
+            StorageError: The memory is closed, or was closed meanwhile.
         """
         if os.getpid() != self._process:
             msg = 'this memory was opened before the process forked; open it in the child, or start it with "spawn"'
@@ -306,7 +302,7 @@ class _MemoryThread:
         calling = self._work(work)
         try:
             future = asyncio.run_coroutine_threadsafe(calling, self._loop)
-        except RuntimeError as error:  # it was closed this moment
+        except RuntimeError as error:  # the loop was closed just now
             calling.close()
             raise StorageError(_CLOSED) from error
         try:
@@ -314,11 +310,11 @@ class _MemoryThread:
         except CancelledError:
             raise StorageError(_CLOSED) from None
         except BaseException:
-            future.cancel()  # as Ctrl-C does, which must not leave a call behind
+            future.cancel()  # Ctrl-C must not leave a call behind
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Close the memory, and wait until that is done, at most so long; None waits as long as it takes."""
+        """Close the memory and wait for that, at most ``limit_s`` seconds; None waits as long as it takes."""
         if os.getpid() != self._process:
             return
         with self._end_lock:
@@ -327,14 +323,14 @@ class _MemoryThread:
                 if self._loop is not None:
                     with suppress(RuntimeError):  # the loop ended with the main thread
                         self._loop.call_soon_threadsafe(self._ending.set)
-        # What nothing refers to any more may be collected in any thread, also in this one.
+        # The garbage collector may run in any thread, also in this one.
         if threading.current_thread() is not self._thread:
             self._thread.join(limit_s)
 
     def _run(self, opened: "Future[None]") -> None:
         try:
             asyncio.run(self._live(opened))
-        except BaseException as error:  # noqa: BLE001 - it is the caller's
+        except BaseException as error:  # noqa: BLE001 - raised to the caller
             if not opened.done():
                 opened.set_exception(error)
 
@@ -349,7 +345,7 @@ class _MemoryThread:
             await self._until_ended()
 
     async def _until_ended(self) -> None:
-        # The interpreter runs no hook of a program before it has waited for all threads.
+        # The interpreter waits for all threads before it runs any exit hook, so the main thread is polled.
         while not self._is_ended and threading.main_thread().is_alive():
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAIN_THREAD_POLL_S):

@@ -1,4 +1,4 @@
-"""How the command line speaks: help in sections, settings as options, and what each way to end is called."""
+"""Behaviour of the command line: help in sections, settings as options, and exit codes."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ EXIT_CODES: Mapping[int, str] = {
     EXIT_INTERRUPTED: "Stopped with Ctrl-C; what was done stays done.",
     EXIT_UNREAD: "Whoever read the output stopped reading, as `| head` does.",
 }
-# In the order in which a person comes to need them; a command that stands nowhere here is listed at the end.
+# In the order in which people need them; a command that is missing here is listed at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {
     "Begin": ("demo", "install", "doctor", "serve", "uninstall"),
     "Look into a memory": ("stats", "search", "show"),
@@ -42,30 +42,30 @@ SECTIONS: Mapping[str, Sequence[str]] = {
     "Connect and set up": ("token", "completion", "bundle"),
 }
 OTHER_COMMANDS = "More"
-# Commands that destroy, which are suggested only to who has all but typed them.
+# Destructive commands, which are suggested only for a nearly equal name.
 DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
 _TYPED_SHARE = 0.85
-# A key on a command line stands in every list of processes.
+# A key on a command line is visible in every list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
 # Settings that every command shows in its help; the others would bury its own options.
 SETTINGS_SHOWN = ("user_id", "data_storage_path")
 
 
 class Choice(click.Choice[str]):
-    """One of a few words; a mistyped one is told which was likely meant."""
+    """One of a few words. The error for a mistyped one suggests the nearest."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return what is wrong with a word, and which one is near."""
+        """Return the error for a word, with the nearest valid one."""
         close = nearest_name(str(value), self.choices)
         told = super().get_invalid_choice_message(value, ctx)
         return f"{told} Did you mean {close!r}?" if close else told
 
 
 class SettingOption(click.Option):
-    """An option that is a setting, or that tells where settings stand."""
+    """An option for a setting, or one about settings."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the values that a setting of a few can have."""
+        """Return the possible values of a setting that has only a few."""
         texts = _values(self.name) if self.name in Settings.model_fields else ()
         if not texts:
             return super().shell_complete(ctx, incomplete)
@@ -73,11 +73,11 @@ class SettingOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help holds its own options first, then the settings that matter most, then examples.
+    """A command whose help shows its own options first, then the most important settings, then examples.
 
     Args:
-        examples: Command lines, each with what it does.
-        shown_settings: Settings that its help shows beside those that every command's does.
+        examples: Command lines, each with its explanation.
+        shown_settings: Settings in the help, in addition to SETTINGS_SHOWN.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Command(click.Command):
         self.shown_settings = (*SETTINGS_SHOWN, *shown_settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, and apart from them the settings."""
+        """Write the options, then the settings in their own section."""
         parameters = self.get_params(ctx)
         own = [each for each in parameters if not isinstance(each, SettingOption)]
         settings = [each for each in parameters if isinstance(each, SettingOption) and self._is_shown(each)]
@@ -123,7 +123,7 @@ class Command(click.Command):
 
 
 class _UnreadError(Exception):
-    """Nobody reads the output any more. Click would take the system's own error for a failure."""
+    """Nobody reads the output any more. Click would treat the system's own error as a failure."""
 
 
 @contextmanager
@@ -140,14 +140,14 @@ class Group(click.Group):
     command_class = Command
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
-        """Return a context, read from the command line; this is where help is printed."""
+        """Return the context of a command line. Help is printed here."""
         with _watching_the_reader():
             return super().make_context(*args, **more)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the named command; a mistyped one is told what was likely meant, unless that destroys."""
+        """Return the named command. The error for an unknown name suggests near ones, but rarely a destructive one."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -165,7 +165,7 @@ class Group(click.Group):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands before the options: they are what is looked for."""
+        """Write the commands before the options, because readers look for commands."""
         left = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         widest = max(map(len, left))
         width = formatter.width - 6 - widest
@@ -192,7 +192,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def config_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the option that names the file of its settings."""
+    """Add the option ``--config`` to a command."""
     return click.option(
         "--config", "config_file", cls=SettingOption, type=click.Path(path_type=Path), metavar="FILE",
         help="A config.json with settings.",
@@ -200,12 +200,12 @@ def config_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def setting_option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return what gives a command the option of a setting."""
+    """Return a decorator that adds the option of a setting to a command."""
     return click.option(_flag(name), name, cls=SettingOption, metavar="VALUE", help=_meaning(name))
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command ``--config`` and an option for every setting but the secret ones."""
+    """Add ``--config``, ``--help-settings`` and an option for every setting that is not secret to a command."""
     count = sum(name not in NOT_AS_FLAGS for name in Settings.model_fields)
     command = click.option(
         "--help-settings", cls=SettingOption, is_flag=True, is_eager=True, expose_value=False, callback=_show_settings,
@@ -221,17 +221,16 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 def chosen_settings(
     config_file: Path | None, flags: Mapping[str, Any], *, makes_folder: bool = True, is_server: bool = False
 ) -> Settings:
-    """Return the settings of a command, and have it log to stderr as they say.
+    """Return a command's settings, and set up logging to stderr by them.
 
     Args:
-        config_file: As ``--config`` names it.
+        config_file: The value of ``--config``.
         flags: Settings by name; None means not given.
-        makes_folder: Whether the data folder is made, and tried whether it can be written; a look needs neither.
-        is_server: Whether all is logged that the setting asks for; a person who waits for a command sees only what goes
-            wrong, unless they set a level.
+        makes_folder: Whether to create the data folder and check that it is writable; reading needs neither.
+        is_server: Whether the default log level applies; other commands log only warnings unless a level is set.
 
     Raises:
-        ConfigError: They cannot be used.
+        ConfigError: The settings are not valid.
     """
     settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
     if makes_folder:
@@ -242,11 +241,9 @@ def chosen_settings(
 
 
 def run(commands: Group, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line, say on stderr in one line what went wrong, and end with the exit code for it.
+    """Run the command line, print an error on stderr in one line, and exit with its code.
 
-    Args:
-        commands: All there are.
-        arguments: Without the program's name; None means this process's.
+    The arguments do not include the program's name; None means this process's arguments.
     """
     sys.exit(_exit_code(commands, arguments))
 
@@ -256,14 +253,14 @@ def _exit_code(commands: Group, arguments: Sequence[str] | None) -> int:
         try:
             code = commands.main(arguments, prog_name=PROGRAM, standalone_mode=False)
         finally:
-            _flush()  # what cannot be written is to be told, and not at the interpreter's end
+            _flush()  # a failed write is reported here, not at the interpreter's exit
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except click.Abort as error:
         if isinstance(error.__context__, KeyboardInterrupt):
             return _told("interrupted", EXIT_INTERRUPTED)
-        return EXIT_FAILED  # the command has said why
+        return EXIT_FAILED  # the command has printed the reason
     except KeyboardInterrupt:
         return _told("interrupted", EXIT_INTERRUPTED)
     except (ConfigError, ArgumentError) as error:
@@ -302,13 +299,13 @@ def _failed(error: MemoryOSError | OSError | _UnreadError) -> int:
 
 
 def _let_stdout_go() -> None:
-    """Have nothing more written to a stdout that takes nothing: the interpreter would try again and complain."""
+    """Redirect a broken stdout to nothing; otherwise the interpreter would try again and complain."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _told(message: str, code: int = EXIT_FAILED) -> int:
-    from memoryos_mcp.cli.terminal import plain  # what it prints with takes long to import
+    from memoryos_mcp.cli.terminal import plain  # its imports are slow
 
     click.echo(f"{PROGRAM}: {plain(message)}", err=True)
     return code
@@ -342,7 +339,7 @@ def _write_section(formatter: click.HelpFormatter, title: str, rows: Sequence[tu
 
 
 def _show_settings(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    """Print every setting, where it can be set and what it may be, and end."""
+    """Print every setting, where it can be set and its possible values, and exit."""
     if not is_asked or ctx.resilient_parsing:
         return
     formatter = ctx.make_formatter()

@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp``: every command, what it takes, and where its work is done.
+"""The command ``memoryos-mcp``: every command, its arguments, and the function that does its work.
 
-What a command needs is imported when it runs: the help and the shell's completion wait for nothing.
+A command imports what it needs when it runs, so that help and shell completion are fast.
 """
 
 import os
@@ -32,7 +32,7 @@ from memoryos_mcp.config.logs import log_to_stderr
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
 
-# A thread that computes must hand the interpreter over within this time, or replies would wait for it.
+# A computing thread must release the interpreter within this time, or replies would wait for it.
 SWITCH_INTERVAL_S = 0.0001
 
 
@@ -59,13 +59,13 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 
     Settings come from the config file, then MEMORYOS_* environment variables, then flags; later ones win.
     """
-    # Until the server runs there is nothing to close.
+    # There is nothing to close before the server runs.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))
     settings = chosen_settings(config_file, flags, is_server=True)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # NumPy reads it when it is imported. Its products here are small: several threads spend longer on meeting, and they
-    # keep the cores from other queries for milliseconds after each.
+    # NumPy reads this at import. Matrix products are small here: several threads would spend longer on synchronising,
+    # and each time keep cores from other queries for milliseconds.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     tracing = open_tracing(os.environ)
     try:
@@ -98,7 +98,7 @@ def demo() -> None:
 @settings_options
 def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
     """Check settings, memory, MCP clients, the embedding model and, by one tiny call, the LLM; say what to change."""
-    log_to_stderr("WARNING")  # what goes on is told by the checks
+    log_to_stderr("WARNING")  # the checks report progress
     from memoryos_mcp.cli.commands.doctor import run_doctor
 
     if not anyio.run(partial(run_doctor, partial(load_settings, config_file, flags), as_json=as_json)):
@@ -293,7 +293,7 @@ def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool,
 
 
 def _check_one_way(selected: Mapping[str, Any]) -> None:
-    """Refuse what the library would, in the words of the command line."""
+    """Refuse what the library would refuse, with messages about the options."""
     has_pages = any(selected[name] for name in ("query", "after", "before"))
     ways = sum(map(bool, (selected["ids"], has_pages, selected["everything"])))
     if ways == 0:
@@ -441,7 +441,7 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line; without a command it serves.
+    """Run the command line; the default command is ``serve``.
 
     Clients and `uvx` start a distribution by its name alone.
     """

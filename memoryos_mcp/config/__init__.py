@@ -1,6 +1,6 @@
 """Settings: every knob, its unit, its range and its default.
 
-The keys of the reference keep their names and meaning, so that its config.json starts this server unchanged.
+The keys of the reference implementation keep their names and meaning, so that its config.json works unchanged.
 """
 
 import zoneinfo
@@ -255,43 +255,43 @@ class Settings(HttpSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take only the arguments: `load_settings` merges the sources, so that each error names its own."""
+        """Use only the arguments: `load_settings` merges the sources, so that each error names its source."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @property
     def zone(self) -> tzinfo | None:
-        """The zone of times without one; None means this machine's."""
+        """The time zone of times without one; None means this machine's."""
         return zoneinfo.ZoneInfo(self.timezone) if self.timezone else None
 
     def batch_pages(self, *, has_llm: bool) -> int:
-        """Return how many pages are consolidated at once: an LLM is asked about more, since each batch costs a call."""
+        """Return how many pages are consolidated at once: more with an LLM, since each batch costs a call."""
         if has_llm:
             return min(self.consolidation_batch_pages or LLM_BATCH_PAGES, LLM_BATCH_PAGES)
         return self.consolidation_batch_pages or BATCH_PAGES
 
     @property
     def has_llm_key(self) -> bool:
-        """Whether a key is set that could be one: no placeholder, and fit for a header."""
+        """Whether a usable key is set: not a placeholder, and valid in a header."""
         return _usable(self.openai_api_key) is not None
 
     @property
     def embedding_key(self) -> SecretStr | None:
-        """The key of the embedding model's API; None if none is set that could be one."""
+        """The key of the embedding model's API; None if no usable one is set."""
         return _usable(self.embedding_api_key)
 
     @property
     def wants_no_embedder(self) -> bool:
-        """Whether search is to go by words alone."""
+        """Whether only keyword search is wanted."""
         return self.embedding_model_name.strip().lower() == "none"
 
     @property
     def uses_bundled_embedder(self) -> bool:
-        """Whether the embedding model named is the one that comes with the package."""
+        """Whether the configured embedding model is the bundled one."""
         return self.embedding_base_url is None and self.embedding_model_name.strip().lower() in BUNDLED_EMBEDDER_NAMES
 
     def public(self) -> dict[str, JsonValue]:
-        """Return every setting in JSON's types, fit for anyone's eyes: no key, no credential in an address."""
+        """Return every setting as a JSON value that anyone may see: no key, no credential in a URL."""
         shown: dict[str, JsonValue] = {name: getattr(self, name) for name in type(self).model_fields}
         shown["data_storage_path"] = path_text(self.data_storage_path)
         shown["openai_api_key"] = "set" if self.has_llm_key else "not set"
@@ -305,6 +305,6 @@ class Settings(HttpSettings):
 
 
 def _usable(key: SecretStr | None) -> SecretStr | None:
-    """Return a key without blanks around it; None for a placeholder, and for what fits no header."""
+    """Return a key without surrounding blanks; None if it is a placeholder or not valid in a header."""
     text = "" if key is None else key.get_secret_value().strip()
     return SecretStr(text) if text.isascii() and text.isprintable() and not is_placeholder(text) else None

@@ -1,4 +1,4 @@
-"""Checks of single settings: each returns the value as it is kept, or raises `ValueError` with what would be right."""
+"""Validators of single settings: each returns the value to use, or raises `ValueError` with what is allowed."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from memoryos_mcp.errors import ConfigError
 APP_NAME = "memoryos-mcp"
 _NO_HOME = "data_storage_path: this account has no home folder to put memory in; set it to an absolute path"
 
-# Of an MCP bundle; a client that was given no answer may hand over the template, or an empty text.
+# Template of an MCP bundle. A client whose user gave no answer may pass it on, or an empty text.
 _UNANSWERED = re.compile(r"\$\{user_config\.[^}]*\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACEHOLDER_KEY = re.compile(
@@ -35,7 +35,7 @@ _PLACEHOLDER_KEY = re.compile(
 
 
 def is_unanswered(text: str) -> bool:
-    """Return whether a text is what a client should have put its user's answer in the place of, but had none."""
+    """Return whether a text is a template that a client did not replace with its user's answer."""
     return _UNANSWERED.fullmatch(text.strip()) is not None
 
 
@@ -47,7 +47,7 @@ def storable_text(text: str) -> str:
 
 
 def name_text(text: str) -> str:
-    """Return the text if there is anything in it."""
+    """Return the text if it is not blank."""
     if not text.strip():
         msg = "is blank; give it a text or leave it out"
         raise ValueError(msg)
@@ -55,7 +55,7 @@ def name_text(text: str) -> str:
 
 
 def dimension_name(name: str) -> str:
-    """Return the name without blanks around it; one that could break the lines of a prompt is refused."""
+    """Return the name without surrounding blanks; one that could break the lines of a prompt is refused."""
     if CONTROL.search(name):
         msg = "holds a control character; write each name on one line"
         raise ValueError(msg)
@@ -63,7 +63,7 @@ def dimension_name(name: str) -> str:
 
 
 def different_names(names: list[str]) -> list[str]:
-    """Return the names if no two are equal but for case."""
+    """Return the names if they differ by more than case."""
     numbers: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         first = numbers.setdefault(name.casefold(), number)
@@ -74,7 +74,7 @@ def different_names(names: list[str]) -> list[str]:
 
 
 def folder_path(value: object) -> object:
-    """Return the absolute path, as `_path` does; a blank one is refused."""
+    """Return the absolute path; a blank one is refused."""
     if isinstance(value, str | Path) and not str(value).strip():
         msg = "is blank; name a folder or leave it out for the platform's"
         raise ValueError(msg)
@@ -82,12 +82,12 @@ def folder_path(value: object) -> object:
 
 
 def file_path(value: object) -> object:
-    """Return the absolute path, as `_path` does; a blank one is None."""
+    """Return the absolute path; None for a blank one."""
     return None if isinstance(value, str | Path) and not str(value).strip() else _path(value)
 
 
 def _path(value: object) -> object:
-    """Return the absolute path, `~` expanded; what is neither text nor path is left to the type check."""
+    """Return the absolute path, `~` expanded; other types are left to the type check."""
     if not isinstance(value, str | Path):
         return value
     text = str(value)
@@ -115,35 +115,35 @@ def default_folder() -> Path:
         folder = platformdirs.user_data_path(APP_NAME, appauthor=False)
     except RuntimeError as error:
         raise ConfigError(_NO_HOME) from error
-    if not folder.is_absolute():  # how older platformdirs say the same; it would be the working directory
+    if not folder.is_absolute():  # returned by older platformdirs in this case; it would be the working directory
         raise ConfigError(_NO_HOME)
     return folder
 
 
 def upper(value: object) -> object:
-    """Return a text without blanks around it, in upper case."""
+    """Return a text in upper case without surrounding blanks."""
     return value.strip().upper() if isinstance(value, str) else value
 
 
 def lower_or_none(value: object) -> object:
-    """Return a text without blanks around it, in lower case; a blank one is None."""
+    """Return a text in lower case without surrounding blanks; None for a blank one."""
     return (value.strip().lower() or None) if isinstance(value, str) else value
 
 
 def is_placeholder(text: str) -> bool:
-    """Return whether a text is empty or stands where somebody was to write their own."""
+    """Return whether a text is empty or a placeholder for a key."""
     return _PLACEHOLDER_KEY.fullmatch(text.strip()) is not None
 
 
 def api_url(url: str | None) -> str | None:
-    """Return the URL without blanks around it; a blank or a placeholder is None."""
+    """Return the URL without surrounding blanks; None for a blank or a placeholder."""
     if url is None or is_placeholder(url):
         return None
     return _address(storable_text(url.strip()), "is no address of an API; write it like https://api.openai.com/v1")
 
 
 def server_url(url: str | None) -> str | None:
-    """Return the URL without blanks around it; a blank one is None. It may hold scheme, host, port and path only."""
+    """Return the URL without surrounding blanks; None for a blank one. Only scheme, host, port and path are allowed."""
     if url is None or not url.strip():
         return None
     msg = "is no address of a server; write it like https://memory.example.org"
@@ -166,7 +166,7 @@ def _address(url: str, problem: str) -> str:
 
 
 def host_names(names: list[str]) -> list[str]:
-    """Return host names without brackets, in lower case."""
+    """Return host names in lower case without brackets."""
     cleaned = [name.strip().lower().strip("[]") for name in names]
     if not all(cleaned) or any("/" in name or " " in name for name in cleaned):
         msg = "holds what is no host name; write names without scheme and port, like memory.example.org"
@@ -175,7 +175,7 @@ def host_names(names: list[str]) -> list[str]:
 
 
 def web_origins(origins: list[str]) -> list[str]:
-    """Return origins without a slash at the end, in lower case."""
+    """Return origins in lower case without a trailing slash."""
     cleaned = [origin.strip().lower().rstrip("/") for origin in origins]
     for origin in cleaned:
         parts = urlsplit(origin)
@@ -186,13 +186,13 @@ def web_origins(origins: list[str]) -> list[str]:
 
 
 def zone_name(name: str) -> str:
-    """Return the name of a time zone that is there, or an empty text."""
+    """Return the name of an existing time zone, or an empty text."""
     name = name.strip()
     if not name:
         return ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EncodingWarning)  # of zoneinfo's own, where the package tzdata is there
+            warnings.simplefilter("ignore", EncodingWarning)  # from zoneinfo itself if tzdata is installed
             zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         with warnings.catch_warnings():
@@ -209,7 +209,7 @@ def zone_name(name: str) -> str:
 
 
 def json_object(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-    """Return what can be written as plain JSON."""
+    """Return the value if it can be written as plain JSON."""
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""File descriptors: how many memories the system lets this process hold open at once."""
+"""File descriptors: how many memories this process may hold open at once."""
 
 import logging
 import sys
@@ -6,21 +6,21 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# Measured: twelve for five connections with a file and a journal each and what they share; two more while the file is
-# verified.
+# Measured: twelve for five connections with a file and a journal each, shared ones included; two more during
+# verification.
 DESCRIPTORS_PER_USER = 14
 # For connections of clients, models, logs and libraries.
 DESCRIPTORS_BESIDE = 256
 
 
 def fitting_users(wanted: int, *, besides: int) -> int:
-    """Return how many users' memories may be open at once: as many as wanted, or fewer where the system allows fewer.
+    """Return how many users' memories may be open at once: as many as wanted, or fewer if the system allows fewer.
 
-    The process's own limit is raised first, as far as need be and as the system lets it.
+    The process's own limit is raised first, as far as needed and allowed.
 
     Args:
-        wanted: How many there may be at most; 1 or more.
-        besides: How many may be open beyond that for a moment, while they close.
+        wanted: Maximum number of open memories; 1 or more.
+        besides: Number of additional memories that may be open for a moment while they close.
     """
     needed = DESCRIPTORS_BESIDE + (wanted + besides) * DESCRIPTORS_PER_USER
     allowed = _raised_limit(needed)
@@ -39,7 +39,7 @@ def fitting_users(wanted: int, *, besides: int) -> int:
 
 
 def _raised_limit(needed: int) -> int | None:
-    """Return how many files this process may have open after trying to make it enough; None means any number."""
+    """Try to raise the number of files that this process may open, and return it; None means any number."""
     if sys.platform == "win32":
         return None
     import resource

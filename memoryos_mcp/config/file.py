@@ -1,4 +1,4 @@
-"""The config file: read whole, as strict JSON, with a message that says where it is wrong."""
+"""The config file: read as strict JSON, with errors that say where it is wrong."""
 
 import json
 import math
@@ -12,10 +12,10 @@ _NUMBER_MAX_DIGITS = 300  # more would not fit a float
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """Return the settings that a config file holds, not yet checked.
+    """Return the settings in a config file, not yet checked.
 
     Raises:
-        ConfigError: It cannot be read, or is not one JSON object of settings; one line.
+        ConfigError: It cannot be read, or is not one JSON object of settings; the message is one line.
     """
     try:
         with path.open("rb") as file:
@@ -23,7 +23,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise config_error([f"{path}: there is no such config file"]) from error
     except (OSError, ValueError) as error:
-        is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()  # Windows says the latter
+        is_folder = isinstance(error, IsADirectoryError | PermissionError) and path.is_dir()  # the latter on Windows
         reason = "it is a folder" if is_folder else getattr(error, "strerror", None) or "unusable path"
         raise config_error([f"{path}: the config file cannot be read ({reason})"]) from error
     if len(data) > _CONFIG_FILE_MAX_BYTES:
@@ -43,7 +43,7 @@ def parse_json(text: str) -> Any:
     """Return the parsed JSON.
 
     Raises:
-        ValueError: It is no JSON, names a key twice, or holds a number that no setting can; the message is for a user.
+        ValueError: It is not JSON, has a key twice or a number too large for any setting; the message is for users.
     """
     try:
         return json.loads(

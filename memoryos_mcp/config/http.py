@@ -1,4 +1,4 @@
-"""Settings of the server that others reach: transports, address, tokens' issuer and limits."""
+"""Settings of the HTTP server: transports, address, issuer of tokens and limits."""
 
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -83,16 +83,16 @@ class HttpSettings(BaseSettings):
     @property
     def hosts(self) -> frozenset[str]:
         """Names that requests may address the server by."""
-        own = {self.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - what is taken out, not listened on
+        own = {self.host.lower()} - {"0.0.0.0", "::"}  # noqa: S104 - removed here, not listened on
         public = {urlsplit(self.public_url).hostname or ""} if self.public_url else set()
         return frozenset({*own, *public, *self.allowed_hosts, *LOOPBACK})
 
     @property
     def is_only_for_this_machine(self) -> bool:
-        """Whether nobody but this machine's own programs can reach the server, not through a proxy either."""
+        """Whether only programs on this machine can reach the server, directly or through a proxy."""
         return self.hosts <= LOOPBACK and self.host.lower() in LOOPBACK
 
     @property
     def resource_url(self) -> str | None:
-        """Address of the server's MCP endpoint, which tokens may be made out to; None if it has none of its own."""
+        """URL of the server's MCP endpoint, for which tokens may be issued; None without `public_url`."""
         return self.public_url.rstrip("/") + "/mcp" if self.public_url else None

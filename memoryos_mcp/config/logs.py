@@ -1,4 +1,4 @@
-"""Logs on stderr: our own records from a level on, libraries' only from WARNING: they may hold what was said."""
+"""Logs on stderr: our records from a given level, libraries' only from WARNING, because they may contain dialogue."""
 
 import json
 import logging
@@ -10,13 +10,13 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Literal
 
-# Which request of HTTP a record belongs to.
+# The HTTP request that a record belongs to.
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 SELDOM_S = 60.0
 
 
 def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
-    """Log from ``level`` on, as lines to read or as one JSON object a line."""
+    """Log from ``level`` on, as text lines or as one JSON object per line."""
     handler = logging.StreamHandler(sys.stderr)
     if form == "json":
         handler.setFormatter(_JsonFormatter())
@@ -27,22 +27,22 @@ def log_to_stderr(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 class Seldom(logging.Filter):
-    """Lets one warning of a kind through in `SELDOM_S`, so that callers cannot fill the log; errors always.
+    """Passes one warning per place in the code and `SELDOM_S`, so that callers cannot fill the log; errors always pass.
 
-    The next one tells how many were left out. Of one kind is what is logged in one place of the code.
+    The next warning says how many were left out.
 
     Args:
-        clock: Seconds of a clock that never goes back.
+        clock: Monotonic clock, seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        # Per place, when the last record was let through and how many were left out since.
+        # By place: when the last record passed, and how many were left out since.
         self._last: dict[tuple[str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is logged; one that others were left out before says so."""
+        """Return whether a record is logged; if others were left out before, its message says how many."""
         if record.levelno >= logging.ERROR:
             return True
         place, now = (record.name, record.lineno), self._clock()
@@ -57,7 +57,7 @@ class Seldom(logging.Filter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, and where there are, the request's id and the traceback."""
+    """One JSON object per line: time, level, logger, message and, if present, request id and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, str] = {

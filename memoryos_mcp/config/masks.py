@@ -1,4 +1,4 @@
-"""Settings as anyone may see them: without keys, and without credentials in addresses."""
+"""Settings as anyone may see them: without keys, and without credentials in URLs."""
 
 import os
 import re
@@ -14,12 +14,12 @@ _SECRET_VALUE = re.compile(r"://[^/\s]*@|\b(?:sk|hf|pk)[-_]\w{6}|\bbearer\s|\bba
 
 
 def path_text(path: Path) -> str:
-    """Return a path as text; bytes that are none become marks."""
+    """Return a path as text; bytes that are not valid UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def without_credentials(url: str | None) -> str | None:
-    """Return an address without name, password, query and fragment."""
+    """Return a URL without user name, password, query and fragment."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -27,7 +27,7 @@ def without_credentials(url: str | None) -> str | None:
 
 
 def without_secrets(value: JsonValue) -> JsonValue:
-    """Return the value without what stands under a key-like name or looks like a key."""
+    """Return the value without parts that have a key-like name or look like a key."""
     if isinstance(value, dict):
         return {
             name: without_secrets(inner)
@@ -42,7 +42,7 @@ def _is_secret(value: JsonValue) -> bool:
 
 
 def masked(value: JsonValue, *, depth: int = 0) -> JsonValue:
-    """Return the value with everything hidden that stands under a key-like name, looks like a key, or lies too deep."""
+    """Return the value with parts hidden that have a key-like name, look like a key, or are nested too deeply."""
     if isinstance(value, dict | list) and depth >= _KWARGS_DEPTH_SHOWN:
         return _HIDDEN
     if isinstance(value, dict):

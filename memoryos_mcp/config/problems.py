@@ -1,4 +1,4 @@
-"""Problems with settings, said in one line that never repeats a text: a text may be a key."""
+"""Messages about invalid settings: one line, which never repeats a text, because a text may be a key."""
 
 import difflib
 import re
@@ -8,19 +8,19 @@ from types import NoneType
 from memoryos_mcp.errors import ConfigError
 
 _SHOWN_NUMBER_MAX = 10**15
-# Beyond these the length is what may be wrong, so it is told.
+# Above these the length may be what is wrong, so the message states it.
 _TEXT_MAX_CHARS = 60
 _LIST_MAX_ITEMS = 100
 _PROBLEMS_SHOWN = 3
 
 UNSTORABLE = "holds a NUL or half of a surrogate pair; write it in plain Unicode"
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# A key of ours is a plain word; anything else in its place may be a secret that slipped in front of the colon.
+# Our keys are plain words; anything else in their place may be a misplaced secret.
 _PLAIN_KEY = re.compile(r"(?!sk-)[A-Za-z_$][A-Za-z_.$-]{0,62}\d{0,2}")
 
 
 def config_error(problems: Sequence[str]) -> ConfigError:
-    """Return the problems as one line, the first few of them in full."""
+    """Return an error with the problems in one line, the first few of them in full."""
     line = "; ".join(problems[:_PROBLEMS_SHOWN])
     if len(problems) > _PROBLEMS_SHOWN:
         line += f"; and {len(problems) - _PROBLEMS_SHOWN} more"
@@ -28,12 +28,12 @@ def config_error(problems: Sequence[str]) -> ConfigError:
 
 
 def shown_key(name: str) -> str:
-    """Return a key as it may be shown."""
+    """Return a key in a form that is safe to show."""
     return name if _PLAIN_KEY.fullmatch(name) else f"a key of {len(name)} characters"
 
 
 def kind_of(value: object) -> str:
-    """Return a value's kind for a message: numbers and truth values as they are, texts and the rest only by kind."""
+    """Return a value for a message: numbers and booleans as they are, everything else only by kind."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -50,7 +50,7 @@ def kind_of(value: object) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was most likely meant, if any comes near."""
+    """Return the known name that was most likely meant; None if none is similar."""
     by_folded = {_folded(one): one for one in known}
     close = difflib.get_close_matches(_folded(name[:100]), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None

@@ -1,7 +1,7 @@
-"""Settings read once, at the door: from the config file, the environment and flags.
+"""Reads settings once, at startup, from the config file, the environment and flags.
 
-The file weighs least, then the environment (``MEMORYOS_*``), then flags. What cannot be used is refused in one line
-that says where it stands and what would be right, and that never repeats a text: a text may be a key.
+The environment (``MEMORYOS_*``) overrides the file, and flags override both. An error is one line. It says where the
+invalid setting is and what is allowed, and never repeats a text, because a text may be a key.
 """
 
 import errno
@@ -23,7 +23,7 @@ from memoryos_mcp.config.problems import UNSTORABLE, config_error, kind_of, near
 from memoryos_mcp.config.values import allowed_texts, describe_values, takes_null, value_type
 
 CONFIG_FILE_VARIABLE = f"{ENV_PREFIX}CONFIG"
-OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "GGUF", "INSPECTOR"})  # names after the prefix that are no settings
+OTHER_VARIABLES = frozenset({"CONFIG", "EVAL_DATA", "GGUF", "INSPECTOR"})  # names after the prefix of other variables
 
 _PATHS = frozenset(name for name in Settings.model_fields if value_type(name) is Path)
 _TRUE_TEXTS = frozenset({"true", "1", "yes", "on"})
@@ -31,21 +31,21 @@ _FALSE_TEXTS = frozenset({"false", "0", "no", "off"})
 
 logger = logging.getLogger(__name__)
 
-# Where the memories are in the data folder, if there are any.
+# Subfolder of the data folder that contains the memories.
 _MEMORIES = "users"
-# What passes by itself.
+# Errors that may pass by themselves.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """Return the settings of the config file, the environment over it, and the overrides over both.
+    """Return the settings of the config file; the environment overrides it, and ``overrides`` override both.
 
     Args:
-        config_file: JSON object of settings; None means the one that ``MEMORYOS_CONFIG`` names, if any.
+        config_file: JSON object of settings; None means the file that ``MEMORYOS_CONFIG`` names, if any.
         overrides: Settings from flags, by name; None means not given. A text is parsed as the setting's type.
 
     Raises:
-        ConfigError: A setting is unknown or out of range, or the file cannot be read; one line, no value of a text.
+        ConfigError: A setting is unknown or out of range, or the file cannot be read; one line, without text values.
     """
     path = _config_path(config_file)
     values: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
     for name in values.keys() & _PATHS:
         values[name] = _against(path, values[name])
     _warn_of_unknown_variables(os.environ)
-    # Checked here as well as by the model, whose constructor has options of its own, like `_env_file`.
+    # Checked here too, because the model's constructor has options of its own, like `_env_file`.
     unknown = [_unknown_key(name, origins[name]) for name in values if name not in Settings.model_fields]
     try:
         settings = Settings(**{name: value for name, value in values.items() if name in Settings.model_fields})
@@ -77,15 +77,14 @@ def load_settings(config_file: Path | None, overrides: Mapping[str, Any]) -> Set
 
 
 def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> None:
-    """Make the data folder, for this account only, and prove that it can be written.
+    """Create the data folder, for this account only, and check that it is writable.
 
     Args:
-        settings: Name it.
-        may_only_read: Whether it is enough that the memories in it can be read, or that it is only full: then it is
-            logged.
+        settings: The settings with its path.
+        may_only_read: Whether a warning is enough if it has memories that can be read, or if the disk is full.
 
     Raises:
-        ConfigError: It cannot be made or written; names the folder and the fix.
+        ConfigError: It cannot be created or written; names the folder and the fix.
     """
     folder = settings.data_storage_path
     try:
@@ -107,7 +106,7 @@ def check_data_folder(settings: Settings, *, may_only_read: bool = False) -> Non
 
 
 def _variables() -> dict[str, Any]:
-    """Return the texts of the environment's settings, without those that a client's user was asked for in vain."""
+    """Return the texts of settings in the environment, without those that a client's user did not fill in."""
     found = EnvSettingsSource(Settings)()
     return {name: text for name, text in found.items() if not (isinstance(text, str) and is_unanswered(text))}
 
@@ -124,7 +123,7 @@ def _config_path(config_file: Path | None) -> Path | None:
 
 
 def _from_text(name: str, value: Any) -> Any:
-    """Return a variable's or flag's text as the setting's type; what does not parse is left to the check."""
+    """Return a variable's or flag's text as the setting's type; a text that does not parse is left to validation."""
     if name not in Settings.model_fields or not isinstance(value, str):
         return value
     if takes_null(name) and value.strip() == "null":
@@ -147,7 +146,7 @@ def _parsed(text: str, kind: object) -> Any:
 
 
 def _whole_number(text: str) -> float:
-    """Return an int for "7" and for "1e6", and a float, which the check refuses by its value, for "7.5"."""
+    """Return an int for "7" and "1e6", and a float for "7.5", which validation refuses with its value."""
     try:
         return int(text)
     except ValueError:
@@ -156,7 +155,7 @@ def _whole_number(text: str) -> float:
 
 
 def _against(config_file: Path | None, path: Any) -> Any:
-    """Return a relative path as one that starts at the config file's folder; anything else as it is."""
+    """Return a relative path as one that starts at the config file's folder; anything else unchanged."""
     if config_file is None or not isinstance(path, str | Path):
         return path
     text = str(path)
@@ -179,7 +178,7 @@ def _unknown_key(name: str, where: str) -> str:
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str]) -> list[str]:
-    """Return one phrase for each setting that cannot be used, without the text of any value."""
+    """Return one phrase for each invalid setting, without text values."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         name, *inner = problem["loc"]

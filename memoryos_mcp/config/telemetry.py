@@ -1,4 +1,4 @@
-"""Traces: sets up OpenTelemetry if its own environment variables ask for it. What it needs is imported only then."""
+"""Traces: sets up OpenTelemetry if its own environment variables ask for it. Its libraries are imported only then."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What is still to be sent is given up then: a collector that does not answer must not keep a client waiting.
+# Unsent spans are dropped after this time: a collector that does not answer must not keep a client waiting.
 CLOSE_LIMIT_S = 3.0
 _SCOPE = "memoryos_mcp"
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -26,25 +26,25 @@ _OTLP, _NONE, _OVER_HTTP = "otlp", "none", "http/protobuf"
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """Where spans go. It is nobody's but this program's: no library finds it and adds spans of its own.
+    """A tracer that is not registered globally, so that libraries do not add spans of their own.
 
     Attributes:
-        tracer: Makes the spans. Safe to share between tasks and threads; they are sent by a thread of its own.
-        shutdown: Sends what is left and ends that thread.
+        tracer: Creates spans. Safe to share between tasks and threads; a thread of its own sends them.
+        shutdown: Sends the remaining spans and ends that thread.
     """
 
     tracer: "Tracer"
     shutdown: Callable[[], None]
 
     def close(self) -> None:
-        """Send what is left, for 3 s at most; blocks meanwhile."""
+        """Send the remaining spans, for 3 s at most; blocks."""
         closing = Thread(target=self.shutdown, name="memoryos-traces", daemon=True)
         closing.start()
         closing.join(CLOSE_LIMIT_S)
 
 
 def open_tracing(environ: Mapping[str, str]) -> Tracing | None:
-    """Return where spans go, None if nobody asked for them; if they cannot be had, the log says what to change.
+    """Return the tracing that the environment asks for, or None; if it is not possible, the log says what to change.
 
     Args:
         environ: The process's environment; OpenTelemetry's own libraries read further variables from it.
@@ -83,23 +83,23 @@ def _is_asked_for(environ: Mapping[str, str]) -> bool:
 
 
 def _where(environ: Mapping[str, str]) -> str:
-    """Return where the collector is, without what else an address may hold, such as a password."""
+    """Return the host and port of the collector, without other parts of its URL, such as a password."""
     named = _first(environ, _ENDPOINTS)
     return (urlsplit(named).netloc.rpartition("@")[2] or "the named collector") if named else "localhost:4318"
 
 
 def _first(environ: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    """Return the first of some variables that says anything."""
+    """Return the value of the first variable that is not blank."""
     return next((value for name in names if (value := environ.get(name, "").strip())), None)
 
 
 def _otlp() -> Tracing:
-    """Return a tracer whose spans are sent in batches; the environment says where to, and which are left out.
+    """Return a tracer that sends spans in batches; the environment sets the destination and which are left out.
 
     Raises:
         ImportError: The extra is not installed.
         ValueError: A variable is out of range.
-        OSError: A certificate that a variable names is not there.
+        OSError: A certificate that a variable names does not exist.
     """
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource

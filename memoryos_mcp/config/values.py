@@ -1,4 +1,4 @@
-"""What a setting may be, read from its type and limits, as errors and the documentation say it."""
+"""Descriptions of the allowed values of settings, from their types and limits, for errors and the documentation."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,22 +17,18 @@ def value_type(name: str) -> object:
 
 
 def takes_null(name: str) -> bool:
-    """Return whether null is among a setting's values. Among texts it is not: an empty one says the same."""
+    """Return whether a setting may be null. A text may not: an empty one means the same."""
     is_optional = NoneType in get_args(Settings.model_fields[name].annotation)
     return is_optional and value_type(name) not in (str, SecretStr)
 
 
 def describe_values(name: str) -> str:
-    """Return what a setting may be, as its errors and the documentation say it: "a whole number from 1 to 100".
-
-    Args:
-        name: Name of a setting.
-    """
+    """Return a description of a setting's allowed values, such as "a whole number from 1 to 100"."""
     return _described(name) + (" or null" if takes_null(name) else "")
 
 
 def allowed_texts(name: str) -> tuple[str, ...]:
-    """Return the texts that a setting of type `Literal` may be."""
+    """Return the allowed texts of a setting of type `Literal`."""
     return get_args(_annotation(name))
 
 

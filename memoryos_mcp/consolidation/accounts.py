@@ -1,4 +1,4 @@
-"""The account of an LLM's costs in a user's own file, so that it holds across restarts and processes."""
+"""The account of LLM usage, stored in the user's own file, so that it survives restarts and is shared by processes."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -9,12 +9,9 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``metering.Account`` and ``reading.Forgettings`` on a store; a day is one of the user's zone.
+    """Implements ``metering.Account`` and ``reading.Forgettings`` on a store.
 
-    Args:
-        store: The user's memory.
-        zone: Of the user; None means this machine's.
-        clock: Returns the present.
+    Days are in the user's ``zone``; None means this machine's.
     """
 
     def __init__(self, store: Store, *, zone: tzinfo | None, clock: Callable[[], datetime]) -> None:
@@ -28,7 +25,7 @@ class StoredAccount:
         return self._clock().astimezone(self._zone).date().isoformat()
 
     async def spent_today(self) -> int:
-        """Return the tokens of today's calls, of prompts and replies together."""
+        """Return the tokens of today's calls, prompts and replies together."""
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
     async def forgettings(self) -> int:
@@ -36,7 +33,7 @@ class StoredAccount:
         return await self._store.forgettings()
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; without usage it brought no reply."""
+        """Record a call; without usage it counts as failed."""
         entry = UsageEntry(
             day=self.today,
             purpose=purpose,

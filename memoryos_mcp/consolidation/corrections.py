@@ -1,6 +1,6 @@
-"""Corrections: what the user has said is wrong is not learned again from pages that were there before they said so.
+"""Corrections: what the user has declared wrong is not learned again from pages older than the correction.
 
-The same words are refused by the store. Here is where other words for the same are, and other answers to what the
+The store refuses the same words. This module finds the same statement in other words, and other answers to what the
 user has answered.
 """
 
@@ -19,29 +19,29 @@ from memoryos_mcp.text.terms import stems
 Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32] | None]]
 
 SAME_COSINE = 0.55
-"""From this cosine on two facts are taken for one. Of 33 other wordings of nine corrected facts the bundled model finds
-32, and of 42 other facts it takes 3 for one of them, as one favourite colour for another. A fact that is missed for
-that is still on its page."""
+"""From this cosine on, two facts count as the same. With the bundled model, this recognises 32 of 33 other wordings of
+nine corrected facts. It also takes 3 of 42 different facts for one of them, such as another favourite colour. A fact
+that is lost in this way is still on its page."""
 
-# Who a fact is about is the same on both sides, and "I" and "the user" would be the greatest difference between them.
+# Both facts have the same subject, and "I" against "the user" would be the greatest difference between them.
 _SUBJECT = re.compile(r"\b(?:the (?:user|assistant)(?:['’]s)?|i(?:['’](?:m|ve))?|my|me)\b\s*", re.IGNORECASE)
 
 
 def counting_against(corrected: Sequence[CorrectedFact], seq: int) -> list[CorrectedFact]:
-    """Return the corrections that were made after a page was there."""
+    """Return the corrections that are newer than a page."""
     return [fact for fact in corrected if fact.until_seq >= seq]
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without those that go back behind a correction.
+    """Return the lessons without those that contradict a correction.
 
-    Such a lesson rests on nothing newer than the correction, and it takes the place of what the user gave instead,
-    answers what the corrected fact answered, or says in other words what was corrected.
+    Such a lesson has no evidence newer than the correction. It replaces what the user gave instead, answers what the
+    corrected fact answered, or says in other words what was corrected.
 
     Args:
-        lessons: As they would be taken over.
-        corrected: What the user has said is wrong.
-        embed: Tells nearness by meaning; None leaves it to the words, and so does a model that fails.
+        lessons: As they would be committed.
+        corrected: The user's corrections.
+        embed: Used to compare by meaning. If it is None or fails, words are compared.
     """
     kept: list[KnowledgeChange] = []
     for change in lessons.knowledge:
@@ -56,12 +56,12 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
 
 
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
-    """Whether a fact takes the place of the user's, or gives another answer to what they have answered."""
+    """Whether a fact replaces the user's, or gives another answer to what the user has answered."""
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
 
 async def _says_one_of(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
-    """Whether a fact says what one of the corrected ones said, and not rather what is right."""
+    """Whether a fact says the same as a corrected one, and is not nearer to the right one."""
     if not corrected:
         return False
     rights = [fact.right or "" for fact in corrected]
@@ -70,7 +70,7 @@ async def _says_one_of(change: AddFact, corrected: Sequence[CorrectedFact], embe
     if embed is not None:
         try:
             vectors = await embed([_SUBJECT.sub("", text).strip() or text for text in texts])
-        except ModelError:  # what the model cannot tell the words must
+        except ModelError:  # words are compared instead
             vectors = None
     if vectors is None:
         return any(_has_all_words(change.text, fact) for fact in corrected)
@@ -82,6 +82,6 @@ async def _says_one_of(change: AddFact, corrected: Sequence[CorrectedFact], embe
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Whether a text holds every word that only the wrong fact has and not the right one."""
+    """Whether a text contains every word that is in the wrong fact but not in the right one."""
     told, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
     return bool(wrong - right) and wrong - right <= told

@@ -10,7 +10,7 @@ from memoryos_mcp.model.segments import mean_vector
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
 
-# One transaction's worth: small enough that a kill repeats little, large enough to batch well.
+# Limits of one transaction: small enough that little is repeated after a kill, large enough to batch well.
 PAGES_PER_STEP = 16
 CHARS_PER_STEP = 100_000
 FACTS_PER_STEP = 32
@@ -27,7 +27,7 @@ class Left(Enum):
 
 
 class Embedding:
-    """Finds what has no vector and gives it one."""
+    """Finds what has no vector and embeds it."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
@@ -62,7 +62,7 @@ class Embedding:
         return Left.MORE if await self._embed_segment(lease) else Left.NOTHING
 
     async def _embed_segment(self, lease: Lease) -> bool:
-        """Give one segment that was made without vectors the mean of its pages'; the others come with the next step."""
+        """Give one segment without a vector the mean of its pages' vectors; further steps do the others."""
         for segment in await self._store.unembedded_segments(SEGMENTS_PER_STEP):
             pages = await self._store.segment_pages(segment.segment, only_unanalysed=False, limit=SEGMENT_SAMPLE_PAGES)
             vector = mean_vector([v.vector for v in await page_views(self._store, pages) if v.vector is not None])

@@ -1,8 +1,8 @@
-"""VectorSpaces: whose vectors answer queries, and the move from one model's vectors to the next one's.
+"""VectorSpaces: which vectors answer queries, and the migration from one model's vectors to the next one's.
 
-Vectors of two models are never compared. When the configured model is another one than before, the space of the model
-before goes on answering, new pages included, while the new model's is filled; once that is whole it takes over. Where
-the model before can no longer be loaded, the new space answers as far as it has come, and words do for the rest.
+Vectors of two models are never compared. After a change of the configured model, the previous vector space keeps
+answering, also for new pages, while the new one is filled. Once the new one is complete, it takes over. If the previous
+model can no longer be loaded, the new space answers as far as it is filled; keyword search finds the rest.
 """
 
 import asyncio
@@ -32,17 +32,13 @@ from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
 
-# A model that is taken back within this time finds its vectors as they were.
+# Vectors of an unused model are kept this long, in case it is configured again.
 KEPT_UNUSED = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """A space that is kept up to date, seen through its store.
-
-    Attributes:
-        embedding: Gives it vectors.
-    """
+    """A vector space that is kept up to date, with a store that sees it."""
 
     identity: str
     store: SqliteStore
@@ -55,19 +51,18 @@ class _Filled:
 
 
 class VectorSpaces:
-    """One user's spaces.
+    """One user's vector spaces.
 
     Attributes:
-        retrieving: Answers queries by the space that holds most, by words alone until there is one.
-        query_priority: Has vectors that are being read give way to queries, whichever space answers them.
-        filing: Held while pages are filed by their vectors, so that no other space takes over in the middle of it.
+        retrieving: Answers queries with the most complete space; by keywords only until there is one.
+        query_priority: Makes the loading of vectors give way to queries, whichever space answers them.
+        filing: Held while pages are filed by their vectors, so that no other space takes over meanwhile.
 
     Args:
-        store: The user's memory. What is filed goes by the vectors of the space it sees: the one that answers.
-        embedders: The configured model, and those of spaces that are there.
-        make_index: Makes an empty index of vectors of a length.
-        retrieving: Makes what answers queries by a store, its cache, and an embedder or words alone.
-        clock: Returns the present.
+        store: The user's memory. Filing uses the vectors of the space that it sees, which is the one that answers.
+        embedders: The configured model, and those of existing spaces.
+        make_index: Returns an empty index for vectors of a given length.
+        retrieving: Returns a `Retrieving` for a store, its cache, and an embedder or None.
     """
 
     def __init__(
@@ -95,10 +90,10 @@ class VectorSpaces:
         return self._embedders.configured is not None
 
     async def open(self) -> None:
-        """Load the model, once, and have its space answer, or the one before while that holds more.
+        """Load the model, once, and use its space for queries, or the previous space while that is more complete.
 
         Raises:
-            ModelError: The model could not be loaded; the one before answers if it can.
+            ModelError: The model could not be loaded; the previous one is used if possible.
             StorageError: The store could not be read.
         """
         configured = self._embedders.configured
@@ -120,10 +115,10 @@ class VectorSpaces:
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Have the space answer that would in a server, as it stands: nothing is written, nothing gets vectors.
+        """Use the same space for queries as a server would, as it stands: nothing is written or embedded.
 
         Raises:
-            ModelError: The model could not be loaded; the one before answers if it can.
+            ModelError: The model could not be loaded; the previous one is used if possible.
             StorageError: The store could not be read.
         """
         configured = self._embedders.configured
@@ -141,13 +136,13 @@ class VectorSpaces:
             await self._serve(_Filled.of(identity, await self._store.in_old_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether anything waits for the model, for a vector, or for its space to take over."""
+        """Return whether the model must be loaded, a vector is missing, or a space must take over."""
         if self._target is None:
             return self.has_model
         return self._before is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether all that can have a vector has one in the space that answers, whatever another one lacks.
+        """Return whether nothing lacks a vector in the space that answers, whatever another one lacks.
 
         Raises:
             StorageError: The store could not be read.
@@ -157,7 +152,7 @@ class VectorSpaces:
         return not await (self._before or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return texts' vectors in the space that answers, one row each; None while there is none.
+        """Return the vectors of texts in the space that answers, one row each; None while there is none.
 
         Raises:
             ModelError: The model failed.
@@ -166,7 +161,7 @@ class VectorSpaces:
         return None if embedder is None else await embedder.embed(texts)
 
     async def waiting(self) -> Pending:
-        """Return what the background has before it; all pages wait for a model that is not there.
+        """Return the pending background work; until the model is loaded, all pages count as unembedded.
 
         Raises:
             StorageError: The store could not be read.
@@ -178,7 +173,7 @@ class VectorSpaces:
 
     @property
     def is_settled(self) -> bool:
-        """Whether queries are answered as quickly as they will be."""
+        """Whether the index needs no more work to be quick."""
         return self.retrieving.cache.index.is_settled
 
     async def step(self, lease: Lease) -> Left:
@@ -190,7 +185,7 @@ class VectorSpaces:
         if self._before is not None:
             try:
                 left = await self._before.embedding.step(lease)
-            except ModelError as error:  # it is no reason not to go on towards the model that is wanted
+            except ModelError as error:  # the new space is filled all the same
                 logger.warning("the embedding model of before fails, words answer for new pages: %s", error)
             else:
                 if left is not Left.NOTHING:
@@ -198,7 +193,7 @@ class VectorSpaces:
         return Left.NOTHING if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Have a space that is whole take over, and its index do what takes long to keep searches quick."""
+        """Let a complete space take over, and have its index do the slow work that keeps searches quick."""
         target = self._target
         if self._before is not None and target is not None and not await target.embedding.has_work():
             await self._serve(target)
@@ -214,7 +209,7 @@ class VectorSpaces:
         return await self._store.drop_spaces(lease, keep, self._clock() - KEPT_UNUSED)
 
     async def move(self) -> Move | None:
-        """Return how far a change of the model has come; None if there is none under way.
+        """Return the progress of a change of the model; None if there is none.
 
         Raises:
             StorageError: The store could not be read.
@@ -224,7 +219,7 @@ class VectorSpaces:
         return Move(self._target.identity, (await self._target.store.waiting()).unembedded)
 
     async def _serve_before(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Have the space answer that holds most beside the target's; return whether there is one."""
+        """Use the most complete space other than the target for queries; return whether there is one."""
         if self._before is not None:
             return True
         others = [
@@ -242,7 +237,7 @@ class VectorSpaces:
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Return the embedder of a space, None if it cannot be loaded or is not what it was."""
+        """Return the embedder of a space; None if it cannot be loaded or is no longer the same."""
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
@@ -252,11 +247,11 @@ class VectorSpaces:
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
     async def _serve(self, filled: _Filled) -> None:
-        """Have a space answer, once its vectors are in RAM."""
+        """Use a space for queries, once its vectors are in RAM."""
         make_index = partial(self._make_index, filled.embedder.dimension)
         cache = MemoryCache(filled.store, PageIndex(filled.store, make_index))
         await cache.load_index(self.query_priority.patiently())
-        # What is being filed without vectors meets none in the end either.
+        # Without an embedder, pages are filed without vectors, so there is no filing to wait for.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)
             self.retrieving = self._make_retrieving(filled.store, cache, filled.embedder)

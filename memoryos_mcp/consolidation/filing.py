@@ -1,4 +1,4 @@
-"""Filing: from an analyst's answer to the plan of one transaction. No model is asked here, only the store read."""
+"""Filing: turns an analyst's answer into the plan of one transaction. Only the store is read; no model is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
 from memoryos_mcp.text.terms import stem, stems
 
-# A digest follows all pages of a chain or segment, but reads no more than its newest.
+# A digest describes all pages of a chain or segment, but only the newest are read for it.
 DIGEST_PAGES = 60
-# Pages of a segment, unless one batch brings more of a topic: what grows further says less and less with its mean
-# vector and its few sentences, and swallows what comes.
+# Maximum number of pages in a segment, unless one batch brings more of a topic. In a larger segment the mean vector and
+# the few sentences say less and less, and it attracts every new page.
 SEGMENT_PAGES_MAX = 24
-# Segments that an analyst is shown, and the share of the threshold from which one is near enough to be shown.
+# Segments shown to an analyst, and the share of the threshold from which a segment is near enough for that.
 NEAREST_SEGMENTS = 5
 NEAR_SHARE = 0.5
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A segment in the making: the topics of a batch that go to the same place."""
+    """A segment being planned: the topics of a batch that go to the same place."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -32,7 +32,7 @@ class _Draft:
     topics: list[Topic] = field(default_factory=list)
 
     def takes(self, topic: Topic) -> bool:
-        """Whether a topic fits in; a segment that would grow too large is closed."""
+        """Whether a topic fits; a segment that would grow too large is closed."""
         pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
         return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
@@ -41,10 +41,9 @@ class FilingPlanner:
     """Plans where the pages of one batch go.
 
     Args:
-        store: The user's memory.
-        analyst: Who gave the answer.
-        fallback: Name of the fallback, whose words never replace another's.
-        threshold: Least match of a topic with the segment it joins, 0 to 2.
+        analyst: The source of the answer.
+        fallback: Name of the fallback, whose summaries never replace those of another analyst.
+        threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
     """
 
     def __init__(self, store: Store, analyst: Analyst, fallback: str, threshold: float) -> None:
@@ -56,13 +55,10 @@ class FilingPlanner:
     async def plan(
         self, batch: Sequence[PageView], organised: Organised, *, is_degraded: bool, is_redo: bool
     ) -> Filing:
-        """Return the plan that files a batch as its answer says.
+        """Return the plan that files a batch according to its answer, which contains every page once.
 
-        Args:
-            batch: The pages that were asked about.
-            organised: The answer, with every page of the batch once.
-            is_degraded: Whether the fallback answered for an analyst that failed.
-            is_redo: Whether the pages are filed already.
+        ``is_degraded`` means that the fallback answered for an analyst that failed, ``is_redo`` that the pages are
+        already filed.
         """
         views = {view.page.seq: view for view in batch}
         return Filing(
@@ -74,7 +70,7 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, PageView], organised: Organised) -> list[ChainPlan]:
-        """Plan the runs; the first may carry on the chain of the page before it."""
+        """Plan the runs; the first may continue the chain of the previous page."""
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         found = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
@@ -88,7 +84,7 @@ class FilingPlanner:
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
     async def _segments(self, views: dict[int, PageView], topics: Sequence[Topic]) -> list[SegmentPlan]:
-        """Plan each topic into the segment it names or fits best, or into a new one."""
+        """Plan each topic into the segment that it names or matches best, or into a new one."""
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
             for segment in await self._store.segments()
@@ -149,14 +145,11 @@ class FilingPlanner:
 
 
 def nearest_segments(segments: Sequence[Segment], batch: Sequence[PageView], threshold: float) -> list[Segment]:
-    """Return the segments that some page of a batch comes near to, nearest first, at most `NEAREST_SEGMENTS`.
+    """Return the open segments nearest to any page of a batch, nearest first, at most `NEAREST_SEGMENTS`.
 
-    Args:
-        segments: Those that could be.
-        batch: Pages, with or without vectors.
-        threshold: Match from which a page joins a segment.
+    A match of `NEAR_SHARE` of ``threshold`` is near enough; from ``threshold`` on a page would join the segment.
     """
-    # Words stand in for a vector only where there is none.
+    # Words are compared only for pages without a vector.
     words = [frozenset(stems(view.page.text) if view.vector is None else ()) for view in batch]
 
     def nearness(segment: Segment) -> float:
@@ -171,7 +164,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[PageView], thr
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the segment that a topic names; None if it names none, or one that is gone or full."""
+    """Return the draft of the segment that a topic names; None if it names none, or if that is gone or full."""
     if topic.segment is None:
         return None
     number = topic.segment.segment
@@ -185,7 +178,7 @@ def _newest(earlier: Sequence[PageView], new: Sequence[PageView]) -> list[PageVi
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[PageView], new: Sequence[PageView]) -> Vector | None:
-    """Return the unit-length mean after pages have joined: the old mean counts once per page it stands for."""
+    """Return the unit-length mean including the new pages; the old mean is weighted by its number of pages."""
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:
         return None

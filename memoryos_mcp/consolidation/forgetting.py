@@ -1,7 +1,7 @@
-"""Forgetting: what is to go is found and shown first, goes in one transaction, and is then scrubbed from the files.
+"""Forgetting: a dry run shows what will go, one transaction removes it, then it is scrubbed from the files.
 
-The transaction is what counts: after it nobody is shown what was forgotten, in any process. Topics that are left are
-then given words of what is left, and the bytes are overwritten; a process that ends before that leaves it to the next.
+After the transaction no process shows what was forgotten. Then the remaining topics get new summaries, and the bytes
+are overwritten. If a process ends before that, the next one does it.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 CONFIRM_WITHIN = timedelta(minutes=15)
 IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
-# The time from when on old pages are forgotten is told again if it has changed by more.
+# The start of a delayed expiry is logged again if it has changed by more than this.
 RETENTION_TOLD_WITHIN = timedelta(hours=1)
-# Pages that are read for the words of a chain or segment, as many as where pages are filed.
+# Pages read for the summary of a chain or segment, as many as in filing.
 DIGEST_PAGES = 60
-# So many chains and segments get their words at once, in about a second; whoever forgets waits for no more of them.
+# Chains and segments that get summaries at once, in about a second; a call that forgets waits for no more.
 WORDS_AT_ONCE = 10
 _HANDLE_BYTES = 12
 _BEGINNING = WordlessPlace()
@@ -45,14 +45,13 @@ _BEGINNING = WordlessPlace()
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person wants to have forgotten: by ids, by a query, by a time, or everything.
+    """What a user wants to forget: by ids, by a query, by time, or everything.
 
     Attributes:
         ids: Of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
-        query: Pages that words or meaning find; at most ``max_results``.
-        after: Pages that were said then or later, ISO 8601; with a query only of those that it finds.
-        before: Pages that were said earlier than this.
-        everything: All there is.
+        query: Pages that keyword or semantic search finds; at most ``max_results``.
+        after: Pages said at this time or later, ISO 8601; together with a query, only those that it finds.
+        before: Pages said before this time.
     """
 
     ids: Sequence[str] = ()
@@ -68,11 +67,10 @@ class DryRun:
     """What would be forgotten; nothing was changed.
 
     Attributes:
-        handle: Confirms it.
-        expires_at: Until when.
-        samples: How some of it begins.
-        kept_copies: Names of the copies that restores have kept, which hold what the memory held.
-        is_all: Whether it is everything; then these copies go too.
+        handle: Confirms it, until ``expires_at``.
+        samples: The beginnings of some memories.
+        kept_copies: Names of the copies kept by restores, which contain earlier states of the memory.
+        is_all: Whether everything is selected; then these copies are removed too.
     """
 
     handle: str
@@ -88,16 +86,13 @@ class DryRun:
 
 
 class Forgetting:
-    """Forgets what one user wants to have forgotten.
+    """Forgets what one user wants to forget.
 
     Args:
-        store: The user's memory.
-        fallback: Gives what is left of a topic its words.
-        database: The user's file; beside it restores keep copies, and calls of the LLM are logged, which quote whatever
-            was sent.
-        retention: Pages that were said so long ago are forgotten; None keeps all.
-        zone: Of times without one.
-        clock: Returns the present.
+        fallback: Writes summaries for what is left of a topic.
+        database: The user's file. Beside it are copies kept by restores, and the LLM log, which quotes what was sent.
+        retention: Age from which pages are forgotten; None keeps all.
+        zone: The zone of times without one.
     """
 
     def __init__(
@@ -118,22 +113,18 @@ class Forgetting:
         self._retention = retention
         self._zone = zone
         self._clock = clock
-        # One piece of work at a time: a second one would do the same again.
+        # One task at a time: a second one would do the same work.
         self._tidying = asyncio.Lock()
-        # From when on old pages are forgotten, if that waits because the clock may be wrong.
+        # When expiry starts, if it is delayed because the clock may be wrong.
         self.waits_until: datetime | None = None
-        # After how many forgettings everything had its words; those before the first take none.
+        # The count of forgettings when nothing lacked a summary; before the first one, nothing does.
         self._worded_after = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
-        """Find what is to be forgotten and keep that, without changing anything else.
-
-        Args:
-            selection: Says what.
-            retrieving: Finds pages by a query.
+        """Find what is to be forgotten and store that plan, without changing anything else.
 
         Raises:
-            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            ArgumentError: The selection is empty or contradictory, or an id does not exist.
             StorageError: The store failed.
         """
         _check(selection)
@@ -149,14 +140,14 @@ class Forgetting:
         return DryRun(handle, expires_at, counts, samples, kept_copies=await self.kept_copies(), is_all=plan.is_all)
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the copies that restores have kept beside the memory."""
+        """Return the names of the copies that restores keep beside the memory."""
         return [path.name for path in await anyio.to_thread.run_sync(kept_copies, self._database)]
 
     async def remove_kept_copies(self) -> None:
-        """Remove the copies that restores have kept beside the memory.
+        """Remove the copies that restores keep beside the memory.
 
         Raises:
-            StorageError: One cannot be removed.
+            StorageError: A copy could not be removed.
         """
         try:
             await anyio.to_thread.run_sync(remove_kept_copies, self._database)
@@ -168,14 +159,14 @@ class Forgetting:
             raise StorageError(msg) from error
 
     async def confirm(self, handle: str) -> ForgetReceipt:
-        """Forget what a dry run found, and scrub the files if nobody reads them now.
+        """Forget what a dry run found, and scrub the files if no other process reads them now.
 
         Raises:
-            ArgumentError: The handle is of no dry run, or of one too long ago; nothing was forgotten.
-            StorageError: The store failed; nothing was forgotten, or all, which the same handle tells.
+            ArgumentError: The handle is not of a recent dry run; nothing was forgotten.
+            StorageError: The store failed, and either nothing or all was forgotten; the same handle shows which.
         """
         plan = await self._owned.kept_plan(handle)
-        if plan is not None and plan.is_all:  # first: once there is a receipt nobody would do it
+        if plan is not None and plan.is_all:  # first: nobody would do it once there is a receipt
             await self.remove_kept_copies()
         receipt = await self._owned.forget(handle)
         if receipt is None:
@@ -191,7 +182,7 @@ class Forgetting:
         return replace(receipt, is_scrubbed=handle not in await self._owned.unscrubbed())
 
     async def expire(self, lease: Lease) -> bool:
-        """Forget some of the pages that are older than is to be kept; return whether there may be more.
+        """Forget some of the pages beyond the retention time; return whether there may be more.
 
         Raises:
             LeaseLostError: Another process does it.
@@ -214,7 +205,7 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Do what is left to do after something was forgotten, if it can be done now.
+        """Finish the work after a forgetting, as far as that is possible now.
 
         Raises:
             StorageError: The store failed.
@@ -223,7 +214,7 @@ class Forgetting:
         await self._give_words()
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
-        """Return the pages that a query finds, a time holds, or both."""
+        """Return the pages that match the query, the time, or both."""
         now = self._clock()
         after, before = (
             _moment(name, value, self._zone, now)
@@ -239,7 +230,7 @@ class Forgetting:
         return ForgetPlan(runs=runs(seqs))
 
     async def _scrub(self) -> None:
-        """Overwrite in the files what was forgotten, unless another process reads them."""
+        """Overwrite forgotten content in the files, unless another process reads them."""
         async with self._tidying:
             receipts = await self._owned.unscrubbed()
             if not receipts:
@@ -255,7 +246,7 @@ class Forgetting:
                 logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
 
     async def _give_words(self) -> None:
-        """Have the fallback give words to all that has lost them."""
+        """Have the fallback write all missing summaries."""
         forgettings = await self._store.forgettings()
         if forgettings == self._worded_after:
             return
@@ -265,7 +256,7 @@ class Forgetting:
         self._worded_after = forgettings
 
     async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
-        """Give words, made from the pages that are left, to some; return where to go on, None at the end."""
+        """Write some missing summaries from the pages that are left; return where to continue, None at the end."""
         async with self._tidying:
             found = await self._owned.wordless(place, WORDS_AT_ONCE)
             if not found.chains and not found.segments:

@@ -1,4 +1,4 @@
-"""Background loops: work that goes on while callers are served. The one place that makes tasks."""
+"""Background loops: work that continues while callers are served. All tasks are created here."""
 
 import asyncio
 import contextvars
@@ -14,7 +14,7 @@ from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.llm.reading import reading_since
 from memoryos_mcp.model.stats import Health
 
-if TYPE_CHECKING:  # a service has errands before the first user's libraries are there
+if TYPE_CHECKING:  # a service has errands before the first user is opened
     from memoryos_mcp.storage.interface import Store
     from memoryos_mcp.storage.values import Lease
 
@@ -27,16 +27,16 @@ LONGEST_BACKOFF_S = 300.0
 
 
 class BackgroundLoop:
-    """Does a step of work again and again: at once while there is more, else when woken or after a while.
+    """Repeats a step of work: at once while there is more, else when woken or after a pause.
 
     A failed step is tried again after a growing pause; a failure never ends the loop.
 
     Args:
-        name: What it is called in logs and stats.
+        name: Its name in logs and stats.
         step: Does some work, and returns whether there is more.
-        poll_s: The longest pause while there is nothing to do.
-        clock: Returns the present; it decides when a failed step is tried again.
-        keep: Keeps how it fares, each time a step fails, and when one works again.
+        poll_s: Longest pause while there is nothing to do.
+        clock: Returns the present time; it decides when a failed step is tried again.
+        keep: Stores the health each time a step fails, and when one works again.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class BackgroundLoop:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, with a first step at once."""
+        """Start, with a first step at once."""
         self._awake.set()
         self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
 
@@ -69,14 +69,14 @@ class BackgroundLoop:
         self._awake.set()
 
     async def close(self) -> None:
-        """Cancel the loop and wait until it has ended; a transaction that runs is finished first."""
-        # A step that fails while it is cancelled would make the cancellation be forgotten; this is not.
+        """Cancel the loop and wait until it has ended; a transaction in progress is finished first."""
+        # A step that fails while it is cancelled would swallow the cancellation; this flag remains.
         self._is_closing = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        # The step knows its owner, whose RAM would wait for the collector of cycles otherwise.
+        # The step refers to its owner, which otherwise only the collector of cycles would free.
         self._step = _nothing
         self._keep = None
 
@@ -86,8 +86,7 @@ class BackgroundLoop:
             if self._is_closing:
                 return
             if self.health.failed_attempts:
-                # What wakes the loop is no reason to try again sooner, but a clock that was put back is no reason to
-                # wait longer.
+                # Waking the loop does not shorten the pause, and a clock that was set back does not lengthen it.
                 while 0 < (rest_s := (self._retry_at - self._clock()).total_seconds()) <= pause_s:
                     await self._wait(min(rest_s, self._poll_s))
             elif pause_s > 0:
@@ -95,14 +94,14 @@ class BackgroundLoop:
 
     async def _wait(self, pause_s: float) -> None:
         """Return when woken, or after the pause."""
-        # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that meets the wake-up.
+        # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that coincides with the wake-up.
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
                 await self._awake.wait()
         self._awake.clear()
 
     async def _try_step(self) -> float:
-        """Do one step and return the pause until the next, seconds."""
+        """Do one step and return the pause until the next, in seconds."""
         self._awake.clear()
         try:
             has_more = await self._step()
@@ -129,7 +128,7 @@ class BackgroundLoop:
         return pause_s
 
     async def _kept(self) -> None:
-        """Keep how it fares; a store that fails is what may have to be told."""
+        """Store the health. Errors are ignored: the failure to be stored may be that of the store."""
         if self._keep is not None:
             with suppress(MemoryOSError):
                 await self._keep(self.health)
@@ -140,41 +139,41 @@ async def _nothing() -> bool:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return what work returns; a cancellation is taken note of when it has ended."""
+    """Return the result of work; a cancellation takes effect only when the work has ended."""
     task = asyncio.create_task(work)  # noqa: TID251 - the owner
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        with anyio.CancelScope(shield=True):  # a scope that is cancelled would interrupt the waiting again and again
+        with anyio.CancelScope(shield=True):  # a cancelled scope would interrupt the wait again and again
             while not task.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # seen here, or asyncio would complain that nobody looked
+            task.exception()  # retrieved, or asyncio would report it as lost
         raise
 
 
 class Errands:
-    """Work that goes on whoever waits for it and is cancelled meanwhile; its owner waits for all of it in the end."""
+    """Tasks that continue when a waiting caller is cancelled; their owner waits for all of them at the end."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Return the task that does the work; wait for it with `asyncio.shield`, or a cancellation would end it."""
-        # In a context of its own: what a request knows, such as its token, ends with the request.
+        """Start work and return its task; wait for it with `asyncio.shield`, or a cancellation would end it."""
+        # In a context of its own: a request's data, such as its token, must end with the request.
         task = asyncio.create_task(work, context=contextvars.Context())  # noqa: TID251 - the owner
         self._tasks.add(task)
         task.add_done_callback(self._forget)
         return task
 
     async def finished(self) -> None:
-        """Wait until nothing is under way, also of what is begun meanwhile."""
+        """Wait until no task is left, including those started meanwhile."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def cancelled(self) -> None:
-        """Cancel what is under way, and wait until it has ended."""
+        """Cancel all tasks and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
         await self.finished()
@@ -182,13 +181,13 @@ class Errands:
     def _forget(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # seen here, or asyncio would complain where nobody waited
+            task.exception()  # retrieved, or asyncio would report it as lost
 
 
 class LeaseKeeper:
-    """Shares one user's lease among this process's loops: taken with the first, given back with the last.
+    """Shares one user's lease among this process's loops: the first holder takes it, the last gives it back.
 
-    While it is held it is renewed, however long a model takes over one step.
+    It is renewed while it is held, however long a step takes.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:
@@ -214,7 +213,7 @@ class LeaseKeeper:
             await self._give_back()
 
     async def close(self) -> None:
-        """Give back what a cancelled holder has left behind; call it when every holder has ended."""
+        """Give back the lease of a cancelled holder; call it when every holder has ended."""
         heartbeat, self._heartbeat, self._lease = self._heartbeat, None, None
         if heartbeat is not None:
             heartbeat.cancel()
@@ -238,7 +237,7 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self._ttl_s / 3)
             try:
-                # Where it was lost meanwhile this one is another; it is this that is given back in the end.
+                # If the lease was lost meanwhile, this is another one, which is given back in the end.
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning("the lease could not be renewed: %s", type(error).__name__)

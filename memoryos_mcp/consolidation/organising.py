@@ -1,4 +1,4 @@
-"""Organising: pages are filed under chains and topic segments, the backlog first, then what the fallback had filed."""
+"""Organising: pages are filed under chains and topic segments, first the backlog, then what the fallback had filed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ class BatchRule:
     """When a batch of the backlog is due.
 
     Attributes:
-        pages: So many pages are due at once.
-        idle: Fewer are due after a silence of this length.
-        is_thrifty: Whether fewer wait longer, the longer the fewer they are, because each batch costs a call: in a slow
-            conversation each page would else be a batch of its own.
-        at_once: Batches at most that are asked about side by side; of what one tells the others know nothing.
+        pages: Number of pages that are due at once.
+        idle: Silence after which fewer pages are due.
+        is_thrifty: Whether the silence is longer for fewer pages. Each batch costs a call, and in a slow conversation
+            each page would otherwise be its own batch.
+        at_once: Maximum number of batches asked about in parallel; they do not see each other's answers.
     """
 
     pages: int
@@ -36,7 +36,7 @@ class BatchRule:
     at_once: int = BATCHES_AT_ONCE
 
     def silence(self, waiting: int) -> timedelta:
-        """Return the silence after which so many waiting pages are due."""
+        """Return the silence after which this many waiting pages are due."""
         return self.idle * (self.pages / waiting) if self.is_thrifty else self.idle
 
 
@@ -44,13 +44,9 @@ class Organising:
     """Files pages, batch by batch, in their order.
 
     Args:
-        store: The user's memory.
-        analyst: Who is asked.
-        fallback: Who files a batch that the analyst has failed on too often; never fails.
-        rule: When a batch is due.
-        similarity_threshold: Least match of a topic with the segment it joins, 0 to 2.
-        clock: Returns the present.
-        reading: Keeps what an answer tells beside chains and topics.
+        fallback: Files a batch on which the analyst has failed too often; never fails.
+        similarity_threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
+        reading: Stores the knowledge in an answer.
     """
 
     def __init__(
@@ -71,20 +67,16 @@ class Organising:
         self._rule = rule
         self._threshold = similarity_threshold
         self._clock = clock
-        # Plans are made from segments as they stand, so one is committed before the next is made. No model is asked.
+        # Plans are made from the current segments, so each is committed before the next is made. No model is asked.
         self._planning = asyncio.Lock()
-        # Answers to batches that could not be filed yet, because one before them failed: they were paid for.
+        # Answers, already paid for, to batches that wait because an earlier batch failed.
         self._answers: dict[tuple[int, ...], Organised] = {}
         self._forgettings = 0
         self._steps_in_vain = 0
         self._redone_up_to = 0
 
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
-        """Return the batches that are due, in order, at most a few; empty if it is not yet time.
-
-        Args:
-            is_hurried: Whether all that waits is due.
-        """
+        """Return the batches that are due, in order, at most a few; if hurried, all pending pages are due."""
         batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
         if is_hurried:
             return batches
@@ -93,7 +85,7 @@ class Organising:
         return batches
 
     async def due_at(self) -> datetime | None:
-        """Return when the next batch is due, or was; None if the backlog is empty."""
+        """Return when the next batch is or was due; None if the backlog is empty."""
         batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
         if not batches:
             return None
@@ -102,24 +94,21 @@ class Organising:
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
-        """Organise what is due: batches are read in parallel and filed in page order.
+        """Organise due batches: read in parallel, filed in page order. Return whether there may be more.
 
-        A batch that the analyst has failed on too often, or that there is no budget for, is filed by the fallback and
-        marked as degraded.
+        The fallback files a batch, marked as degraded, after too many failures of the analyst or if the budget is
+        spent.
 
         Args:
             lease: The right to write.
-            needs_vectors: Leave the backlog alone while its pages are not embedded yet.
-            is_hurried: Whether all that waits is due.
-
-        Returns:
-            Whether there may be more.
+            needs_vectors: Whether batches wait until their pages are embedded.
+            is_hurried: Whether all pending pages are due.
 
         Raises:
-            ModelError: The analyst had no answer to a batch; it and those after it stay in the backlog.
+            ModelError: The analyst gave no answer for a batch; it and later ones stay in the backlog.
         """
         if (forgettings := await self._store.forgettings()) != self._forgettings:
-            # An answer may quote the page before its batch.
+            # A kept answer may quote the page before its batch, which may be forgotten now.
             self._forgettings = forgettings
             self._answers.clear()
         batches = [await page_views(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
@@ -133,7 +122,7 @@ class Organising:
         failure: BaseException | None = None
         for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
-                # Later batches wait for those before them, so that chains go on; what was paid for is kept.
+                # Later batches wait for earlier ones, so that chains continue; their answers are kept.
                 self._answers[_seqs(batch)] = answer
                 is_filed = failure is None and await self._file(lease, batch, answer, self._analyst)
             elif isinstance(answer, ModelError) and await self._is_given_up(lease, batch, answer):
@@ -149,15 +138,12 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst file again what the fallback filed in its place, several batches in parallel.
+        """Have the analyst file again what the fallback filed, in parallel; return whether there may be more.
 
-        A batch that the analyst answers to, but never usably, is left as it is.
-
-        Returns:
-            Whether there may be more.
+        A batch for which the analyst never gives a usable answer keeps the fallback's filing.
 
         Raises:
-            ModelError: The analyst has no answer yet; all stays as it is.
+            ModelError: The analyst gave no answer; nothing was changed.
         """
         limit = self._rule.pages * self._rule.at_once
         pages = await self._store.degraded(self._fallback.name, self._redone_up_to, limit)
@@ -195,10 +181,8 @@ class Organising:
     ) -> list[Organised | BaseException]:
         """Return an answer or a failure for each batch, asked in parallel.
 
-        Args:
-            batches: What to ask about.
-            asks_one_first: Whether the analyst may be out of reach: then the failure of the first stands for all that
-                were not answered before.
+        With ``asks_one_first`` the analyst may be out of reach: if the first batch fails, its failure is used for all
+        batches that have no kept answer.
         """
         if not asks_one_first or not batches:
             return await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
@@ -226,10 +210,9 @@ class Organising:
         return replace(around, before=view, chain_summary=summary, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
-        """Count a failure, and return whether the fallback does this batch now.
+        """Count a failure, and return whether the fallback now files this batch.
 
-        It does when the batch has had its attempts, and when nothing at all was answered for as many steps: then
-        further attempts are left to the redo.
+        It does after enough attempts on the batch, or after as many steps without any answer. The redo tries again.
         """
         if isinstance(failure, BudgetSpentError):
             return True
@@ -256,7 +239,7 @@ def _seqs(batch: Sequence[PageView]) -> tuple[int, ...]:
 
 
 def _check(batch: Sequence[PageView], organised: Organised) -> None:
-    """Make sure that an analyst's answer holds every page of the batch once.
+    """Check that an answer contains every page of the batch once.
 
     Raises:
         ReplyFormatError: It does not.
@@ -271,7 +254,7 @@ def _check(batch: Sequence[PageView], organised: Organised) -> None:
 
 
 def _up_to_unembedded(batches: list[list[PageView]]) -> list[list[PageView]]:
-    """Return the batches before the first that has a page without a vector."""
+    """Return the batches before the first with an unembedded page."""
     for place, batch in enumerate(batches):
         if any(view.vector is None for view in batch):
             return batches[:place]

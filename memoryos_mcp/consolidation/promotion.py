@@ -1,4 +1,4 @@
-"""Promotion: hot segments are read for the profile, and the coldest make room."""
+"""Promotion: hot segments are read for the profile, and the coldest are archived."""
 
 import asyncio
 from collections.abc import Callable, Sequence, Set
@@ -20,29 +20,19 @@ PORTIONS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """Pages that are read in one call.
-
-    Attributes:
-        pages: In order of arrival.
-        segments: Whose they are.
-    """
+    """Pages that are read in one call, in order of arrival, and their segments."""
 
     pages: Sequence[Page]
     segments: tuple[int, ...]
 
 
 class Promotion:
-    """Reads what is hot, then archives what is beyond the capacity.
+    """Reads hot segments, then archives segments beyond the capacity.
 
     Args:
-        store: The user's memory.
-        analyst: Who is asked.
-        fallback: Who reads a segment that the analyst has failed on too often; never fails.
+        fallback: Reads a segment on which the analyst has failed too often; never fails.
         heat_threshold: Heat from which a segment is read.
-        weights: The constants of heat.
-        capacity_segments: Segments kept in mid-term memory.
-        clock: Returns the present.
-        reading: Reads pages.
+        capacity_segments: Number of segments kept in mid-term memory.
     """
 
     def __init__(
@@ -66,13 +56,13 @@ class Promotion:
         self._clock = clock
         self._reading = reading
         self._redone_up_to = 0
-        # Segments with which a call has failed: which of them it was is not known.
+        # Segments of a call that failed: it is not known which of them caused it.
         self._alone: set[int] = set()
-        # What one step reads another would ask about as well.
+        # One step at a time: two would ask about the same segments.
         self._stepping = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Whether a segment is hot, due or one too many."""
+        """Whether a segment is hot or due, or there are too many."""
         segments = await self._store.segments()
         return (
             bool(self._hot(segments, self._threshold))
@@ -81,19 +71,13 @@ class Promotion:
         )
 
     async def step(self, lease: Lease, *, however_cool: bool = False) -> bool:
-        """Promote every hot segment, several at once, and archive the coldest over the capacity.
+        """Read all hot segments, and archive the coldest beyond the capacity; return whether there may be more.
 
-        A segment is analysed before it is archived, so that nothing it teaches is lost.
-
-        Args:
-            lease: The right to write.
-            however_cool: Whether every segment counts as hot.
-
-        Returns:
-            Whether there may be more.
+        A segment is read before it is archived, so that nothing it teaches is lost. With ``however_cool`` all count as
+        hot.
 
         Raises:
-            ModelError: The analyst had no answer to a segment; it stays hot.
+            ModelError: The analyst gave no answer for a segment, which stays hot.
         """
         async with self._stepping:
             return await self._step(lease, however_cool=however_cool)
@@ -108,7 +92,7 @@ class Promotion:
         due_at_all = frozenset(due)
         to_read = list(dict.fromkeys([*hot, *unread, *due]))
         slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
-        # What is due was read by the fallback before: another reading by it would teach nothing new.
+        # Due segments were read by the fallback before; reading them with it again would teach nothing new.
         asked = [
             self._promote(lease, portion, slots, may_be_present=not due_at_all.intersection(portion.segments))
             for portion in await self._portions(to_read, due_at_all)
@@ -123,15 +107,13 @@ class Promotion:
         return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst read again what the fallback read in its place, and it alone: what it filed is filed first.
+        """Have the analyst read again what the fallback read; return whether there may be more.
 
-        What the analyst answers to, but never usably, is left as it is.
-
-        Returns:
-            Whether there may be more.
+        What the fallback also filed is filed again first. Pages for which the analyst never gives a usable answer keep
+        the fallback's reading.
 
         Raises:
-            ModelError: The analyst has no answer yet; all stays as it is.
+            ModelError: The analyst gave no answer; nothing was changed.
         """
         pages = await self._store.degraded_readings(self._fallback.name, self._redone_up_to, PAGES_AT_ONCE)
         if not pages and self._redone_up_to:
@@ -155,14 +137,14 @@ class Promotion:
         return True
 
     def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
-        """Return the segments at or over the threshold with something new to read, hottest first."""
+        """Return the segments at or above the threshold with unread pages, hottest first."""
         now = self._clock()
         heats = [(segment.heat(now, self._weights), segment) for segment in segments if segment.unanalysed_count]
         hot = [(heat, segment) for heat, segment in heats if heat >= threshold]
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Return the coldest segments beyond the capacity; the newest is never one of them."""
+        """Return the coldest segments beyond the capacity, but never the newest."""
         count = len(segments) - self._capacity
         if count <= 0:
             return []
@@ -170,9 +152,9 @@ class Promotion:
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
-        """Return the new pages of segments, as many together as are read in one call.
+        """Return the new pages of segments, grouped by call.
 
-        Segments that are due, and one with which a call has failed, share no call with others.
+        Due segments share calls only with due ones; a segment of a failed call shares none.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:
@@ -205,7 +187,7 @@ class Promotion:
             self._alone.difference_update(portion.segments)
 
     async def _is_given_up(self, lease: Lease, segments: Sequence[int], failure: ModelError) -> bool:
-        """Count a failure, and return whether the fallback reads these segments now."""
+        """Count a failure, and return whether the fallback now reads these segments."""
         if isinstance(failure, BudgetSpentError):
             return True
         attempts = [await self._store.count_segment_attempt(lease, segment) for segment in segments]

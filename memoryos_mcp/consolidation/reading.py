@@ -1,7 +1,7 @@
-"""Reading: what pages say is taken over into profile and knowledge.
+"""Reading: what pages say is added to profile and knowledge.
 
-Each page is read for knowledge as soon as it is there, by the fallback, which costs milliseconds. An LLM reads it while
-it files it, in the same call, and puts its own facts in the place of those. Heat decides about the profile alone.
+The fallback reads each new page for knowledge at once, in milliseconds. An LLM reads it while filing it, in the same
+call, and its facts replace those of the fallback. Heat matters only for the profile.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ class _Learned:
     """What pages taught.
 
     Attributes:
-        traits: The profile that it was computed from.
-        corrected: What the reader was told is wrong, and so has not reported.
+        traits: The profile that the lessons are based on.
+        corrected: The corrections that the reader knew, and so did not contradict.
     """
 
     lessons: Lessons
@@ -49,9 +49,8 @@ class _Asked:
     """Pages with what they taught.
 
     Attributes:
-        segments: Whose pages they are; empty if they were read for knowledge alone.
+        segments: The segments of the pages; empty if they were read only for knowledge.
         pages: In order of arrival.
-        reader: Who read them.
         is_reading: Whether they were read for knowledge.
     """
 
@@ -63,13 +62,11 @@ class _Asked:
 
 
 class Reading:
-    """Reads pages, and fits what they teach to what is known when it is written.
+    """Reads pages, and fits their lessons to what is known when they are written.
 
     Args:
-        store: The user's memory.
-        analyst: Who is asked.
-        fallback: Who reads each page first; never fails.
-        embed: Tells by what they mean whether two facts are one; None leaves it to their words.
+        fallback: Reads each page first; never fails.
+        embed: Used to compare facts by meaning; None compares their words.
     """
 
     def __init__(self, store: Store, analyst: Analyst, fallback: Analyst, embed: Embed | None = None) -> None:
@@ -77,45 +74,43 @@ class Reading:
         self._analyst = analyst
         self._fallback = fallback
         self._embed = embed
-        # Several readings may end together, and each changes what the next is fitted to.
+        # Readings may end at the same time, and each commit changes what the next is fitted to.
         self._committing = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Whether a page was not read yet."""
+        """Whether any page is still unread."""
         return bool(await self._store.unread(1))
 
     async def step(self, lease: Lease) -> bool:
-        """Read the oldest pages that were not read yet for knowledge; return whether there may be more."""
-        async with self._committing:  # what an analyst reads meanwhile is not to be read again
+        """Read the oldest unread pages for knowledge; return whether there may be more."""
+        async with self._committing:  # so that no page is read twice
             pages = await self._store.unread(PAGES_AT_ONCE)
             if pages:
                 await self._commit(lease, await self._read_first(pages))
         return bool(pages)
 
     async def _read_first(self, pages: Sequence[Page]) -> _Asked:
-        """Return what the fallback learns from pages, or from the first of them if it stumbles over one.
+        """Return what the fallback learns from pages, or from the first of them if one cannot be read.
 
-        A page that it cannot read teaches nothing; it must not keep the others from being read.
+        A page that cannot be read teaches nothing, and must not keep the others from being read.
         """
         try:
             return await self._asked((), pages, self._fallback)
         except MemoryOSError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not hold up what can be read
+        except Exception as error:  # noqa: BLE001 - no failure may hold up the other pages
             if len(pages) > 1:
                 return await self._read_first(pages[: len(pages) // 2])
             logger.error("page %s cannot be read for knowledge: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
             return _Asked((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
-        """Return the first pages that the analyst reads at once, all of which it has read for knowledge or none."""
+        """Return the first pages for one call of the analyst: all of them already read for knowledge, or none."""
         alike = list(takewhile(lambda page: self._is_known(page) == self._is_known(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
     async def known_at(self, pages: Sequence[Page]) -> Surroundings:
-        """Return what is known when the analyst reads pages.
-
-        What began after them is left out.
+        """Return what is known when the analyst reads pages, without facts that began after them.
 
         Args:
             pages: In order of arrival, at least one.
@@ -129,29 +124,29 @@ class Reading:
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
-        """Learn from pages and commit. Where others wrote meanwhile it is fitted to that, or asked anew if it can't be.
+        """Learn from pages and commit. Lessons are fitted to what was written meanwhile, or else learned again.
 
-        Pages that teach nothing about the user, because they were fetched or hold orders, are not shown to the reader;
-        they count as read.
+        Pages that teach nothing about the user, because they were fetched or contain orders, are not shown to the
+        reader. They count as read.
 
         Args:
             lease: The right to write.
-            segments: Whose pages they are, to be read for the profile too; empty to read them for knowledge alone.
+            segments: The segments of the pages, which are then also read for the profile; empty for knowledge only.
             pages: At least one; those of segments are a `portion`.
-            reader: Who reads.
+            reader: The analyst or the fallback.
 
         Raises:
-            ModelError: The reader had no answer, or profile and knowledge never stood still.
+            ModelError: The reader gave no answer, or profile and knowledge kept changing.
         """
         asked = await self._asked(segments, pages, reader)
         async with self._committing:
             await self._commit(lease, asked)
 
     async def keep(self, lease: Lease, pages: Sequence[Page], knowledge: Sequence[KnowledgeChange]) -> None:
-        """Commit what the analyst told of pages while it filed them.
+        """Commit the knowledge that the analyst found in pages while filing them.
 
         Raises:
-            ModelError: Knowledge never stood still.
+            ModelError: Knowledge kept changing.
         """
         told = _Asked((), pages, self._analyst, is_reading=True, learned=_Learned(Lessons((), tuple(knowledge)), ()))
         async with self._committing:
@@ -162,7 +157,7 @@ class Reading:
         return _Asked(segments, pages, reader, is_reading, await self._learned(pages, reader, is_reading=is_reading))
 
     async def _commit(self, lease: Lease, asked: _Asked) -> None:
-        """Commit; meanwhile no other reading does."""
+        """Commit the lessons; the caller holds the lock, so no other reading commits meanwhile."""
         learned, reader = asked.learned, asked.reader
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()
@@ -170,7 +165,7 @@ class Reading:
             said = {page.seq: page.occurred_at for page in asked.pages}
             facts = await self._facts(reader, asked.pages)
             lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said)
-            if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was taken back
+            if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was undone
                 learned = await self._learned(asked.pages, reader, is_reading=asked.is_reading)
                 continue
             lessons = await without_corrected(lessons, corrected, self._embed)
@@ -204,7 +199,7 @@ class Reading:
         return _Learned(await reader.learn(views, traits, known, corrected), traits, corrected)
 
     async def _speakers(self) -> Speakers:
-        """Return what the sides are called: by what they state, else by how they address each other."""
+        """Return the names of both sides: as they state them, else as they address each other."""
         slots = {slot for _, slot in NAME_SLOTS}
         stated = speakers_of([fact for about in About for fact in await self._store.facts(about, slots=slots)])
         lexicon = await self._store.lexicon((), ())
@@ -214,11 +209,11 @@ class Reading:
         return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return what is known when somebody reads pages; what the fallback quotes of them is left to the reader."""
+        """Return the facts known to a reader of pages; an analyst is not shown what the fallback quotes from them."""
         if reader is self._fallback:
             return await self._all_facts()
         return await self._store.facts_without(self._fallback.name, pages[0].seq)
 
     def _is_known(self, page: Page) -> bool:
-        """Whether a page was read for knowledge as well as the analyst can."""
+        """Whether a page was read for knowledge as well as the analyst can do it."""
         return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)

@@ -1,6 +1,6 @@
-"""Reconciling: lessons are fitted to what others have written since the pages were read, without asking again.
+"""Reconciling: lessons are adapted to what was written since their pages were read, without asking again.
 
-Segments are read side by side, so two may teach the same fact or trait. Here is where it stays one.
+Segments are read in parallel, so two may teach the same fact or trait. Here such duplicates are merged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from memoryos_mcp.model.knowledge import FAMILY, About, AddFact, ConfirmFact, Fa
 from memoryos_mcp.model.profile import Trait, TraitChange
 from memoryos_mcp.text.terms import stem, words
 
-# No negation, direction or tense is among these: they make another fact of a sentence.
+# No negation, direction or tense is included: they make it a different fact.
 _SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split())
 
 
@@ -23,20 +23,12 @@ def reconcile(
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
 ) -> Lessons | None:
-    """Return the lessons as they can be taken over now, or None if they have to be learned anew.
+    """Return the lessons adapted to the current memory, or None if they must be learned again.
 
-    A fact that is known by now is confirmed instead of added; what is no longer in force is neither confirmed nor
-    superseded. A trait that has changed meanwhile to another level has to be judged anew.
+    Knowledge is in the order in which it was said. A known fact is confirmed instead of added. A fact that is no longer
+    in force is neither confirmed nor superseded. A trait whose level has changed meanwhile must be judged again.
 
-    Args:
-        lessons: As they were learned.
-        traits_then: The profile they were computed from.
-        traits_now: The profile as it stands.
-        facts_now: What holds now.
-        said: When each page was said, by its ``seq``.
-
-    Returns:
-        The knowledge in the order in which it was said.
+    ``traits_then`` is the profile that the lessons are based on, ``said`` when each page was said, by its ``seq``.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -50,7 +42,7 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return the change; where another has given the same level meanwhile, its reason stays and the evidence joins."""
+    """Return the change; if the level was set to the same meanwhile, keep that reason and add the evidence."""
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):
         return change
@@ -58,12 +50,7 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 
 
 class _Fitting:
-    """Fits changes to what is known.
-
-    Args:
-        facts: What holds now.
-        said: When each page was said, by its ``seq``.
-    """
+    """Fits changes to the facts in force; ``said`` is when each page was said, by its ``seq``."""
 
     def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
         self._said = said
@@ -87,7 +74,7 @@ class _Fitting:
             if isinstance(fitted, ConfirmFact):
                 kept.append(fitted)
                 continue
-            for text in change.ends:  # what is said again after it was ended holds again
+            for text in change.ends:  # a fact said again after it was ended holds again
                 added.pop((change.about, _told(text)), None)
             place = added.setdefault((fitted.about, _told(fitted.text)), len(kept))
             if place == len(kept):
@@ -97,7 +84,7 @@ class _Fitting:
         return tuple(self._with_one_answer(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
-        """Return when the newest page of a change was said, and that page; without pages, since when it holds."""
+        """Return the time and ``seq`` of a change's newest page; without pages, since when the fact holds, and 0."""
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
             return max(times)
@@ -114,7 +101,7 @@ class _Fitting:
             if change.slot is not None and (fact.last_said or (fact.valid_from, 0)) <= said_at
         ]
         if (change.slot or "").startswith(FAMILY) and not set(answered) <= set(named):
-            fitted = replace(change, slot=None, supersedes=tuple(named))  # more of somebody, not another in their place
+            fitted = replace(change, slot=None, supersedes=tuple(named))  # more about a person, not another person
         else:
             fitted = replace(change, supersedes=tuple(dict.fromkeys([*named, *answered])))
         known = self._by_words.get((change.about, _told(change.text)))
@@ -126,9 +113,9 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_one_answer(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes; of several answers at once, and of those that tell more of one person, one has the slot.
+        """Return the changes; of simultaneous answers, and of facts about one person, only one keeps the slot.
 
-        The others stand beside it. What was said later takes the place of what was said before when it is added.
+        The others are added without a slot. An answer said later replaces an earlier one when it is added.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:
@@ -146,7 +133,7 @@ class _Fitting:
 
 
 def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
-    """Return a change with what another rests on and ends that says the same."""
+    """Return a change with the evidence and ends of another that says the same."""
     if not isinstance(known, AddFact):
         return known
     return replace(
@@ -158,7 +145,7 @@ def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
 
 
 def is_same_fact(left: str, right: str) -> bool:
-    """Whether two sentences are the same fact: the same words in the same order, but for those that say nothing."""
+    """Whether two sentences state the same fact: the same words in the same order, but for words that say nothing."""
     return _told(left) == _told(right)
 
 

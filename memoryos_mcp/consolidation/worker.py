@@ -1,6 +1,6 @@
 """Worker: the background work that turns one user's pages into memory.
 
-Each kind of work is a loop of its own, so that a slow one holds up no other; one process at a time does it, by lease.
+Each kind of work has its own loop, so that a slow one does not delay the others. A lease keeps it to one process.
 """
 
 import asyncio
@@ -31,42 +31,37 @@ from memoryos_mcp.storage.values import Failure, Lease
 logger = logging.getLogger(__name__)
 
 LEASE_TTL_S = 30.0
-# How often a process looks for what another one left to do.
+# How often a process looks for work that another one left.
 POLL_S = 5.0
-# How long pages that follow one another are gathered, to be embedded together.
+# How long new pages are gathered, to be embedded together.
 GATHER_S = 0.2
-# Pages that follow one another faster are read together, but not later than this: for knowledge, for the profile.
+# Pages that arrive in quicker succession are read together. The wait is limited, for knowledge and for the profile.
 QUIET_S = 0.25
 KNOWN_WITHIN_S = 1.5
 LONGEST_UNREST_S = 30.0
-# So long after the first query following an opening, queries wait for the model and the vectors.
+# After an opening, queries wait for the model and the vectors until this long after the first query.
 OPENING_PATIENCE_S = 1.5
-# A memory with more pages than these takes longer than that to read its vectors.
+# Reading the vectors of a memory with more pages takes longer than that.
 READ_IN_A_MOMENT_PAGES = 25_000
 # How long retrieved segments wait to be counted together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
-# How soon it is tried again to scrub what was forgotten while another process was reading.
+# How often scrubbing is tried again after another process was reading.
 SCRUB_POLL_S = 10.0
 RETENTION_EVERY = timedelta(days=1)
-# While a second look is waited for, because the clock may be wrong.
+# While expiry is delayed, because the clock may be wrong.
 WAITING_RETENTION_EVERY = timedelta(minutes=5)
-# Between two pieces of deleting, which others' writes wait for.
+# Pause between two pieces of a deletion, during which other writers get their turn.
 TIDY_REST_S = 0.05
 
 
 class Worker:
-    """The background work of one user's memory: begun with `start`, without which none is done; ended with `close`.
+    """The background work of one user's memory, from `start` to `close`.
 
     Args:
-        settings: When work is due, and how much is kept.
-        store: The user's memory; whoever made it closes it.
-        analyst: Organises and learns.
-        fallback: Organises and learns where the analyst fails; the analyst itself without an LLM.
-        weights: Of a segment's heat.
+        store: The user's memory; closed by its owner.
+        fallback: Used when the analyst fails; the analyst itself without an LLM.
         spaces: The user's vectors, which the worker fills.
-        forgetting: Forgets what is too old, and scrubs what was forgotten.
-        clock: Returns the present, with a zone.
     """
 
     def __init__(
@@ -95,7 +90,7 @@ class Worker:
                 settings.batch_pages(has_llm=self._has_llm),
                 timedelta(seconds=settings.consolidation_idle_s),
                 is_thrifty=self._has_llm,
-                at_once=1 if self._has_llm else BATCHES_AT_ONCE,  # each is shown what those before it told
+                at_once=1 if self._has_llm else BATCHES_AT_ONCE,  # an LLM is shown the results of earlier batches
             ),
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=clock,
@@ -120,7 +115,7 @@ class Worker:
         self._errands = Errands()
         self._is_warm = asyncio.Event()
         self._patient_until: float | None = None
-        # A silence is noticed by looking; all else wakes the loop that it concerns.
+        # Only silence needs polling; every other event wakes the loop concerned.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
         self._loops = {
@@ -138,13 +133,13 @@ class Worker:
         }
 
     def start(self) -> None:
-        """Begin."""
+        """Start all loops."""
         self._is_begun = True
         for loop in self._loops.values():
             loop.start()
 
     def start_to_read(self) -> None:
-        """Have meaning answer beside words in a memory that cannot be written now; nothing else is done."""
+        """Enable semantic search on a memory that cannot be written now; nothing else is done."""
         self._errands.begin(self._open_to_read())
 
     async def _open_to_read(self) -> None:
@@ -154,7 +149,7 @@ class Worker:
             logger.warning("words alone answer: %s", error)
 
     async def close(self) -> None:
-        """End, and keep the visits. What was not yet derived is derived next time.
+        """Stop, and save the visits. The next opening continues unfinished work.
 
         Raises:
             StorageError: The visits could not be written.
@@ -168,11 +163,11 @@ class Worker:
 
     @property
     def health(self) -> Mapping[str, Health]:
-        """How each loop fares, by name."""
+        """The state of each loop, by name."""
         return {name: loop.health for name, loop in self._loops.items()}
 
     def page_added(self, backlog_pages: int) -> None:
-        """Take note of a page that has come, and of how many wait to be organised."""
+        """Wake the loops for a new page; ``backlog_pages`` is how many pages wait to be organised."""
         self._last_added = time.monotonic()
         for name in ("embedding", "reading"):
             self._loops[name].wake()
@@ -180,28 +175,28 @@ class Worker:
             self._loops["consolidation"].wake()
 
     def visited(self, segments: Iterable[int]) -> None:
-        """Take note of segments that were retrieved; they are counted a little later."""
+        """Record segments that were retrieved; they are counted a little later."""
         if self._is_begun:
             self._visits.update(segments)
 
     def knowledge_changed(self) -> None:
-        """Take note of a fact that has come from somebody else than the background."""
+        """Wake the loop that embeds a fact added outside the background work."""
         self._loops["embedding"].wake()
 
     def forgot(self) -> None:
-        """Take note that something was forgotten: pages may have to be read again, segments to get their vectors."""
+        """Wake the loops after something was forgotten: pages may need reading again, and segments may need vectors."""
         for name in ("embedding", "reading", "promotion", "forgetting"):
             self._loops[name].wake()
 
     def redo(self) -> None:
-        """Look now for what is to be done again."""
+        """Wake the loop that redoes the fallback's work."""
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """Organise all pages that wait, and read all topics, however cool.
+        """Organise all pending pages, and read all topics, however cool.
 
         Raises:
-            ModelError: The LLM had no usable answer.
+            ModelError: The LLM gave no usable answer.
             StorageError: Another process does the background work now, or the store failed.
         """
         await self._until_embedded()
@@ -219,14 +214,14 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait for vectors: what has none yet gets one soon; filed by words alone it would stay so."""
+        """Wait for vectors: pages that were filed by keywords alone would stay so."""
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
     async def until_loaded(self) -> None:
-        """Wait a moment for the model, and for the vectors of a memory that was just opened; then words answer alone.
+        """Wait briefly for the model and the vectors of a newly opened memory; after that, search uses keywords.
 
-        The moment begins with the first query. An empty memory is not waited for, nor a large one, whose vectors take
+        The time counts from the first query. Empty memories are not waited for, nor large ones, whose vectors take
         longer.
 
         Raises:
@@ -242,7 +237,7 @@ class Worker:
                     await self._is_warm.wait()
 
     async def damaged_pages(self) -> int:
-        """Return how many pages the disk has changed, as the background last found; without one all are read now.
+        """Return how many pages are damaged on disk, by the last background check; without one, check them now.
 
         Raises:
             StorageError: The store could not be read.
@@ -250,7 +245,7 @@ class Worker:
         return self._damaged_pages if self._is_begun else len(await self._store.damaged_pages())
 
     async def is_settled(self) -> bool:
-        """Return whether there is nothing to do now; pages may wait for their batch to be due.
+        """Return whether no work is due now; pages may still wait for their batch to be due.
 
         Raises:
             StorageError: The store could not be read.
@@ -258,7 +253,7 @@ class Worker:
         return not self._visits and not await self._is_behind()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when there is something to derive from pages, at the earliest now; None if all is derived.
+        """Return when the next work on pages is due, now at the earliest; None if everything is derived.
 
         Raises:
             StorageError: The store could not be read.
@@ -270,13 +265,13 @@ class Worker:
         return due_at and max(now, due_at)
 
     async def _is_behind(self) -> bool:
-        """Whether something is due to be derived from pages."""
+        """Whether work on pages is due."""
         if await self._reading.has_work() or await self._organising.due() or await self._promotion.has_work():
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _embed(self) -> bool:
-        """Load the model and its vectors once there is something to find, then embed what has no vector."""
+        """Load the model and its vectors, then embed what has no vector."""
         try:
             await self._spaces.open()
         finally:
@@ -288,7 +283,7 @@ class Worker:
                 while (left := await self._spaces.step(lease)) is not Left.NOTHING:
                     self._loops["consolidation"].wake()
                     if self._loops["embedding"].health.failed_attempts:
-                        return True  # it works again, which is to be seen at once
+                        return True  # it works again: the health shows this at once
                     if left is Left.PERHAPS:
                         await asyncio.sleep(GATHER_S)
             self._loops["consolidation"].wake()
@@ -296,7 +291,7 @@ class Worker:
         return False
 
     async def _read(self) -> bool:
-        """Read for knowledge what has just come."""
+        """Read new pages for knowledge."""
         await self._until_quiet(KNOWN_WITHIN_S)
         if not await self._reading.has_work():
             return False
@@ -315,7 +310,7 @@ class Worker:
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            while self._has_llm and await self._reading.step(lease):  # an LLM is shown what is known
+            while self._has_llm and await self._reading.step(lease):  # an LLM is shown the known facts
                 pass
             while await self._file(lease):
                 pass
@@ -331,7 +326,7 @@ class Worker:
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
-        """Have the LLM do again what was done without it while it was out of reach."""
+        """Have the LLM redo what the fallback did while the LLM was out of reach."""
         await self._is_warm.wait()  # pages that have vectors are filed by them
         if not self._has_llm or not await self._store.has_degraded():
             return False
@@ -353,7 +348,7 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Read what is hot, once all is filed that can be: more pages in one reading cost fewer calls."""
+        """Read hot segments, once all due pages are filed: more pages in one reading cost fewer calls."""
         await self._until_quiet(LONGEST_UNREST_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
@@ -367,13 +362,13 @@ class Worker:
         return has_more
 
     async def _until_quiet(self, limit_s: float) -> None:
-        """Wait while pages come one upon the other, as in an import, for so long at most."""
+        """Wait while pages arrive in quick succession, as in an import, for at most ``limit_s``."""
         give_up_at = time.monotonic() + limit_s
         while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < give_up_at:  # noqa: ASYNC110 - a pause
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Whether pages can be expected to get vectors; if not, they are organised by their words."""
+        """Whether pages can be expected to get vectors; if not, they are organised by keywords."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
     async def _keep(self, work: str, health: Health) -> None:
@@ -386,14 +381,14 @@ class Worker:
         if visits:
             try:
                 await self._store.add_visits(visits, self._clock())
-            except (StorageError, asyncio.CancelledError):  # a visit counted twice is better than one forgotten
+            except (StorageError, asyncio.CancelledError):  # a visit counted twice is better than a lost one
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
         return False
 
     async def _forget(self) -> bool:
-        """Once a day forget what is older than is to be kept; scrub what was forgotten by whomever."""
+        """Forget expired pages once a day; scrub what any process has forgotten."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
@@ -407,7 +402,7 @@ class Worker:
         return False
 
     async def _verify(self) -> bool:
-        """Once a day read the whole file for damage, and delete what is left of models that are in use no more."""
+        """Once a day, read the whole file for damage, and delete vectors of models that are no longer in use."""
         await self._is_warm.wait()
         damaged = await self._store.verify()
         if damaged:

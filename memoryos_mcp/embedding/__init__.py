@@ -13,11 +13,11 @@ from memoryos_mcp.model.pages import Window
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """Which model: all that is needed to load it again, but for keys.
+    """Everything that is needed to load a model again, except keys.
 
     Attributes:
-        name: As it is configured.
-        base_url: Address of the API that has it; None for a model that runs here.
+        name: As configured.
+        base_url: URL of its API; None for a local model.
         kwargs: Further arguments of its constructor, JSON with sorted keys.
     """
 
@@ -26,15 +26,15 @@ class EmbeddingModel:
     kwargs: str = "{}"
 
     def to_json(self) -> str:
-        """Return it as JSON."""
+        """Return the model as JSON."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "EmbeddingModel":
-        """Return what `to_json` was made of; what is missing has its default.
+        """Return the model from the text of `to_json`; missing fields have their defaults.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: The text is something else.
         """
         try:
             return cls(**json.loads(text))
@@ -45,12 +45,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A page to embed.
-
-    Attributes:
-        user_input: The user's side.
-        agent_response: The assistant's side.
-    """
+    """A page to embed."""
 
     user_input: str
     agent_response: str
@@ -64,7 +59,7 @@ class EmbeddedQuery:
         vector: Unit length, shape ``(dimension,)``, float32.
         tokens: One unit-length row per word piece, comparable with decoded token codes, shape ``(n, m)``, float32; no
             rows from a model without token vectors.
-        spans: Where each piece stands in the query: index of its first character and after its last.
+        spans: Index of each piece's first character in the query and after its last.
     """
 
     vector: NDArray[np.float32]
@@ -92,12 +87,12 @@ class Embedder(Protocol):
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it gives vectors of word pieces too."""
+        """Whether it returns vectors of word pieces too."""
         ...
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call answers at once."""
+        """Whether the next call need not load the model first."""
         ...
 
     async def load(self) -> None:
@@ -109,7 +104,7 @@ class Embedder(Protocol):
         ...
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vectors; one longer than the model's window is cut.
+        """Return a query's vectors; a query longer than the model's window is cut.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.
@@ -117,10 +112,10 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text that is to be found, shape ``(len(texts), dimension)``, float32.
+        """Return one unit-length row per passage text, shape ``(len(texts), dimension)``, float32.
 
         Args:
-            texts: What to embed; order is kept; may be empty. A text longer than the model's window is cut.
+            texts: Texts to embed; order is kept; may be empty. A text longer than the model's window is cut.
 
         Raises:
             ModelError: The model could not be loaded or did not answer.

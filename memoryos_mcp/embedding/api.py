@@ -1,7 +1,7 @@
-"""The embedder over the network: any endpoint that speaks OpenAI's ``/v1/embeddings``.
+"""The embedder over the network: any endpoint compatible with OpenAI's ``/v1/embeddings``.
 
-Such an endpoint tells neither its model's dimension nor which weights stand behind a name, and it has no tokenizer to
-ask: the first are learned from a probe, and windows are measured in bytes.
+Such an endpoint does not report its model's dimension and weights, and it offers no tokenizer. A probe determines the
+dimension and identifies the weights; windows are measured in bytes.
 """
 
 import asyncio
@@ -29,18 +29,18 @@ from memoryos_mcp.model.pages import Window, page_text, storable
 if TYPE_CHECKING:
     import openai
 
-# About 6,000 tokens: what a small server's CPU embeds well within the time limit.
+# About 6,000 tokens, which a small server's CPU embeds well within the time limit.
 BATCH_TEXTS = 64
 BATCH_CHARS = 24_000
-# Apart from one another, so that a query never waits behind an import.
+# Separate limits, so that a query never waits for an import.
 BULK_CALLS_AT_ONCE = 4
 QUERY_CALLS_AT_ONCE = 16
-# A text that is refused as too long is halved, but not below this; four times, then, for a whole window.
+# A text that is refused as too long is halved, but not below this; a whole window at most four times.
 SHORTEST_HALVED_CHARS = 150
 
-# Where embeddings are asked, beneath the base URL; often pasted with it.
+# Path of embeddings under the base URL; often pasted with it.
 _EMBEDDINGS_PATH = re.compile(r"/embeddings/*$")
-# llama.cpp, vLLM, Text Embeddings Inference; OpenAI and Qwen of too many texts or tokens in one request.
+# Errors of llama.cpp, vLLM, Text Embeddings Inference; of OpenAI and Qwen for too many texts or tokens in a request.
 _TOO_MUCH = re.compile(
     r"too large to process|maximum model length|must have less than|tokens per request|batch.?size|array too long"
 )
@@ -58,7 +58,7 @@ _RESTART = "if its model was changed, restart this program"
 
 
 class TooMuchError(ModelError):
-    """The endpoint refused a request for its length; fewer or shorter texts may be answered."""
+    """The endpoint refused a request as too long; fewer or shorter texts may work."""
 
 
 class _Options(BaseModel):
@@ -72,7 +72,7 @@ class _Options(BaseModel):
 
 
 class _Item(BaseModel):
-    embedding: list[float | None]  # some servers write what is no number as null
+    embedding: list[float | None]  # some servers write NaN as null
     index: int | None = None
 
 
@@ -82,11 +82,10 @@ class _Reply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Space:
-    """What the probe told.
+    """The result of the probe.
 
     Attributes:
-        dimension: Length of the vectors.
-        revision: Tells weights of one name apart.
+        revision: Distinguishes weights of the same name.
     """
 
     dimension: int
@@ -94,12 +93,7 @@ class _Space:
 
 
 def embeddings_api(base_url: str, key: SecretStr | None) -> Api:
-    """Return the embeddings API at an address.
-
-    Args:
-        base_url: Where it answers; may hold credentials, and the path of embeddings.
-        key: None for a server that wants none.
-    """
+    """Return the embeddings API at a URL, which may contain credentials and the path of embeddings."""
     return Api(_EMBEDDINGS_PATH.sub("", base_url), key, _KEY_SETTING, _WORDING)
 
 
@@ -107,12 +101,12 @@ class ApiEmbedder:
     """A model behind an OpenAI-compatible API. Close it after use.
 
     Args:
-        model: Which model, with its base URL. Its ``kwargs`` may hold ``query_prompt`` and ``passage_prompt``, which go
-            before texts instead of the instructions known for its name, and ``dimensions``, which is sent.
-        key: None for a server that wants none.
+        model: The model, with its base URL. Its ``kwargs`` may contain ``query_prompt`` and ``passage_prompt``, which
+            replace the instructions known for its name, and ``dimensions``, which is sent.
+        key: None for a server that needs none.
         timeout_s: Longest wait for one reply, seconds.
         base_url: The base URL with the credentials that the model's lacks; None if there are none.
-        pause: Waits so many seconds before another attempt.
+        pause: Waits this many seconds before another attempt.
     """
 
     def __init__(
@@ -159,7 +153,7 @@ class ApiEmbedder:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it gives vectors of word pieces too: no API does."""
+        """Whether it returns vectors of word pieces too: no API does."""
         return False
 
     @property
@@ -168,10 +162,10 @@ class ApiEmbedder:
         return self._space is not None
 
     async def load(self) -> None:
-        """Have a probe embedded, once, which tells the dimension and the revision.
+        """Embed a probe once, to determine the dimension and the revision.
 
         Raises:
-            ModelError: The endpoint did not answer, or refused; the text says what to do.
+            ModelError: The endpoint did not answer, or refused; the message says what to do.
         """
         if self._space is not None:
             return
@@ -182,34 +176,19 @@ class ApiEmbedder:
                 self._space = _Space(len(vector), revision_of(vector))
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vector, of its first window; it waits for no page under way.
-
-        Raises:
-            ModelError: The endpoint did not answer, or refused; the text says what to do.
-        """
+        """Return the vector of a query's first window; it does not wait for pages in progress."""
         await self.load()
         text = first_window(storable(query)) or _NO_TEXT
         (vector,) = await self._embedded([text], before=self._options.query_prompt, turns=self._querying)
         return EmbeddedQuery(vector, np.empty((0, 0), dtype=np.float32), ())
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, shape ``(len(texts), dimension)``, float32.
-
-        Args:
-            texts: What to embed, cut to the first window; order is kept; may be empty.
-
-        Raises:
-            ModelError: The endpoint did not answer, or refused; the text says what to do.
-        """
+        """Return one unit-length row per text, cut to its first window, shape ``(len(texts), dimension)``, float32."""
         await self.load()
         return await self._in_batches([first_window(storable(text)) or _NO_TEXT for text in texts])
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text.
-
-        Raises:
-            ModelError: The endpoint did not answer, or refused; the text says what to do.
-        """
+        """Return each page as windows that cover all of its text."""
         await self.load()
         pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
         spans = [await anyio.to_thread.run_sync(windows, text) for text in pages]
@@ -218,7 +197,7 @@ class ApiEmbedder:
         return [[Window(start, end, next(rows)) for start, end in found] for found in spans]
 
     async def aclose(self) -> None:
-        """Release connections; calls under way and later ones fail."""
+        """Close connections; current and later calls fail."""
         await self._client.aclose()
 
     @property
@@ -229,7 +208,7 @@ class ApiEmbedder:
         return self._space
 
     async def _in_batches(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row per text that is to be found, in order."""
+        """Return one row per passage text, in order."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
 
         async def embed(batch: Sequence[int]) -> None:
@@ -246,9 +225,9 @@ class ApiEmbedder:
         return rows
 
     async def _embedded(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return one row per text; what the endpoint refuses for its length is asked in halves.
+        """Return one row per text; a request that is refused as too long is split in halves.
 
-        A text in halves has their mean.
+        A text that was split has the mean of its halves.
         """
         try:
             rows = await self._asked(texts, before=before, turns=turns)
@@ -273,7 +252,7 @@ class ApiEmbedder:
         return rows
 
     async def _asked(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
-        """Return what the endpoint says of texts, at unit length; what may pass is tried three times."""
+        """Return the endpoint's vectors of texts at unit length; temporary failures are tried three times."""
         body: dict[str, Any] = {"input": [before + text for text in texts]}
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions
@@ -318,14 +297,14 @@ def _options(model: EmbeddingModel) -> _Options:
 
 
 async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -> Any:
-    # As an extra, texts are not looked through one by one. Floats are what every server gives.
+    # In ``extra_body`` the client does not process each text. Every server supports floats.
     return await client.embeddings.with_raw_response.create(
         model=name, input=[], encoding_format="float", extra_body=body
     )
 
 
 def _rows(body: bytes, count: int, api: Api) -> NDArray[np.float32]:
-    """Return the vectors of a reply, in the order of what was asked, at unit length, shape ``(count, n)``."""
+    """Return the vectors of a reply in the order of the request, at unit length, shape ``(count, n)``."""
     try:
         items = _Reply.model_validate_json(body).data
     except ValidationError:
@@ -348,7 +327,7 @@ def _unit(rows: NDArray[np.floating[Any]], api: Api) -> NDArray[np.float32]:
     """Return rows at unit length.
 
     Raises:
-        ModelError: One is zero, or holds what is no finite number.
+        ModelError: A row is zero or not finite.
     """
     with np.errstate(all="ignore"):
         lengths = np.sqrt((rows * rows).sum(axis=1))

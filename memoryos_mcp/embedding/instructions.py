@@ -1,6 +1,6 @@
-"""Instructions: what models were trained to see before a query and before a passage, by their names.
+"""Instructions that models were trained to see before a query and before a passage, by model name.
 
-A model that is not told finds less, and says nothing of it. Each row names the card that it is from.
+Without them a model finds less, and gives no sign of it. Each row names the model card that it is from.
 """
 
 import re
@@ -9,12 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """What goes right before a text, blank at its end included.
-
-    Attributes:
-        query: Before a query.
-        passage: Before a text that is to be found.
-    """
+    """Text directly before a query and before a passage, including a blank at its end."""
 
     query: str = ""
     passage: str = ""
@@ -24,8 +19,8 @@ _NONE = Instructions()
 _RELEVANT_PASSAGES = Instructions(query="Represent this sentence for searching relevant passages: ")
 _WEB_SEARCH = "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:"
 
-# The first row that is found in a name counts. Names have more to them on both sides: sizes, versions, file formats,
-# "text-embedding-" before a model of somebody else's.
+# The first row that matches a name counts. Names have more text on both sides: sizes, versions, file formats,
+# "text-embedding-" before another maker's model.
 _BY_NAME = tuple(
     (re.compile(rf"(?<![a-z0-9]){name}"), instructions)
     for name, instructions in (
@@ -54,10 +49,6 @@ _BY_NAME = tuple(
 
 
 def instructions_of(name: str) -> Instructions:
-    """Return a model's instructions; empty ones if it wants none or is not known.
-
-    Args:
-        name: Its name in any case, perhaps after its maker's or a folder's, like ``BAAI/bge-small-en-v1.5``.
-    """
+    """Return the instructions of a model such as ``BAAI/bge-small-en-v1.5``; empty if it needs none or is not known."""
     bare = re.split(r"[\\/]", name.strip().rstrip("\\/").lower())[-1]
     return next((instructions for pattern, instructions in _BY_NAME if pattern.search(bare)), _NONE)

@@ -1,9 +1,8 @@
-"""Revisions: what tells two embedding models of one name apart, by the vector that each makes of the same text.
+"""Revisions: distinguish embedding models of the same name by their vectors of the same text.
 
-A name does not say which weights it stands for: a folder's are trained further, a server gives its model another. The
-same weights in turn answer a little differently on another device or in other company, so that a hash over a vector's
-bytes would not last. What lasts is on which side of some fixed planes the vector lies, but for a plane or two that it
-almost touches.
+A name does not identify the weights: a folder may be trained further, and a server may replace its model. The same
+weights, however, give slightly different vectors on another device or in another batch, so a hash of a vector's bytes
+is not stable. The side of fixed planes on which a vector lies is stable, except for planes that it almost touches.
 """
 
 import hashlib
@@ -12,21 +11,21 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-# What is embedded, as a passage. Several topics and a few languages, so that other weights show.
+# Embedded as a passage. It has several topics and languages, so that different weights show.
 PROBE = "On Tuesday my sister Ana moved to Lisbon; she plays the cello, pays 840 € of rent and fears dogs. 我喜欢喝茶。"
 
-# A plane parts two vectors in as many of 180 cases as there are degrees between them: of 128, noise of a thousandth of
-# the vector's length (half precision; 32 bits make a millionth) crosses none as a rule, and weights whose vector has a
-# cosine of 0.9 with the former's cross 18.
+# A plane separates two vectors with a probability of their angle / 180°. Noise of a thousandth of the vector's length
+# (half precision; with 32 bits a millionth) usually crosses none of 128 planes. Other weights whose vector has a cosine
+# of 0.9 with the first cross 18.
 PLANES = 128
 PLANES_OF_NOISE = 4
 
 
 def revision_of(vector: NDArray[np.float32]) -> str:
-    """Return 32 hexadecimal digits that change with the weights, and by four bits at most with numeric noise.
+    """Return 32 hexadecimal digits that change with the weights, and by at most four bits with numeric noise.
 
     Args:
-        vector: What the model makes of `PROBE`; its length does not matter, shape ``(dimension,)``.
+        vector: The model's vector of `PROBE`, not necessarily of unit length, shape ``(dimension,)``.
     """
     size = len(vector) * PLANES // 8
     bits = np.unpackbits(np.frombuffer(hashlib.shake_128(b"planes").digest(size), dtype=np.uint8))
@@ -35,11 +34,11 @@ def revision_of(vector: NDArray[np.float32]) -> str:
 
 
 def known_identity(identity: str, known: Iterable[str]) -> str:
-    """Return which of the known spaces a model's is, but for noise; its own identity if it is none of them.
+    """Return the known vector space that equals a model's, except for noise; its own identity if none does.
 
     Args:
-        identity: ``name:dimension:revision``, the revision perhaps after others and a full stop.
-        known: Such identities.
+        identity: ``name:dimension:revision``; the revision may follow another one and a full stop.
+        known: Identities of the same form.
     """
     return next((each for each in known if _are_one(identity, each)), identity)
 

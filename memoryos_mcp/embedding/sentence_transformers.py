@@ -1,6 +1,6 @@
 """An embedder of any model that the library sentence-transformers can load, by its name on the hub or from a folder.
 
-The library is an extra, since PyTorch comes with it; ``load`` imports it, and nothing else does.
+The library is an extra, because it requires PyTorch. Only ``load`` imports it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from memoryos_mcp.model.pages import Window, page_text, storable
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# As many queries as share a pass; the model parts them further by their length.
+# Maximum number of queries in a pass; the model splits them further by length.
 QUERIES_PER_PASS = 64
 
 
@@ -31,9 +31,9 @@ class SentenceTransformersEmbedder:
 
     Args:
         model: Its name on the hub or its folder.
-        kwargs: Further arguments of the library's ``SentenceTransformer``, tokens included. Of ``prompts``, those of
-            queries and passages go before the model's own. ``use_fp16`` is taken too: half precision where that is
-            safe, on a GPU.
+        kwargs: Further arguments of the library's ``SentenceTransformer``, tokens included. In ``prompts``, those of
+            queries and passages override the model's own. ``use_fp16`` is accepted too: half precision on a GPU, where
+            it is safe.
     """
 
     def __init__(self, model: EmbeddingModel, kwargs: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ class SentenceTransformersEmbedder:
         self._kwargs = kwargs
         self._model: LoadedModel | None = None
         self._is_closed = False
-        # A thread each: a query that comes during an import is answered during it.
+        # A thread each, so that queries are answered during an import.
         self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-query")
         self._passage_thread = ThreadPoolExecutor(1, thread_name_prefix="memoryos-embed")
         self._queries = MicroBatches(self._query_thread, self._run_queries, QUERIES_PER_PASS)
@@ -53,12 +53,12 @@ class SentenceTransformersEmbedder:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether it gives vectors of word pieces too: it does not."""
+        """Whether it returns vectors of word pieces too: it does not."""
         return False
 
     @property
     def identity(self) -> str:
-        """Name of the vector space: model, dimension, and what tells its weights from others of that name.
+        """Name of the vector space: model, dimension and revision of its weights.
 
         Raises:
             ModelError: It is not loaded.
@@ -76,46 +76,31 @@ class SentenceTransformersEmbedder:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the next call answers at once."""
+        """Whether the next call need not load the model first."""
         return self._model is not None
 
     async def load(self) -> None:
-        """Load the model in a thread, once; fetched from the hub if it was not before, which may take minutes.
+        """Load the model once, in a thread. Fetching it from the hub, the first time, may take minutes.
 
         Raises:
-            ModelError: The library is not there, or the model could not be loaded.
+            ModelError: The library is not installed, or the model could not be loaded.
         """
         await self._loaded()
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
-        """Return a query's vector; queries that come together share a pass.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
-        """
+        """Return a query's vector; queries that arrive together share a pass."""
         await self._loaded()
         return await self._queries.answer(query)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one unit-length row per text, shape ``(len(texts), dimension)``, float32.
-
-        Args:
-            texts: What to embed, cut to the model's window; order is kept; may be empty.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
-        """
+        """Return one unit-length row per text, cut to a window, shape ``(len(texts), dimension)``, float32."""
         model = await self._loaded()
         heads = [head(storable(text)) for text in texts]
         sizes = [await self._in_passage_thread(model.size, text) for text in heads]
         return await self._in_batches(model, heads, sizes)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
-        """Return each page as windows that cover all of its text.
-
-        Raises:
-            ModelError: The model could not be loaded or failed.
-        """
+        """Return each page as windows that cover all of its text."""
         model = await self._loaded()
         pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
         found = [await self._stretches(model, text) for text in pages]
@@ -124,7 +109,7 @@ class SentenceTransformersEmbedder:
         return [[Window(part.start, part.end, next(rows)) for part in parts] for parts in found]
 
     async def aclose(self) -> None:
-        """Wait for the passes under way, end the threads and let the model go."""
+        """Wait for the current passes, end the threads and release the model."""
         self._is_closed = True
         for thread in (self._query_thread, self._passage_thread):
             await anyio.to_thread.run_sync(thread.shutdown)
@@ -145,7 +130,7 @@ class SentenceTransformersEmbedder:
         return self._present()
 
     def _load_once(self) -> None:
-        # There is but one such thread, so it is there for the second that asks; a cancelled caller leaves it there too.
+        # There is only one such thread, so a second caller finds the model loaded, even if the first was cancelled.
         if self._model is None:
             self._model = load_model(self._configured.name, self._kwargs)
 
@@ -155,12 +140,12 @@ class SentenceTransformersEmbedder:
     async def _stretches(self, model: LoadedModel, text: str) -> list[Stretch]:
         parts = [await self._in_passage_thread(model.starts, text[start:end], start) for start, end in slices(text)]
         found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_pieces)
-        # To some tokenizers space is pieces too, but a window of nothing else is for nothing.
+        # For some tokenizers white space is pieces too, but a window of nothing else is useless.
         return [part for part in found if text[part.start : part.end].strip()] or found[:1]
 
     async def _in_batches(self, model: LoadedModel, texts: Sequence[str], sizes: Sequence[int]) -> NDArray[np.float32]:
         rows = np.zeros((len(texts), model.dimension), dtype=np.float32)
-        # One hop to the thread per batch, so that a cancelled caller costs no more than the batch under way.
+        # One call to the thread per batch, so that a cancelled caller costs at most the current batch.
         for batch in model.batches(sizes):
             rows[batch] = await self._in_passage_thread(model.passages, [texts[index] for index in batch])
         return rows

@@ -1,7 +1,7 @@
-"""The model of sentence-transformers that a name or a folder stands for, loaded and put right.
+"""Loads a sentence-transformers model by its name or folder, and corrects what the library gets wrong silently.
 
-What the library would get wrong in silence is put right here: instructions that a model was trained with but does not
-name itself, pooling of a model that was saved without its own, use by two threads.
+The corrections are: instructions that a model was trained with but does not contain, pooling of a model that was saved
+without it, and use by two threads.
 """
 
 import copy
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A vector of more text than this says too little of each thing in it, even from models that take more.
+# A vector of more text than this says too little about each part of it, even from models that take more.
 LONGEST_WINDOW_PIECES = 512
-# A window's text, tokenized by itself, may take a few pieces more than it did within its page.
+# The text of a window, tokenized alone, may have a few more pieces than within its page.
 SPARE_PIECES = 8
 FEWEST_WINDOW_PIECES = 16
-# On a CPU larger batches are no faster, and a cancelled caller waits for the one under way.
+# On a CPU larger batches are not faster, and a cancelled caller waits for the current one.
 CPU_BATCH = (8, 512)
 GPU_BATCH = (64, 16_384)
-# A text without words may be no pieces at all, which some models make nothing of.
+# Replaces a blank text, which may have no pieces at all; some models cannot embed that.
 BLANK = "."
-# The names that the library gives to the two sides of a search.
+# The library's names for the two sides of a search.
 _QUERY_PROMPTS = ("query",)
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
-# Decoders, whose last piece alone has seen all of the text; the library knows them only by heads that are not saved
-# with embedding models.
+# Decoders, in which only the last piece has seen all of the text. The library recognises them only by heads that are
+# not saved with embedding models.
 _LAST_PIECE_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
 
 _logger = logging.getLogger(__name__)
@@ -54,17 +54,15 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The loaded model; queries and passages may each have a thread.
+    """The loaded model; queries and passages may use a thread each.
 
     Attributes:
-        name: As it is configured, for messages.
+        name: As configured, for messages.
         identity: Name of its vector space.
-        dimension: Length of its vectors.
-        library: What the library made of it.
-        instructions: What goes before texts.
-        tokenizer: Cuts text into its pieces; None if its own tells nothing of their places.
+        library: The library's model.
+        tokenizer: Splits text into pieces; None if the model's own does not return their positions.
         window_pieces: How many pieces of text fit its window.
-        overhead_pieces: How many more a passage takes.
+        overhead_pieces: How many more pieces a passage takes.
     """
 
     name: str
@@ -77,20 +75,20 @@ class LoadedModel:
     overhead_pieces: int
 
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
-        """Return where each piece of a slice that begins at ``offset`` begins in its text, shape ``(n,)``.
+        """Return where each piece of a slice begins in its text, shape ``(n,)``; the slice begins at ``offset``.
 
-        Without a tokenizer that tells, every character counts as a piece.
+        Without a tokenizer, every character counts as a piece.
         """
         if self.tokenizer is None:
             return np.arange(len(text), dtype=np.int64) + offset
         with _failures_as_model_errors(self.name):
             places = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        # Some tokenizers count the space before a word as its part; windows count it as that of the word before.
+        # Some tokenizers count the space before a word as part of it; windows count it as part of the previous word.
         begins = [end - len(text[start:end].lstrip()) for start, end in places]
         return np.array(begins, dtype=np.int64) + offset
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
-        """Yield the indices of texts that go through the model together, by how many pieces each has."""
+        """Yield the indices of texts that go through the model together, given the number of pieces of each."""
         rows, pieces = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
         return batches([size + self.overhead_pieces for size in sizes], max_rows=rows, max_pieces=pieces)
 
@@ -103,7 +101,7 @@ class LoadedModel:
         return self._unit(self.library.encode_document, texts, self.instructions.passage)
 
     def queries(self, queries: Sequence[str]) -> list[EmbeddedQuery]:
-        """Return each query's vectors; a long one does not make short ones wait for as long as itself."""
+        """Return each query's vectors; short queries are not padded to the length of a long one."""
         texts = [head(storable(query)) for query in queries]
         found: dict[int, EmbeddedQuery] = {}
         for batch in self.batches([self.size(text) for text in texts]):
@@ -121,14 +119,14 @@ class LoadedModel:
 
 
 def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
-    """Return a loaded model; fetched from the hub if it was not before. Blocks.
+    """Return a loaded model, fetched from the hub the first time. Blocks.
 
     Args:
         given: Its name on the hub or its folder.
         kwargs: Further arguments of its constructor.
 
     Raises:
-        ModelError: The library is not there, or the model could not be loaded.
+        ModelError: The library is not installed, or the model could not be loaded.
     """
     wants_half, prompts = bool(kwargs.get("use_fp16")), kwargs.get("prompts") or {}
     _quieten()
@@ -137,13 +135,13 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     _put_pooling_right(library, name)
     if wants_half:
         _halve(library)
-    # Tokenizers of this library cannot serve two threads: each call sets them anew.
+    # Two threads cannot share a tokenizer of this library, because each call configures it again.
     library.preprocess = _one_at_a_time(library.preprocess)
     instructions = _instructions(given, library, prompts)
     with _failures_as_model_errors(given):
         tokenizer = _tokenizer(library)
         limit = int(min(library.max_seq_length or LONGEST_WINDOW_PIECES, LONGEST_WINDOW_PIECES))
-        with suppress(AttributeError):  # of a model that takes any length
+        with suppress(AttributeError):  # a model that takes any length
             library.max_seq_length = limit
         overhead = _overhead_pieces(tokenizer, instructions.passage)
     window_pieces = limit - overhead - SPARE_PIECES
@@ -154,14 +152,14 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
         )
         raise ModelError(msg)
     probe = _encoded(given, library.encode_document, [PROBE], instructions.passage)[0]
-    # The hub's commit would tell more than the weights: it changes with a word in the model's description.
+    # The hub's commit is not used, because it also changes with the model's description.
     identity = f"{name}:{len(probe)}:{revision_of(probe)}"
     _logger.info("loaded %s on %s", identity, library.device)
     return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_pieces, overhead)
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
-    """Return what the library makes of a folder or a name, with that name."""
+    """Return the library's model of a folder or a name, with that name."""
     folder = Path(given).expanduser()
     with _load_failures_as_model_errors(given, is_folder=folder.is_dir()):
         from huggingface_hub import resolve_revision
@@ -170,7 +168,7 @@ def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransfor
         if folder.is_dir():
             return SentenceTransformer(str(folder), **kwargs), folder.absolute().name
         name = given if "/" in given else f"{SentenceTransformer.default_huggingface_organization}/{given}"
-        # The library does so too, but goes on asking for file after file, minutes long, if the hub cannot be reached.
+        # The library does this too, but if the hub cannot be reached, it goes on asking for each file, for minutes.
         commit = resolve_revision(
             name,
             revision=kwargs.get("revision"),
@@ -182,7 +180,7 @@ def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransfor
 
 
 def _quieten() -> None:
-    """Have the libraries neither report to their makers nor draw progress bars nor warn of what is as it must be."""
+    """Turn off the libraries' telemetry, progress bars and irrelevant warnings."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -193,8 +191,8 @@ def _quieten() -> None:
 
 
 def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
-    """Pool as the model was trained to be, if it was saved without word of it: the library would take the mean."""
-    # A model with words of its own has arguments of modules too, be they empty.
+    """Set the pooling that the model was trained with, if it was saved without it; the library would use the mean."""
+    # A model saved with its modules has arguments for each, even if they are empty.
     if library.module_kwargs or len(library) != 2:
         return
     transformer, pooling = library
@@ -223,13 +221,13 @@ def _one_at_a_time(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def _instructions(name: str, library: "SentenceTransformer", given: Mapping[str, str]) -> Instructions:
-    """Return what goes before texts: as configured, else as the model says, else as is known of its name."""
+    """Return the texts before inputs: as configured, else the model's own, else those known for its name."""
     own = dict(library.prompts)
     if library.default_prompt_name is not None:
         default = own[library.default_prompt_name]
         own = {side: own.get(side) or default for side in (_QUERY_PROMPTS[0], _PASSAGE_PROMPTS[0])}
     query, passage = _first(own, _QUERY_PROMPTS) or "", _first(own, _PASSAGE_PROMPTS) or ""
-    # The library writes empty ones into every model that it saves; they say nothing.
+    # The library saves empty prompts with every model; they mean nothing.
     known = Instructions(query, passage) if query or passage else instructions_of(name)
     query_given, passage_given = _first(given, _QUERY_PROMPTS), _first(given, _PASSAGE_PROMPTS)
     return Instructions(
@@ -243,7 +241,7 @@ def _first(prompts: Mapping[str, str], names: Sequence[str]) -> str | None:
 
 
 def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
-    """Return a copy of the model's tokenizer that cuts and pads nothing; None if it is not of the fast kind."""
+    """Return a copy of the model's tokenizer without truncation and padding; None if it is not a fast tokenizer."""
     import tokenizers
 
     own = getattr(library, "tokenizer", None)
@@ -268,7 +266,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
         rows = np.asarray(
             encode(
                 [text if text.strip() else BLANK for text in texts],
-                prompt=instruction,  # an empty one too: with none at all the library takes its own
+                prompt=instruction,  # also an empty one; without any the library uses its own
                 batch_size=len(texts),
                 show_progress_bar=False,
             ),
@@ -277,7 +275,7 @@ def _encoded(name: str, encode: Callable[..., Any], texts: Sequence[str], instru
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     if np.isfinite(lengths).all() and list(texts) != [BLANK]:
         for row in np.flatnonzero(lengths == 0):
-            # A text that the model has no pieces for, like a symbol that a small vocabulary lacks.
+            # The model has no pieces for this text, such as a symbol that a small vocabulary lacks.
             [rows[row]], lengths[row] = _encoded(name, encode, [BLANK], instruction), 1
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         msg = (
@@ -310,7 +308,7 @@ def _load_failures_as_model_errors(name: str, *, is_folder: bool) -> Iterator[No
 
 
 def _reason(error: Exception, *, is_folder: bool) -> str:
-    """Return what went wrong and what to do about it."""
+    """Return what went wrong and what to do."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in ("sentence_transformers", "torch"):
         return "that needs an extra; in a checkout of this program run: pip install '.[sentence-transformers]'"

@@ -1,8 +1,8 @@
 """Token codes: the vectors of a text's word pieces, four bits per coordinate.
 
-Late interaction compares a query with every word piece of a page, so these are most of what an index weighs. A code
-keeps each coordinate as one of 16 levels. The levels are the same for all vectors, which therefore must have unit
-length and spread it evenly over their coordinates; the projection that they come from turns them so.
+Late interaction compares a query with every word piece of a page, so codes take up most of an index. A code stores each
+coordinate as one of 16 levels. The levels are the same for all vectors, which therefore must have unit length, spread
+evenly over their coordinates. The projection that produces them ensures this.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEVELS = 16
-# The levels reach so many root mean squares to either side of 0; what is farther out, 3 of 100 coordinates, is cut.
+# The levels reach this many root mean squares to either side of 0; coordinates beyond, 3 of 100, are clipped.
 REACH_RMS = 2.5
 BLOCK_ROWS = 2_048
 
@@ -24,13 +24,13 @@ def encode(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return about the cosine of every code's vector with every other vector, shape ``(n, q)``, float32.
+    """Return the approximate cosine of each code's vector with each of ``vectors``, shape ``(n, q)``, float32.
 
     Args:
         codes: Shape ``(n, m / 2)``.
         vectors: Unit length, shape ``(q, m)``.
     """
-    # A byte is 16 times its first level and its second; of both a product is taken, without parting them wholly.
+    # A byte is 16 times its first level plus its second. The products are taken without fully separating the two.
     even, odd = vectors[:, 0::2].T, vectors[:, 1::2].T
     by_first, by_byte = np.ascontiguousarray(even / LEVELS - odd), np.ascontiguousarray(odd)
     found = np.empty((len(codes), len(vectors)), dtype=np.float32)
@@ -44,5 +44,5 @@ def cosines(codes: NDArray[np.uint8], vectors: NDArray[np.float32]) -> NDArray[n
 
 
 def _step(dimension: int) -> float:
-    """Return how far apart two levels are."""
+    """Return the distance between two levels."""
     return 2 * REACH_RMS / LEVELS / math.sqrt(dimension)

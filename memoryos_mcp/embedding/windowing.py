@@ -1,4 +1,4 @@
-"""Windowing: a text of any length as stretches that fit a model, cut where a sentence ends if one does."""
+"""Windowing: splits a text of any length into stretches that fit a model, at ends of sentences where possible."""
 
 import re
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 # all-MiniLM-L6-v2 was trained on 256 word pieces, of which [CLS] and [SEP] are two.
 WINDOW_PIECES = 254
-# How far back from its limit a stretch may end to end with a sentence or a line.
+# How far before its limit a stretch may end, in order to end with a sentence or a line.
 SENTENCE_REACH_PIECES = 64
-# For a model whose word pieces nobody here knows: about 375 tokens of English and 500 of Chinese. Most models take 512.
+# For a model with unknown word pieces: about 375 tokens of English and 500 of Chinese. Most models take 512.
 WINDOW_BYTES = 1500
-# The tokenizer holds the interpreter lock, 2 us a character at worst; a slice is as long as others may have to wait.
+# The tokenizer holds the interpreter lock, up to 2 us per character; the length of a slice limits how long others wait.
 SLICE_CHARS = 4096
 
-# Where a sentence or a line ends, with quotes that close behind it. A run of marks is looked at once, from its start
-# and as a whole: a page may be a million dots.
+# The end of a sentence or a line, with closing quotes after it. A run of marks is matched once, from its start and as
+# a whole, because a page may be a million dots.
 _SENTENCE_END = re.compile(r"(?<![.!?…。！？؟])[.!?…。！？؟]++[\"'”’»)\]]*+(?=\s|$)|[。！？\n]")
 _QUESTION_MARKS = re.compile(r"[?？؟]")
 _SPACED_STOPS = (".", "!", "?", "…")
@@ -29,8 +29,8 @@ class Stretch:
     """A part of a text.
 
     Attributes:
-        first: Its first word piece.
-        last: The piece after its last.
+        first: Index of its first word piece.
+        last: Index after its last word piece.
         start: Index of its first character.
         end: Index after its last character.
     """
@@ -42,12 +42,12 @@ class Stretch:
 
 
 def head(text: str) -> str:
-    """Return enough of a text's beginning to fill a window, however long it is."""
+    """Return the beginning of a text, long enough to fill a window."""
     return text[: 4 * SLICE_CHARS].lstrip()[:SLICE_CHARS]
 
 
 def slices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut where there is space if there is any."""
+    """Yield consecutive ranges of at most `SLICE_CHARS` characters, cut at white space if there is any."""
     start = 0
     while len(text) - start > SLICE_CHARS:
         limit = start + SLICE_CHARS
@@ -63,9 +63,9 @@ def stretches(text: str, starts: NDArray[np.int64], window_pieces: int = WINDOW_
     """Return the stretches of a text in order, at least one.
 
     Args:
-        text: All of it.
+        text: The whole text.
         starts: Index of the first character of each word piece, shape ``(n,)``.
-        window_pieces: Upper limit of a stretch's word pieces, at least 1.
+        window_pieces: Maximum number of word pieces in a stretch, at least 1.
     """
     first, cuts = 0, []
     while len(starts) - first > window_pieces:
@@ -79,16 +79,16 @@ def stretches(text: str, starts: NDArray[np.int64], window_pieces: int = WINDOW_
 
 
 def windows(text: str) -> list[tuple[int, int]]:
-    """Return ranges of at most `WINDOW_BYTES` bytes that cover a text but for space, in order, at least one.
+    """Return ranges of at most `WINDOW_BYTES` bytes that cover a text except white space, in order, at least one.
 
     Args:
-        text: All of it, fit for UTF-8.
+        text: The whole text, without lone surrogates.
     """
     return list(_windows(text)) or [(0, len(text))]
 
 
 def first_window(text: str) -> str:
-    """Return a text's first window without outer space."""
+    """Return a text's first window without surrounding white space."""
     start, end = next(_windows(text), (0, 0))
     return text[start:end]
 
@@ -104,26 +104,26 @@ def _windows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def in_questions(text: str, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which word pieces stand in a sentence that asks, by its mark, shape ``(n,)``.
+    """Return which word pieces are in a sentence that ends with a question mark, shape ``(n,)``.
 
     Args:
-        text: All of it.
+        text: The whole text.
         starts: Index of the first character of each word piece, shape ``(n,)``.
     """
     found = list(_SENTENCE_END.finditer(text))
     ends = np.array([match.end() for match in found], dtype=np.int64)
-    # What comes after the last end is a sentence that does not end.
+    # Text after the last end is an unfinished sentence.
     asks = np.array([*(_QUESTION_MARKS.search(match[0]) is not None for match in found), False])
     return np.asarray(asks[np.searchsorted(ends, starts, side="right")])
 
 
 def _window_end(text: str, start: int) -> int:
-    """Return where a window ends: with a sentence in its last quarter, or else with a word, or else at its limit."""
+    """Return where a window ends: with a sentence in its last quarter, else with a word, else at its limit."""
     limit = start + len(text[start : start + WINDOW_BYTES].encode()[:WINDOW_BYTES].decode(errors="ignore"))
     if limit == len(text):
         return limit
     reach = start + (limit - start) * 3 // 4
-    # One character further on is seen, which tells a sentence's end from a point within a number.
+    # One more character is visible, which distinguishes the end of a sentence from a point in a number.
     ends = [match.end() for match in _SENTENCE_END.finditer(text, reach, limit + 1) if match.end() <= limit]
     if ends:
         return ends[-1]
@@ -131,13 +131,13 @@ def _window_end(text: str, start: int) -> int:
 
 
 def _ends_sentence(piece: str) -> bool:
-    """Return whether a piece with the space after it ends a sentence or a line."""
+    """Return whether a piece, with the space after it, ends a sentence or a line."""
     bare = piece.rstrip()
     return "\n" in piece or bare.endswith(_STOPS) or (len(bare) < len(piece) and bare.endswith(_SPACED_STOPS))
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:
-    """Return a stretch's range of characters without outer space; what is no piece goes with the piece before it."""
+    """Return a stretch's characters without outer space; characters of no piece belong to the previous piece."""
     start = int(starts[first]) if first else 0
     end = int(starts[last]) if last < len(starts) else len(text)
     part = text[start:end]

@@ -1,4 +1,4 @@
-"""Correcting: what the user says of a fact or trait, checked and carried out."""
+"""Correcting: the user's corrections of facts and traits are validated and carried out."""
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
@@ -24,21 +24,10 @@ async def correct(
     is_restored: bool = False,
     is_dry_run: bool = False,
 ) -> Corrected:
-    """Carry out what the user says of a fact or trait, and return what changes.
-
-    Args:
-        store: The user's memory.
-        memory_id: Public name of the fact or trait.
-        policy: What becomes of secrets in the texts.
-        text: What is right instead of a fact.
-        level: What is right of a trait; None leaves it.
-        reason: Why the trait is so; None leaves it.
-        is_wrong: Whether it is wrong and has no replacement.
-        is_restored: Whether its last correction is taken back.
-        is_dry_run: Whether nothing is changed.
+    """Correct a fact or trait, and return what changes; `MemoryEngine.correct` explains the arguments.
 
     Raises:
-        ArgumentError: It cannot be carried out; nothing was changed.
+        ArgumentError: The correction is not valid; nothing was changed.
         StorageError: The store could not be written; nothing was changed.
     """
     what = read_id(memory_id)
@@ -94,10 +83,10 @@ def _level(text: str) -> Level:
 
 
 def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
-    """Return a text, if there is one, in one line and without secrets.
+    """Return a text on one line and without secrets; None stays None.
 
     Raises:
-        ArgumentError: It is empty or too long, or holds a secret and must not.
+        ArgumentError: It is empty, too long, or contains a secret that the policy refuses.
     """
     if text is None:
         return None

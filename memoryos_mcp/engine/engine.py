@@ -1,4 +1,4 @@
-"""The engine: one user's memory, as callers meet it. The worker derives the rest from their pages."""
+"""The engine: one user's memory, as callers use it. The worker derives everything else from the stored pages."""
 
 import asyncio
 import os
@@ -44,9 +44,9 @@ from memoryos_mcp.storage.values import Failure, Pending, Receipt, StoreOptions
 
 
 class MemoryEngine:
-    """One user's memory. Make it with `open`; safe to share between tasks.
+    """One user's memory. Create it with `open`; safe to share between tasks.
 
-    A process that serves many users makes a `MemoryService` instead, which shares the models among them.
+    A process that serves many users creates a `MemoryService` instead, which shares the models among them.
     """
 
     def __init__(
@@ -97,16 +97,16 @@ class MemoryEngine:
     async def open(
         cls, user_id: str, *, config_file: Path | None = None, **settings: Any
     ) -> AsyncIterator["MemoryEngine"]:
-        """Yield a user's memory with models of its own, all of it closed at the end.
+        """Yield a user's memory with its own models, and close all of it at the end.
 
         Args:
-            user_id: Whose; any text.
+            user_id: The user; any text.
             config_file: A config.json; None means the one that ``MEMORYOS_CONFIG`` names, if any.
-            settings: Settings by their names. They go before the environment's, and those before the file's.
+            settings: Settings by name. They take precedence over the environment, and the environment over the file.
 
         Raises:
-            ConfigError: A setting cannot be used.
-            ArgumentError: The id cannot name a user.
+            ConfigError: A setting is not valid.
+            ArgumentError: The id is not a valid user id.
             StorageError: The store could not be opened.
         """
         chosen = load_settings(config_file, {**settings, "user_id": user_id})
@@ -126,17 +126,17 @@ class MemoryEngine:
     async def begin(
         cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False
     ) -> "MemoryEngine":
-        """Return a user's memory, its background work begun, on parts that others share; `close` it before these.
+        """Return a user's memory on shared components, with its background work started; close it before them.
 
         Args:
-            user_id: Whose; any text.
+            user_id: The user; any text.
             settings: Checked settings.
             components: Models, threads and the clock.
-            only_looks: Whether nothing in the memory is to change: no background work, no visit counted, and no memory
-                made where there is none. Words answer alone until `load_to_look`.
+            only_looks: Whether to change nothing in the memory: no background work, no counted visits, and no memory
+                created where there is none. Search uses keywords only until `load_to_look`.
 
         Raises:
-            ArgumentError: The id cannot name a user.
+            ArgumentError: The id is not a valid user id.
             StorageError: The store could not be opened.
         """
         options = StoreOptions(
@@ -163,22 +163,22 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return whether the file that is open is still the one to use; if not, close this and begin anew.
+        """Return whether the open file is still the one to use; if not, close this memory and open it again.
 
-        Another one stands under its name, or none; or it could only be read, and can be written now.
+        The file may have been replaced or removed, or opened read-only and now be writable.
         """
         return self._store.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Copy what the file held that is no more in place, before this is closed.
+        """Save the content of a file that was replaced or removed, before this memory is closed.
 
         Raises:
-            StorageError: There is no space for that; call again once there is.
+            StorageError: There is not enough space; call again once there is.
         """
         await self._store.keep_lost()
 
     async def load_to_look(self) -> None:
-        """Have meaning answer beside words in a memory that is only looked at, as far as its pages have vectors.
+        """Enable semantic search on a read-only memory, for the pages that already have vectors.
 
         Raises:
             ModelError: The model could not be loaded.
@@ -196,22 +196,21 @@ class MemoryEngine:
         idempotency_key: str | None = None,
         source: str = Source.CONVERSATION,
     ) -> Receipt:
-        """Store one turn; on return it is on disk, and all that follows from it goes on in the background.
+        """Store one turn; on return it is on disk, and the derived work continues in the background.
 
         Args:
             user_input: What the user said; may be empty if the assistant's side is not.
             agent_response: What the assistant answered.
-            timestamp: When it was said; ISO 8601 or a datetime; None means now, no zone means the user's.
-            meta_data: The caller's own notes, kept as JSON.
-            idempotency_key: Turns with an equal key are one page.
-            source: Where the text comes from: conversation, tool, web or document. Only a conversation teaches anything
-                about the user.
+            timestamp: When it was said, ISO 8601 or a datetime. None means now; without a zone it is in the user's.
+            meta_data: The caller's own notes, stored as JSON.
+            idempotency_key: Turns with an equal key become one page.
+            source: Origin of the text: conversation, tool, web or document. Only conversations teach about the user.
 
         Returns:
-            The receipt; it names the kinds of secrets that were left out, as the setting ``secret_policy`` says.
+            The receipt, with the kinds of secrets that were removed according to the setting ``secret_policy``.
 
         Raises:
-            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
+            ArgumentError: An argument is not valid, or contains a secret that the policy refuses; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
         redaction = await self._validation.turn(
@@ -227,16 +226,16 @@ class MemoryEngine:
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
     ) -> Receipt:
-        """Store a query and what was answered from memory.
+        """Store a query and its answer, which was generated from the memory.
 
         Args:
             query: What the user said.
-            answer: What the assistant answered; it may quote what was remembered.
+            answer: What the assistant answered; it may quote memories.
             meta_data: The caller's own notes.
-            forgettings: After how many forgettings the memory was read for it.
+            forgettings: The count of forgettings when the memory was read for the answer.
 
         Raises:
-            ArgumentError: An argument cannot be used, or holds a secret and must not; nothing was stored.
+            ArgumentError: An argument is not valid, or contains a secret that the policy refuses; nothing was stored.
             LeaseLostError: Something was forgotten since; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
@@ -256,20 +255,22 @@ class MemoryEngine:
         reserved_tokens: int = 0,
         has_all_recent: bool = False,
     ) -> Recall:
-        """Return what all three tiers know about a query; a secret in it is left out unless ``secret_policy`` is off.
+        """Return what all three tiers know about a query. Secrets in it are removed unless ``secret_policy`` is off.
 
         Args:
-            query: What is asked.
-            max_results: Pages beside the short-term ones, 1 to 100; so many come, if there are, as far as
-                ``max_tokens`` allows. None means at most the setting's number, and none far below the best.
-            max_tokens: Budget of all that is shown, 100 to 1,000,000. None means the setting's number; beyond it pages
-                that ``max_results`` asks for come in short excerpts.
-            reserved_tokens: How many of these the caller needs for text of its own beside what is remembered.
-            has_all_recent: Whether all short-term pages come, as the conversation that is being answered, in up to half
-                of the budget; else the last two of a conversation, and others if they bear on the query.
+            query: A question or keywords.
+            max_results: Number of pages in addition to the short-term ones, 1 to 100. That many are returned if they
+                exist and ``max_tokens`` allows. None means at most the setting's number, without pages that score far
+                below the best.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means the setting's number; pages that
+                ``max_results`` asks for beyond that budget are returned as short excerpts.
+            reserved_tokens: Part of the budget that the caller needs for text of its own.
+            has_all_recent: Whether to include all short-term pages, in up to half of the budget, because they are the
+                conversation being answered. Otherwise only the last two of a conversation and relevant others are
+                included.
 
         Raises:
-            ArgumentError: An argument cannot be used.
+            ArgumentError: An argument is not valid.
             StorageError: The store could not be read.
         """
         if not query.strip():
@@ -304,22 +305,22 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> Response:
-        """Return what the LLM answers, knowing what all three tiers know; then the exchange is remembered.
+        """Return the LLM's answer, based on all three tiers, and store the exchange.
 
         Args:
             query: What the user says.
-            relationship: What the assistant is to the user; empty says nothing.
-            style_hint: The wished style.
-            meta_data: The caller's own notes, told to the LLM and kept with the page.
-            max_tokens: Of memory that is shown to the LLM, 100 to 1,000,000; None means the setting's number.
-            max_reply_tokens: Tokens of the reply; a longer one is a ModelError. At least 1; None leaves it to the LLM.
-            remember: Whether query and answer become a page.
+            relationship: What the assistant is to the user; may be empty.
+            style_hint: The desired style.
+            meta_data: The caller's own notes, shown to the LLM and stored with the page.
+            max_tokens: Token budget of memories shown to the LLM, 100 to 1,000,000; None means the setting's number.
+            max_reply_tokens: Limit of the reply, at least 1; a longer one is a ModelError. None leaves it to the LLM.
+            remember: Whether to store the exchange as a page.
 
         Raises:
-            ArgumentError: An argument cannot be used.
+            ArgumentError: An argument is not valid.
             ConfigError: There is no LLM.
-            ModelError: The LLM gave no whole answer; nothing was stored.
-            StorageError: The store could not be read, or the page not be stored.
+            ModelError: The LLM gave no complete answer; nothing was stored.
+            StorageError: The store could not be read, or the page could not be stored.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return await self._responding.respond(
@@ -339,11 +340,11 @@ class MemoryEngine:
     ) -> AsyncGenerator[str, None]:
         """Yield what `respond` returns, piece by piece as the LLM writes it.
 
-        The exchange is remembered when the last piece has been taken. Whoever stops before that ends the call of the
-        LLM, and nothing is stored; `contextlib.aclosing` around the loop does so at once.
+        The exchange is stored after the last piece. A caller that stops earlier ends the call of the LLM, and nothing
+        is stored; `contextlib.aclosing` around the loop does this at once.
 
         Raises:
-            MemoryOSError: As `respond` does, also after some pieces have come.
+            MemoryOSError: As in `respond`, also after some pieces.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
@@ -351,7 +352,7 @@ class MemoryEngine:
         )
 
     async def candidates(self, query: str) -> Candidates:
-        """Return what may answer a query, with every signal that the ranking goes by; it is tuned on this.
+        """Return the pages that may answer a query, with all ranking signals; the ranking is tuned on them.
 
         Raises:
             StorageError: The store could not be read.
@@ -362,7 +363,7 @@ class MemoryEngine:
         return candidates
 
     async def profile(self) -> ProfileView:
-        """Return profile and knowledge as they stand.
+        """Return the current profile and knowledge.
 
         Raises:
             StorageError: The store could not be read.
@@ -376,11 +377,11 @@ class MemoryEngine:
         """Return memories by their ids, each with its evidence and history.
 
         Args:
-            ids: Public names of pages, segments, chains, facts and traits, at most 50; one that repeats comes once.
-            max_tokens: Budget of the pages' texts together, 100 to 1,000,000; None means 50,000.
+            ids: Public ids of pages, segments, chains, facts and traits, at most 50; duplicates are returned once.
+            max_tokens: Token budget of all page texts together, 100 to 1,000,000; None means 50,000.
 
         Raises:
-            ArgumentError: An argument cannot be used, or an id names nothing; then nothing is returned.
+            ArgumentError: An argument is not valid, or an id does not exist; then nothing is returned.
             StorageError: The store could not be read.
         """
         tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
@@ -399,19 +400,19 @@ class MemoryEngine:
         cursor: str = "",
         limit: int | None = None,
     ) -> Stretch:
-        """Return a stretch of what is remembered, newest first.
+        """Return one part of a list of memories, newest first.
 
         Args:
             tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
-            topic: A segment's id or a part of a keyword; empty means any.
-            state: current (the default), or of knowledge superseded, or of knowledge and segments archived.
-            after: A time from which on; empty means any.
-            before: A time before which; empty means any.
-            cursor: Where the stretch before ended; empty begins.
-            limit: Memories at most, 1 to 100; None means 20.
+            topic: A segment's id or part of a keyword; empty means any.
+            state: current (the default); superseded, for knowledge; archived, for knowledge and segments.
+            after: Earliest time, inclusive; empty means any.
+            before: Latest time, exclusive; empty means any.
+            cursor: Cursor of the previous part; empty means the beginning.
+            limit: Maximum number of memories, 1 to 100; None means 20.
 
         Raises:
-            ArgumentError: An argument cannot be used.
+            ArgumentError: An argument is not valid.
             StorageError: The store could not be read.
         """
         zone = self._settings.zone
@@ -431,21 +432,21 @@ class MemoryEngine:
         is_restored: bool = False,
         is_dry_run: bool = False,
     ) -> Corrected:
-        """Make what the user says of a fact or trait current, for good, and return what changes.
+        """Correct a fact or trait as the user says, and return what changes.
 
-        What was current stays as history, and no page that is there already brings it back.
+        The previous version is kept as history, and no existing page can bring it back.
 
         Args:
-            memory_id: Public name of a fact or a trait.
-            text: What is right instead of a fact.
-            level: What is right of a trait: Low, Medium or High; None leaves it.
-            reason: Why the trait is so; None leaves it.
+            memory_id: Public id of a fact or trait.
+            text: The right text of a fact.
+            level: The right level of a trait: Low, Medium or High; None leaves it.
+            reason: Why the trait has that level; None leaves it.
             is_wrong: Whether it is wrong and has no replacement.
-            is_restored: Whether its last correction is taken back: it is current again and may be learned again.
-            is_dry_run: Whether nothing is changed.
+            is_restored: Whether to undo the last correction: the fact or trait is current again and may be relearned.
+            is_dry_run: Whether to change nothing.
 
         Raises:
-            ArgumentError: It cannot be carried out; nothing was changed.
+            ArgumentError: The correction is not valid; nothing was changed.
             StorageError: The store could not be written; nothing was changed.
         """
         corrected = await correcting.correct(
@@ -464,14 +465,14 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return how much there is, what most of it is about, and how the background work fares.
+        """Return counts, the main topics, and the state of the background work.
 
         Raises:
             StorageError: The store could not be read.
         """
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
-        # Looked at last, and together: a space that takes over in the meantime is not told of as settled and as before.
+        # Read last, and together: a vector space that takes over meanwhile must not be reported as old and settled.
         spaces = self._spaces
         retrieving, move = spaces.retrieving, await spaces.move()
         embedder = retrieving.embedder
@@ -491,7 +492,7 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return how long the texts of all pages are together, UTF-8, by tier; reads every page's row.
+        """Return the total length of all page texts by tier, in bytes of UTF-8; reads every page's row.
 
         Raises:
             StorageError: The store could not be read.
@@ -499,7 +500,7 @@ class MemoryEngine:
         return await self._store.owned.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return how each kind of background work has failed last, in whatever process; the newest first.
+        """Return the last failure of each kind of background work, in any process, newest first.
 
         Raises:
             StorageError: The store could not be read.
@@ -507,7 +508,7 @@ class MemoryEngine:
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when there is something to derive from pages, at the earliest now; None if all is derived.
+        """Return when the next work on pages is due, now at the earliest; None if everything is derived.
 
         Raises:
             StorageError: The store could not be read.
@@ -515,7 +516,7 @@ class MemoryEngine:
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
-        """Return what the background has before it; cheap enough to be asked of every open memory at once.
+        """Return the pending background work; cheap enough to call for every open memory.
 
         Raises:
             StorageError: The store could not be read.
@@ -523,7 +524,7 @@ class MemoryEngine:
         return await self._spaces.waiting()
 
     async def topics(self) -> list[str]:
-        """Return the keywords of all topics, each once, those of the most prominent topic first.
+        """Return the distinct keywords of all topics, most prominent topic first.
 
         Raises:
             StorageError: The store could not be read.
@@ -531,7 +532,7 @@ class MemoryEngine:
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Have the LLM do again all that was organised or learned without it; return how many pages wait for that.
+        """Have the LLM redo everything that was organised or learned without it; return how many pages wait for that.
 
         Raises:
             StorageError: The store could not be written.
@@ -541,10 +542,10 @@ class MemoryEngine:
         return waiting
 
     async def analyse(self) -> None:
-        """File all pages that wait, and learn from all topics, however cool; return when that is done.
+        """File all pending pages, and learn from all topics, however cool; return when that is done.
 
         Raises:
-            ModelError: The LLM had no usable answer; what is left is done in the background.
+            ModelError: The LLM gave no usable answer; the rest is done in the background.
             StorageError: The store could not be written.
         """
         await self._worker.analyse()
@@ -553,7 +554,7 @@ class MemoryEngine:
         """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
 
         Raises:
-            ArgumentError: The selection is empty, contradicts itself, or names what is not there.
+            ArgumentError: The selection is empty or contradictory, or an id does not exist.
             StorageError: The store failed.
         """
         check_query(selection.query)
@@ -563,7 +564,7 @@ class MemoryEngine:
         return await self._forgetting.plan(selection, self._spaces.retrieving)
 
     async def forget(self, handle: str) -> ForgetReceipt:
-        """Forget what a dry run found; with a handle that was used already, tell how that stands.
+        """Forget what a dry run found; a handle that was already used returns its receipt again.
 
         Raises:
             ArgumentError: The handle is wrong or too old; nothing was forgotten.
@@ -574,7 +575,7 @@ class MemoryEngine:
         return receipt
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the copies that restores have kept beside the memory; only forgetting all removes them.
+        """Return the names of the copies that restores keep beside the memory; only forgetting everything removes them.
 
         Raises:
             StorageError: The folder could not be read.
@@ -582,15 +583,15 @@ class MemoryEngine:
         return await self._forgetting.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the copies that restores have kept beside the memory.
+        """Remove the copies that restores keep beside the memory.
 
         Raises:
-            StorageError: One could not be removed.
+            StorageError: A copy could not be removed.
         """
         await self._forgetting.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of all that was forgotten, the oldest first.
+        """Return all receipts of forgettings, oldest first.
 
         Raises:
             StorageError: The store could not be read.
@@ -598,7 +599,7 @@ class MemoryEngine:
         return await self._store.owned.forget_receipts()
 
     async def close(self) -> None:
-        """End the background work, keep the visits, close the files. What was not yet derived is derived next time."""
+        """Stop the background work, save the visits, close the files. The next opening continues unfinished work."""
         await self._responding.close()
         try:
             await self._worker.close()
@@ -606,7 +607,7 @@ class MemoryEngine:
             await self._store.close()
 
     async def _top_segments(self) -> list[tuple[Segment, float]]:
-        """Return the segments with their heat, the most prominent first."""
+        """Return the segments with their heat, most prominent first."""
         now = self._components.clock()
         segments = sorted(
             await self._store.segments(), key=lambda segment: segment.prominence(now, self._heat.mu_s), reverse=True

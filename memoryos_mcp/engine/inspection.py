@@ -1,4 +1,4 @@
-"""Looking: a memory by its id, and lists a stretch at a time, as callers ask for them."""
+"""Inspection: memories by id, and lists of memories in parts."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.storage.user_data import UserData
 
 LISTED, LISTED_AT_MOST = 20, 100
-# The longest page that the settings allow by default comes whole, in most languages.
+# In most languages, enough for the longest page that the default settings allow.
 LOOK_TOKENS = 50_000
 TOPIC_MAX_CHARS = 200
 CURSOR_MAX_CHARS = 1_000
@@ -39,11 +39,11 @@ _STATES = {Kind.FACT: set(State), Kind.SEGMENT: {State.CURRENT, State.ARCHIVED}}
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A memory as far as it fits.
+    """A memory as far as it fits the budget.
 
     Attributes:
         is_excerpt: Whether parts of a page were left out.
-        heat: Of a segment; 0 for the others.
+        heat: Heat of a segment; 0 for other kinds.
     """
 
     look: Look
@@ -53,10 +53,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of a list.
+    """A part of a list.
 
     Attributes:
-        cursor: Where to go on; None at the end.
+        cursor: Where the next part begins; None at the end.
     """
 
     entries: Sequence[Listed]
@@ -64,16 +64,10 @@ class Stretch:
 
 
 async def look(store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]) -> list[Shown]:
-    """Return memories in the order of their ids; the longest pages are cut if all do not fit.
-
-    Args:
-        store: The user's memory.
-        ids: Their public names, at most 50.
-        max_tokens: About what the pages' texts may take together.
-        heat: Returns a segment's heat.
+    """Return memories in the order of their ids; if their texts exceed ``max_tokens``, the longest pages are cut.
 
     Raises:
-        ArgumentError: An id has no id's form or names nothing; then nothing is returned.
+        ArgumentError: An id is malformed or does not exist, or there are over 50; then nothing is returned.
         StorageError: The store could not be read.
     """
     asked = read_ids(ids)
@@ -92,18 +86,12 @@ async def look(store: UserData, ids: Sequence[str], max_tokens: int, heat: Calla
 def list_request(
     *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
 ) -> ListRequest:
-    """Return what to list, checked; an empty text stands for no such condition.
+    """Return a validated request; `MemoryEngine.listed` explains the conditions, and an empty text means no condition.
 
-    Args:
-        tier: One of `TIERS`; empty means all pages.
-        topic: A segment's id or a part of a keyword.
-        state: Of facts and segments; empty means those that hold.
-        after: ISO 8601 or a datetime: nothing from before it.
-        before: ISO 8601 or a datetime: nothing from then on.
-        zone: The user's zone, for times without one; None means this machine's.
+    Times without a zone are in ``zone``; None means this machine's.
 
     Raises:
-        ArgumentError: An argument cannot be used.
+        ArgumentError: An argument is not valid.
     """
     if tier and tier not in TIERS:
         raise ArgumentError(argument="tier", problem=f"is none of {', '.join(TIERS)}")
@@ -130,16 +118,10 @@ def list_request(
 
 
 async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> Stretch:
-    """Return the next stretch of a list. Whatever is added meanwhile, each memory that was there comes once.
-
-    Args:
-        store: The user's memory.
-        request: What to list.
-        cursor: Of the stretch before; empty begins.
-        limit: Memories at most, 1 to 100.
+    """Return the next part of a list. Memories added meanwhile cause neither duplicates nor gaps.
 
     Raises:
-        ArgumentError: The cursor is none, or of another list; the limit is out of range.
+        ArgumentError: The cursor is not valid or belongs to another list, or the limit is out of range.
         StorageError: The store could not be read.
     """
     if not 1 <= limit <= LISTED_AT_MOST:
@@ -166,7 +148,7 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the most tokens a page may take so that all fit; None if all fit whole."""
+    """Return the maximum tokens per page with which all pages fit; None if all fit whole."""
     if sum(tokens) <= room:
         return None
     left = room
@@ -228,5 +210,5 @@ def _place(cursor: str, request: ListRequest) -> Place:
 
 
 def _mark(request: ListRequest) -> int:
-    """Return a number that is another one for another list."""
+    """Return a checksum that identifies a list."""
     return zlib.crc32(repr(request).encode())

@@ -1,4 +1,4 @@
-"""Catching up: users who were closed before their background work was done are opened again for it."""
+"""Recovery: users who were closed with unfinished background work are opened again to finish it."""
 
 import asyncio
 import logging
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# So many users are opened at once; all other places belong to those who call.
+# Users opened at once; all other places are for callers.
 AT_ONCE = 2
 POLL_S = 0.5
-# While others call, it rests so many times as long as it has worked.
+# While callers are served, each pause is this many times as long as the work before it.
 RESTS_PER_WORK = 4.0
-# How long one user may take, and when the next try is made after one in vain: a model may be out of reach.
+# Time limit for one user, and the delay after a failure: a model may be unreachable.
 PATIENCE_S = 60.0
 NEXT_TRY = timedelta(minutes=5)
 
 
 class CatchingUp:
-    """Opens users who wait, a few at a time, and keeps each open until nothing is due.
+    """Opens users with unfinished work, a few at a time, and keeps each open until nothing is due.
 
     Args:
-        data_folder: Where users are looked for once, at the start.
+        data_folder: Searched for such users once, at the start.
         model: Returns the configured embedding model; runs in a thread, and may import libraries.
-        borrow: Opens a user, and lets them go first where room is needed.
-        is_busy: Whether anybody is being served.
-        clock: Returns the present.
+        borrow: Opens a user, who is then the first to be closed when room is needed.
+        is_busy: Whether any caller is being served.
+        clock: Returns the present time.
     """
 
     def __init__(
@@ -60,23 +60,23 @@ class CatchingUp:
 
     @property
     def waiting(self) -> int:
-        """How many users who are not open wait for background work, as far as that is known."""
+        """How many closed users are known to have unfinished work."""
         return len(self._due)
 
     def start(self) -> None:
-        """Begin, with a look for everybody who waits."""
+        """Start, and search for all users with unfinished work."""
         self._loop.start()
 
     async def close(self) -> None:
-        """End it; who still waits is found at the next start."""
+        """Stop; remaining users are found at the next start."""
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Take note that a user who is closed has work that is due at a time."""
+        """Record that a closed user has work that is due at a time."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Take note that a user is being opened: their own loops do the work."""
+        """Drop a user who is being opened: their own loops do the work."""
         self._due.pop(user_id, None)
 
     async def _step(self) -> bool:
@@ -95,19 +95,19 @@ class CatchingUp:
         return bool(due)
 
     def _look(self) -> list[str]:
-        from memoryos_mcp.storage.sqlite.pending import users_waiting  # its libraries are not for the server's start
+        from memoryos_mcp.storage.sqlite.pending import users_waiting  # not needed at the server's start
 
         model = self._model()
         return list(users_waiting(self._data_folder, model.to_json() if model else None))
 
     async def _work_off(self, user_id: str) -> None:
-        """Keep a user open until nothing is due, or their time is over."""
+        """Keep a user open until nothing is due or the time limit is reached."""
         try:
             async with asyncio.timeout(PATIENCE_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
-            pass  # when they are closed it is known what is left
+            pass  # closing the user records what is left
         except StorageError as error:
             logger.warning("a user's background work could not be caught up on: %s", type(error).__name__)
             self.note(user_id, self._clock() + NEXT_TRY)

@@ -1,7 +1,7 @@
-"""Responding: what an assistant that remembers says. All three tiers in a prompt, the reply, the page of both.
+"""Responding: the answer of an assistant that remembers. All three tiers go into a prompt; the exchange becomes a page.
 
-The newest pages are told as the conversation that they are; what else is remembered stands in one block before the
-question, marked as data. Pages from elsewhere than a conversation are never told as if somebody had said them.
+The newest pages are shown as a conversation. Other memories form one block before the question, marked as data. Pages
+that do not come from a conversation are never shown as if somebody had said them.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.storage.values import Receipt
 from memoryos_mcp.text.quoting import CLOSE, OPEN, delimited, disarmed, one_line
 
-# By so much tokens may be more than they are estimated.
+# Margin for texts with more tokens than estimated.
 SPARE_SHARE = 0.1
 
 INSTRUCTIONS = f"""\
@@ -47,12 +47,12 @@ _NO_LLM = (
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a response is to be.
+    """How the assistant should respond.
 
     Attributes:
-        relationship: What the assistant is to the user, such as "tutor"; empty says nothing.
-        style_hint: The wished style, such as "brief and dry"; empty says nothing.
-        reply_tokens: Tokens at most; a longer response is an error. None means as many as the LLM is ever asked for.
+        relationship: What the assistant is to the user, such as "tutor"; may be empty.
+        style_hint: The desired style, such as "brief and dry"; may be empty.
+        reply_tokens: Maximum length; a longer response is an error. None means the most that the LLM is ever asked for.
     """
 
     relationship: str = ""
@@ -65,10 +65,10 @@ class Response:
     """What the assistant says.
 
     Attributes:
-        text: Without what the model thought before it.
-        usage: Tokens of the call that it took.
-        recalled_tokens: About how many tokens of memory were shown to the model.
-        page_id: The page that the exchange became; None if it was not to be remembered.
+        text: The answer, without the model's reasoning before it.
+        usage: Tokens of the LLM call.
+        recalled_tokens: Approximate number of tokens of memory shown to the model.
+        page_id: The page of the exchange; None if it was not stored.
     """
 
     text: str
@@ -78,10 +78,10 @@ class Response:
 
 
 class Memory(Protocol):
-    """What a response takes from a user's memory, and gives to it."""
+    """What a response reads from a user's memory, and writes to it."""
 
     async def retrieve(self, query: str, *, max_tokens: int | None = None, has_all_recent: bool = False) -> Recall:
-        """Return what all three tiers know about a query, and the whole running conversation if that is asked for."""
+        """Return what all three tiers know about a query, optionally with the whole current conversation."""
         ...
 
     async def add_answer(
@@ -92,15 +92,7 @@ class Memory(Protocol):
 
 
 class Responding:
-    """Has the LLM answer one user, knowing what their memory knows; then the exchange is remembered.
-
-    Args:
-        chat: The LLM; None without one.
-        settings: How much of the memory the LLM is shown.
-        forgettings: Knows how often something was forgotten in the memory.
-        admitting: Checks what the user says.
-        clock: Returns the present.
-    """
+    """Has the LLM answer one user from their memory, then stores the exchange."""
 
     def __init__(
         self,
@@ -127,21 +119,13 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> Response:
-        """Return what the LLM answers.
-
-        Args:
-            memory: The user's.
-            query: What the user says.
-            manner: How the response is to be.
-            meta_data: The caller's own notes, told to the LLM and kept with the page.
-            max_tokens: Of memory that is shown to the LLM; None means the setting's number.
-            remember: Whether query and answer become a page.
+        """Return the LLM's answer; `MemoryEngine.respond` explains the arguments.
 
         Raises:
-            ArgumentError: An argument cannot be used.
+            ArgumentError: An argument is not valid.
             ConfigError: There is no LLM.
-            ModelError: The LLM gave no whole answer; nothing was stored.
-            StorageError: The memory could not be read, or the page not be stored.
+            ModelError: The LLM gave no complete answer; nothing was stored.
+            StorageError: The memory could not be read, or the page could not be stored.
         """
         chat = self._llm()
         noted = await self._forgettings.forgettings()
@@ -161,10 +145,10 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> AsyncGenerator[str, None]:
-        """Yield what `respond` returns, piece by piece; who stops before the last ends the LLM's call.
+        """Yield what `respond` returns, piece by piece; a caller that stops earlier ends the LLM call.
 
         Raises:
-            MemoryOSError: As `respond` does, also after some pieces have come.
+            MemoryOSError: As in `respond`, also after some pieces.
         """
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
@@ -188,7 +172,7 @@ class Responding:
             await _remembered(memory, query, text, meta_data, noted)
 
     async def close(self) -> None:
-        """End the calls of the LLM that are under way."""
+        """Cancel the LLM calls in progress."""
         await self._errands.cancelled()
 
     def _llm(self) -> ChatModel:
@@ -204,9 +188,9 @@ class Responding:
     async def _request(
         self, memory: Memory, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
     ) -> tuple[ChatRequest, int]:
-        """Return what is asked of the LLM, and how many tokens of memory are in it.
+        """Return the request to the LLM, and the number of tokens of memory in it.
 
-        What cannot be stored afterwards is refused before the LLM is asked.
+        Input that could not be stored afterwards is refused before the LLM is asked.
         """
         settings, now = self._settings, self._clock()
         if not query.strip():
@@ -217,14 +201,14 @@ class Responding:
         said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        # What the caller may not ask for is refused below; what is left of the prompt may be less than that.
+        # `retrieve` refuses a budget that is too small, but what is left of the prompt may be smaller than the minimum.
         max_tokens = wanted if wanted < TOKENS_AT_LEAST else max(room, TOKENS_AT_LEAST)
         recall = await memory.retrieve(said, max_tokens=max_tokens, has_all_recent=True)
         return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall.tokens
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return how many tokens of remembered texts fit into a prompt, as many as are wanted if they do."""
+    """Return how many tokens of memories fit into a prompt, at most those wanted."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -232,15 +216,15 @@ def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int,
 def response_request(
     query: str, recall: Recall, manner: Manner, *, notes: str | None = None, now: datetime, zone: tzinfo | None
 ) -> ChatRequest:
-    """Return what is asked of the LLM.
+    """Return the request to the LLM.
 
     Args:
         query: What the user says now.
         recall: What all three tiers know about it.
-        notes: The caller's own notes about this conversation, JSON; None if there are none.
-        manner: How the response is to be.
-        now: The present.
-        zone: The user's; None means this machine's.
+        notes: The caller's own notes about this conversation, JSON; None without any.
+        manner: How to respond.
+        now: The present time.
+        zone: The user's zone; None means this machine's.
     """
     said: list[RecalledPage] = []
     read: list[RecalledPage] = []
@@ -254,16 +238,11 @@ def response_request(
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
-    """Return what the LLM says aloud, and what that cost.
-
-    Args:
-        chat: Who is asked.
-        request: What is asked.
-        listener: Is handed what is said, piece by piece.
+    """Return the LLM's answer without its reasoning, and its usage; a listener receives the answer piece by piece.
 
     Raises:
-        ReplyFormatError: The reply is empty, or was cut.
-        ModelError: There was no reply, or something was forgotten meanwhile that it may speak of.
+        ReplyFormatError: The reply is empty or was cut.
+        ModelError: There was no reply, or something that it may mention was forgotten meanwhile.
     """
     try:
         reply = await chat.complete(request, None if listener is None else _aloud(listener))
@@ -275,10 +254,10 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
 async def _remembered(
     memory: Memory, query: str, text: str, meta_data: Mapping[str, Any] | None, forgettings: int
 ) -> str:
-    """Return the page that an exchange became.
+    """Store an exchange and return the id of its page.
 
     Raises:
-        ModelError: Something was forgotten, after the reply came, that it may speak of.
+        ModelError: Something that the reply may mention was forgotten after it came.
     """
     try:
         return (await memory.add_answer(query, text, meta_data=meta_data, forgettings=forgettings)).page_id
@@ -287,10 +266,10 @@ async def _remembered(
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return what a task returns that has ended.
+    """Return the result of a task that has ended.
 
     Raises:
-        StorageError: It was cancelled, as the memory was closed meanwhile.
+        StorageError: It was cancelled, because the memory was closed meanwhile.
     """
     if listening.cancelled():
         msg = "the memory was closed before the answer was whole; nothing was stored"
@@ -334,7 +313,7 @@ def _is_talk(page: Page) -> bool:
 
 def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
     for page in pages:
-        # Of a page that only the assistant wrote, the time alone is the user's.
+        # If only the assistant wrote the page, the user's message consists of the time.
         time = f"[{page.page.occurred_at:%Y-%m-%d %H:%M}]"
         yield Message("user", disarmed(f"{time} {page.quote.user_input}".rstrip()))
         if page.quote.agent_response:
@@ -342,20 +321,20 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages with those of one side in a row as one: many models know no other way to talk.
+    """Yield messages with consecutive ones of the same role joined: many models accept only alternating roles.
 
-    What nobody answered is not filled up, or a small model would answer with what it was filled up with.
+    Missing answers are not filled in, or a small model would repeat the filler as its answer.
     """
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return the line that tells the caller's own notes, none if there are none."""
+    """Return a line with the caller's own notes, if there are any."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return what is remembered beside the conversation as a text; none if there is nothing."""
+    """Return the memories outside the conversation as one text, if there are any."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

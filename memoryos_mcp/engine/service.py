@@ -1,7 +1,7 @@
-"""The service: one per process. It opens users' engines as they are asked for and shares the models among them.
+"""The service: one per process. It opens users' engines on demand and shares the models among them.
 
-The engine and its libraries are imported with the first user that is opened, so that a server answers its first
-message without them.
+The engine and its libraries are imported when the first user is opened, so that a server answers its first message
+without them.
 """
 
 import asyncio
@@ -44,22 +44,22 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Of the stores' threads, the rest is left to the users who are open, whatever files are locked.
+# Fewer than the stores' threads, so that open users have threads left even if openings wait for locked files.
 OPENINGS_AT_ONCE = 6
-# So many users may close while others are opened in their place; beyond it those wait, so that files do not pile up.
+# Users that may be closing at once. Beyond that, openings wait, so that open files do not pile up.
 CLOSINGS_AT_ONCE = 16
-# A survey of the open memories leaves most threads to calls, and whoever asked for it waits no longer than this.
+# A survey of the open memories leaves most threads to calls, and its caller waits no longer than this.
 SURVEYED_AT_ONCE = 2
 SURVEY_LIMIT_S = 5.0
 
 
 @dataclass(slots=True, eq=False)
 class _User:
-    """A user from when they are asked for until they are closed.
+    """A user, from the first request until closed.
 
     Attributes:
-        opening: Makes the engine; while it is under way somebody waits for it, unless they were cancelled.
-        uses: How many use the engine or wait for it.
+        opening: Creates the engine. While it runs, somebody waits for it, unless they were cancelled.
+        uses: Number of callers that use the engine or wait for it.
     """
 
     user_id: str
@@ -72,20 +72,20 @@ class _User:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the file that is open is no more the one to use."""
+        """Whether the open file is no longer the one to use."""
         is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
         return is_open and not self.opening.result().is_in_place()
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits in all open memories together.
+    """The pending work of all open memories together.
 
     Attributes:
-        pages: Pages that wait to be organised.
+        pages: Number of pages waiting to be organised.
         oldest_age_s: Seconds since the first of them was added; 0 without any.
-        unembedded_pages: Pages that wait for vectors.
-        unread_users: Memories that could not be read, or not yet; they are in none of the other numbers.
+        unembedded_pages: Number of pages waiting for vectors.
+        unread_users: Memories that could not be read, or not yet; the other numbers do not include them.
     """
 
     pages: int
@@ -96,7 +96,7 @@ class Backlog:
 
 @dataclass(slots=True, eq=False)
 class _Survey:
-    """A look into every open memory; what it has found so far can be told before it ends."""
+    """A survey of all open memories; its results so far are available before it ends."""
 
     users: int
     found: "list[Pending]" = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Survey:
         added = [waiting.oldest_backlog_at for waiting in self.found if waiting.oldest_backlog_at is not None]
         return Backlog(
             pages=sum(waiting.backlog for waiting in self.found),
-            # A clock that was put back makes no page wait for less than no time.
+            # A clock that was set back must not cause a negative age.
             oldest_age_s=max(0.0, (now - min(added)).total_seconds()) if added else 0.0,
             unembedded_pages=sum(waiting.unembedded for waiting in self.found),
             unread_users=self.users - len(self.found),
@@ -114,7 +114,7 @@ class _Survey:
 
 
 class Memories(Protocol):
-    """The users' memories, as far as one caller may use them."""
+    """The users' memories, limited to what one caller may use."""
 
     @property
     def settings(self) -> Settings:
@@ -122,21 +122,21 @@ class Memories(Protocol):
         ...
 
     def now(self) -> datetime:
-        """Return the present in the users' zone."""
+        """Return the present time in the users' zone."""
         ...
 
     def user(self, user_id: str) -> "AbstractAsyncContextManager[MemoryEngine]":
         """Yield a user's engine.
 
         Raises:
-            ArgumentError: The id cannot name a user.
+            ArgumentError: The id is not a valid user id.
             StorageError: The store could not be opened.
         """
         ...
 
 
 class _OnlyRead:
-    """Memories as a caller sees them who may not write: none is made for a user who has none."""
+    """The memories as a read-only caller sees them: a user without a memory gets an empty temporary one."""
 
     def __init__(self, service: "MemoryService") -> None:
         self._service = service
@@ -163,17 +163,17 @@ class MemoryService:
 
     Args:
         settings: Checked settings.
-        clock: Returns the present, with a zone.
-        embedder: Instead of the configured one.
-        chat: Instead of the configured LLM.
-        analyst: Instead of the one that asks the LLM.
-        catches_up: Whether users whose background work is not done are opened for it, all there are at the start and
-            later those that are closed; for a server of many users.
-        tracer: Makes a span of each call of the LLM; None makes none.
-        only_looks: Whether nothing in any memory is to change, as `MemoryEngine.begin` says.
+        clock: Returns the present time, with a zone.
+        embedder: Used instead of the configured one.
+        chat: Used instead of the configured LLM.
+        analyst: Used instead of the one that asks the LLM.
+        catches_up: Whether to open users with unfinished background work: all of them at the start, later those that
+            are closed. For a server with many users.
+        tracer: Creates a span for each call of the LLM; None creates none.
+        only_looks: Whether to change nothing in any memory, as in `MemoryEngine.begin`.
 
     Raises:
-        ConfigError: The LLM is configured, but not so that it can be asked.
+        ConfigError: The LLM is configured, but its settings are not valid.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class MemoryService:
         self._endpoint = endpoint_of(settings, os.environ)
         self._components: Components | None = None
         self._capacity_users = settings.max_open_users
-        self._users: OrderedDict[str, _User] = OrderedDict()  # the idlest first
+        self._users: OrderedDict[str, _User] = OrderedDict()  # in closing order
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None
@@ -223,10 +223,10 @@ class MemoryService:
 
     @asynccontextmanager
     async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine, opened if need be; it stays open at least as long as it is used here.
+        """Yield a user's engine, opened on demand; it stays open while it is used here.
 
         Raises:
-            ArgumentError: The id cannot name a user.
+            ArgumentError: The id is not a valid user id.
             StorageError: The store could not be opened.
         """
         user = await self._borrow(user_id)
@@ -236,14 +236,14 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return the memories as far as a caller may use them."""
+        """Return the memories limited to what a caller may use."""
         return self if caller.may_write else _OnlyRead(self)
 
     async def has_memory(self, user_id: str) -> bool:
         """Return whether a user has a memory.
 
         Raises:
-            ArgumentError: The id cannot name a user.
+            ArgumentError: The id is not a valid user id.
         """
         paths = importlib.import_module("memoryos_mcp.storage.sqlite.paths")
         file = anyio.Path(paths.database_file(self.settings.data_storage_path, user_id))
@@ -251,10 +251,10 @@ class MemoryService:
 
     @asynccontextmanager
     async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield an empty memory, of which nothing is left afterwards.
+        """Yield an empty temporary memory, which is deleted afterwards.
 
         Raises:
-            StorageError: It could not be made.
+            StorageError: It could not be created.
         """
         components = await self._load_components()
         engine_module = importlib.import_module("memoryos_mcp.engine.engine")
@@ -270,7 +270,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine as `user` does; where room is needed, they are the first to be closed."""
+        """Yield a user's engine as `user` does; when room is needed, this user is the first to be closed."""
         user = await self._borrow(user_id)
         try:
             yield user.opening.result()
@@ -279,18 +279,18 @@ class MemoryService:
 
     @property
     def open_users(self) -> int:
-        """How many memories are held open."""
+        """Number of open memories."""
         return len(self._users)
 
     @property
     def llm_spent(self) -> "Mapping[Purpose, Spent]":
-        """What the LLM's calls came to since the process began, by purpose; empty until it is there to be asked."""
+        """Usage of the LLM since the process began, by purpose; empty until the components are loaded."""
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return what waits in the open memories, after 5 s at most: one that cannot be read is counted as such."""
+        """Return the pending work of open memories, after at most 5 s; memories not read by then are unread users."""
         survey = self._survey
-        if survey is None or survey.task.done():  # those who ask meanwhile share one
+        if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())
             survey = self._survey = _Survey(len(users))
             survey.task = self._errands.begin(self._look(survey, users))
@@ -299,15 +299,15 @@ class MemoryService:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it takes no more calls."""
+        """Whether it accepts no more calls."""
         return self._is_closed
 
     def now(self) -> datetime:
-        """Return the present in the users' zone."""
+        """Return the present time in the users' zone."""
         return self._clock().astimezone(self.settings.zone)
 
     async def close(self) -> None:
-        """Close every engine, after what is being opened or closed; later calls of `user` are refused."""
+        """Wait for openings and closings in progress, then close every engine; later calls of `user` are refused."""
         self._is_closed = True
         await to_the_end(self._end())
 
@@ -323,7 +323,7 @@ class MemoryService:
                 await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
-        """Read what waits in each memory that is open, a few at a time; who closes meanwhile is not held up."""
+        """Read the pending work of each open memory, a few at a time, without delaying users who close."""
         left = iter(users)
 
         async def read_on() -> None:
@@ -335,13 +335,13 @@ class MemoryService:
         await asyncio.gather(*(read_on() for _ in range(SURVEYED_AT_ONCE)))
 
     async def _borrow(self, user_id: str) -> _User:
-        """Return a user who is open and, until they are given back, stays so."""
+        """Return an open user, who stays open until given back."""
         while (closing := self._closings.get(user_id)) is not None:
             await asyncio.shield(closing)
         self._refuse_if_closed()
         user = self._users.get(user_id)
         if user is not None and user.is_lost:
-            # Whoever still uses it is refused; what is asked from now on goes to the file that is there.
+            # Calls that still use the old file are refused; new calls use the file that is there now.
             await user.opening.result().keep_lost()
             if self._users.get(user_id) is user:
                 self._begin_closing(user)
@@ -370,7 +370,7 @@ class MemoryService:
     async def _open(self, user_id: str) -> "MemoryEngine":
         try:
             components = await self._load_components()
-            # An id that can name nobody takes nobody's place.
+            # Reject invalid user ids before they can evict an open user.
             importlib.import_module("memoryos_mcp.storage.sqlite.paths").user_folder_name(user_id)
             self._close_surplus()
             async with self._opening_slots:
@@ -383,11 +383,11 @@ class MemoryService:
                 )
                 return engine
         except BaseException:
-            del self._users[user_id]  # the next who asks tries again
+            del self._users[user_id]  # the next caller tries again
             raise
 
     def _close_surplus(self) -> None:
-        """Begin to close the users that were not used for longest, as far as they are over the limit and idle."""
+        """Start to close idle users beyond the limit, least recently used first."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)
@@ -399,7 +399,7 @@ class MemoryService:
         self._closings[user.user_id] = self._errands.begin(self._close(user))
 
     async def _close(self, user: _User) -> None:
-        """Close one memory; that it cannot be closed in order is no other user's business."""
+        """Close one memory; a failure is logged and does not affect other users."""
         engine = user.opening.result()
         try:
             try:

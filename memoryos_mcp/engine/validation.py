@@ -1,4 +1,4 @@
-"""Validation: what callers hand in is checked and goes without its secrets, whether it is to be stored or asked."""
+"""Validation: the input of callers is checked and its secrets are removed, before it is stored or searched for."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,17 +15,12 @@ from memoryos_mcp.text.secrets import redact
 QUERY_MAX_CHARS = 20_000
 RESULTS_AT_MOST = 100
 TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
-# So many are looked through in a millisecond or two; a longer page in a thread, so that nobody else waits for it.
+# Checking this many characters takes 1 to 2 ms; longer pages are checked in a thread, so that nobody else waits.
 CHECKED_AT_ONCE_CHARS = 20_000
 
 
 class Validation:
-    """Checks what one user's callers hand in.
-
-    Args:
-        settings: What may come in, and what becomes of secrets.
-        clock: Returns the present.
-    """
+    """Checks the input of one user's callers as the settings say."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -41,10 +36,10 @@ class Validation:
         idempotency_key: str | None = None,
         source: str = Source.CONVERSATION,
     ) -> Redaction:
-        """Return a turn, checked, without its secrets.
+        """Return a checked turn without its secrets.
 
         Raises:
-            ArgumentError: An argument cannot be used, or holds a secret and must not.
+            ArgumentError: An argument is not valid, or contains a secret that the policy refuses.
         """
         settings, now = self._settings, self._clock()
 
@@ -66,7 +61,7 @@ class Validation:
         return await anyio.to_thread.run_sync(checked) if is_long else checked()
 
     def asked(self, query: str) -> str:
-        """Return the query as it may be embedded, also by an API."""
+        """Return a query without its secrets, unless the policy is off; it may be embedded by an API."""
         query = storable(query)
         policy = self._settings.secret_policy
         return query if policy == "off" else redact(query).text
@@ -101,10 +96,10 @@ def check_tokens(max_tokens: int) -> None:
 
 
 def check_range(argument: str, value: int, low: int, high: int) -> None:
-    """Refuse a number that is out of range.
+    """Check that a number is in range.
 
     Raises:
-        ArgumentError: It is.
+        ArgumentError: It is not.
     """
     if not low <= value <= high:
         raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

@@ -1,4 +1,4 @@
-"""The parts that the engines of a process share: the models, the threads, the clock. Made once, with the first user."""
+"""The components that the engines of a process share: models, threads and the clock. Built once, for the first user."""
 
 import json
 from collections.abc import Callable
@@ -35,20 +35,17 @@ from memoryos_mcp.storage.sqlite.threads import StoreThreads
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-# Short transactions are as much Python as SQLite, so many threads wait for one another; but a file that another
-# process has locked holds one for as long as 30 s.
+# Short transactions spend as much time in Python as in SQLite, so many threads would wait for one another. But a file
+# that another process has locked can block a thread for up to 30 s.
 STORE_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components that are there already, instead of those that the settings name.
+    """Components to use instead of those that the settings name.
 
     Attributes:
-        embedder: Instead of the configured one.
-        chat: Instead of the configured LLM.
-        analyst: Instead of the one that asks the LLM.
-        tracer: Makes a span of each call of the LLM; None makes none.
+        tracer: Creates a span for each call of the LLM; None creates none.
     """
 
     embedder: Embedder | None = None
@@ -58,25 +55,24 @@ class Overrides:
 
 
 class UserAccount(Account, Forgettings, Protocol):
-    """What a user's LLM asks of their memory, beside what it is given to read."""
+    """What a user's LLM client needs from their memory: the account of its usage, and the count of forgettings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """What engines share; `aclose` it after them.
+    """Components that engines share; close them after the engines.
 
     Attributes:
         embedders: The configured model, and those whose vectors are still in use.
-        make_index: Makes an empty index of vectors of a length.
-        fallback: Organises and learns without an LLM, or where it fails.
-        make_chat: Makes a user's way to the LLM, from where its calls are counted and the user's folder; None without
-            an LLM.
-        make_analyst: Makes a user's analyst, which asks in that way; without an LLM it is the fallback.
-        chat: The LLM that all of them ask; None without one.
-        tally: What its calls came to.
-        threads: Where stores do their blocking work.
-        clock: Returns the present, with a zone.
-        checks: When users' files were last read for damage.
+        make_index: Returns an empty index for vectors of a given length.
+        fallback: The analyst that works without an LLM, or when the LLM fails.
+        make_chat: Returns a user's LLM client for a usage account and the user's folder; None without an LLM.
+        make_analyst: Returns the analyst that uses such a client; without an LLM, the fallback.
+        chat: The LLM that all users share; None without one.
+        tally: Total usage of the LLM.
+        threads: Threads for the blocking work of stores.
+        clock: Returns the present time, with a zone.
+        checks: When each user's file was last checked for damage.
     """
 
     embedders: Embedders
@@ -91,7 +87,7 @@ class Components:
     checks: Checks = field(default_factory=Checks)
 
     async def aclose(self) -> None:
-        """End the threads and let the models go."""
+        """Stop the threads and release the models."""
         self.threads.close()
         await self.embedders.aclose()
         if self.chat is not None:
@@ -101,18 +97,11 @@ class Components:
 def make_components(
     settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Overrides
 ) -> Components:
-    """Return the parts that settings name. Blocks: it imports libraries.
-
-    Args:
-        settings: Which models, and how they are asked.
-        endpoint: Where the LLM is; None without one.
-        clock: Returns the present, with a zone.
-        given: Components that are there already.
-    """
+    """Return the components that the settings name, or the overrides given for them. Blocking: it imports libraries."""
     embedder = given.embedder
     if embedder is None and (model := configured_model(settings)) is not None:
         embedder = make_embedder(model, settings)
-    AdaptiveIndex(1)  # imports its library here, in a thread, and not with the first user
+    AdaptiveIndex(1)  # imports faiss now, in this thread, and not later in the event loop
     fallback = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
     chat = given.chat or configured_chat(settings, endpoint)
     tally = Tally()
@@ -154,7 +143,7 @@ def make_components(
 
 
 def configured_model(settings: Settings) -> EmbeddingModel | None:
-    """Return the embedding model that settings name; None if they want none: then words answer alone."""
+    """Return the configured embedding model; None if the settings want none, then search uses keywords only."""
     if settings.wants_no_embedder:
         return None
     if settings.uses_bundled_embedder:
@@ -167,8 +156,8 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
     """Return the embedder of a model, not loaded yet.
 
     Args:
-        model: The configured one, or one of before.
-        settings: Their key is for the API at their base URL, and the secrets among their arguments for their model.
+        model: The configured model, or a previous one.
+        settings: Their API key is used only for their base URL, their secret model arguments only for their model.
     """
     if model == EmbeddingModel(BUNDLED_NAME):
         return BundledEmbedder()
@@ -187,12 +176,7 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
 
 
 def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
-    """Return the LLM that settings name, or what replays one; None without one.
-
-    Args:
-        settings: How it is asked.
-        endpoint: Where it is; None without one.
-    """
+    """Return the configured LLM, or the replay of a recorded one; None without one."""
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:
@@ -205,6 +189,6 @@ def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel 
 def _traced(chat: ChatModel, tracer: "Tracer | None") -> ChatModel:
     if tracer is None:
         return chat
-    from memoryos_mcp.llm.tracing import TracedChat  # its library is an extra
+    from memoryos_mcp.llm.tracing import TracedChat  # an optional dependency
 
     return TracedChat(chat, tracer)

@@ -1,7 +1,6 @@
-"""Analysts: what reads pages and says what they are about. The protocol that an LLM and the fallback share.
+"""Analysts, which read pages and say what they are about: the protocol that the LLM and the fallback share.
 
-An analyst computes and nothing else: it holds no lock, writes nothing, and its answer is validated before a
-transaction takes it over.
+An analyst only computes. It holds no lock and writes nothing, and its answer is validated before it is stored.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +15,7 @@ from memoryos_mcp.model.segments import Digest, Segment, Vector
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 LEARN_PAGES_MAX = LLM_BATCH_PAGES
-"""Pages that an LLM learns from in one call; of more it leaves out what stands in the middle."""
+"""Maximum number of pages that an LLM learns from in one call; of more, it overlooks those in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class PageView:
 
     Attributes:
         page: The page.
-        vector: Unit-length mean of its windows, shape ``(dimension,)``; None while it is not embedded.
+        vector: Unit-length mean of its windows, shape ``(dimension,)``; None if it is not embedded yet.
     """
 
     page: Page
@@ -38,12 +37,12 @@ class Surroundings:
 
     Attributes:
         before: The page that arrived just before the first, if there is one.
-        chain_summary: Summary of that page's chain, empty without one.
-        segments: The segments nearest to the batch, nearest first; at most a few.
-        facts: What is known and holds at the end of the batch, about the user and the assistant; without what rests on
-            its own pages alone.
-        corrected: What the user has said is wrong since the batch, the newest first.
-        speakers: What the sides are called.
+        chain_summary: Summary of that page's chain; empty without one.
+        segments: A few segments nearest to the batch, nearest first.
+        facts: Facts about user and assistant that hold at the end of the batch, except those that rest on its own
+            pages alone.
+        corrected: Facts that the user has called wrong since the batch, newest first.
+        speakers: The names of user and assistant.
     """
 
     before: PageView | None
@@ -56,13 +55,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Pages of a batch that carry on one another, in a row.
+    """Consecutive pages of a batch, each of which continues the previous one.
 
     Attributes:
         pages: Their ``seq``, at least one.
-        summary: What the whole chain is about: where the run carries on the page before the batch, with what was
-            before; empty if that chain is to be summed up anew.
-        is_whole: Whether the summary tells of the chain's earlier pages too.
+        summary: What the whole chain is about, with its earlier pages if the run continues the page before the batch;
+            empty if that chain must be summarised again.
+        is_whole: Whether the summary covers the chain's earlier pages too.
     """
 
     pages: tuple[int, ...]
@@ -75,10 +74,9 @@ class Topic:
     """Pages of a batch that belong together.
 
     Attributes:
-        digest: Words for them; for them and the whole segment, if one is named.
+        digest: Keywords and summary of the pages; with ``segment``, of the whole segment.
         pages: Their ``seq``, at least one.
-        segment: The known segment they belong to, one of the surroundings', as it was then; None leaves it to the
-            score.
+        segment: The known segment that they belong to, as it was in the surroundings; None leaves it to the score.
         apart_from: Numbers of segments that they do not belong to, whatever the score.
     """
 
@@ -90,13 +88,13 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Organised:
-    """A batch, put in order.
+    """A batch divided into runs and topics.
 
     Attributes:
-        is_continuing: Whether the first run carries on the page before the batch.
-        runs: Every page of the batch in exactly one.
-        topics: Every page of the batch in exactly one.
-        knowledge: What the pages tell; None from who did not read them for it.
+        is_continuing: Whether the first run continues the page before the batch.
+        runs: Every page of the batch is in exactly one.
+        topics: Every page of the batch is in exactly one.
+        knowledge: The facts in the pages; None if the pages were not read for facts.
     """
 
     is_continuing: bool
@@ -110,45 +108,45 @@ class Analyst(Protocol):
 
     @property
     def name(self) -> str:
-        """Who it is; kept beside what it wrote."""
+        """Name of the analyst; stored with what it wrote."""
         ...
 
     async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        """Find the chains and topics of a batch, and what it tells if that takes no further call.
+        """Find the chains and topics of a batch, and its facts if that takes no further call.
 
         Args:
             batch: Pages in order of arrival, at least one.
             around: What is known around them.
 
         Raises:
-            ModelError: No usable answer.
+            ModelError: There was no usable answer.
         """
         ...
 
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
     ) -> Digest:
-        """Return words for a segment that topics have joined; never asks a model over a network.
+        """Return the digest of a segment that topics have joined; makes no network call.
 
         Args:
-            known: The segment as it stands; None for a new one.
-            topics: What joins, at least one.
-            pages: Reads the segment's newest pages, the topics' included, in order of arrival.
+            known: The segment before that; None for a new one.
+            topics: The topics that joined, at least one.
+            pages: Reads the segment's newest pages, those of the topics included, in order of arrival.
         """
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[PageView]]]) -> str:
-        """Return the summary of a chain that a run has joined; never asks a model over a network.
+        """Return the summary of a chain that a run has joined; makes no network call.
 
         Args:
             earlier: The chain's summary so far.
-            run: What joins.
-            pages: Reads the chain's newest pages, the run's included, in order of arrival.
+            run: The run that joined.
+            pages: Reads the chain's newest pages, those of the run included, in order of arrival.
         """
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages it can read at once, at least one."""
+        """Return how many of the first pages can be read in one call, at least one."""
         ...
 
     async def learn(
@@ -161,14 +159,14 @@ class Analyst(Protocol):
         """Return what pages add to profile and knowledge.
 
         Args:
-            pages: In order of arrival, at least one.
-            traits: The profile as it stands.
-            facts: What is known and holds now, about the user and the assistant; None for pages that were read for
-                knowledge, which add to the profile alone.
-            corrected: What the user has said is wrong since these pages, the newest first. Whoever learns it all the
-                same is not heard.
+            pages: Pages in order of arrival, at least one.
+            traits: The current profile.
+            facts: Facts about user and assistant that hold now; None if the pages were already read for facts, so that
+                they add to the profile alone.
+            corrected: Facts that the user has called wrong since these pages, newest first. They are discarded if
+                learned again.
 
         Raises:
-            ModelError: No usable answer.
+            ModelError: There was no usable answer.
         """
         ...

@@ -1,4 +1,4 @@
-"""The analyst that asks an LLM: one call for a batch's chains, topics and facts, one for what pages say of the user."""
+"""The LLM analyst: one call for a batch's chains, topics and facts, one for what pages say about the user."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stems
 
 READING_THREADS = 2
-# Known facts and traits that are shown with a question.
+# Maximum number of facts, traits and corrections shown in a prompt.
 FACTS_SHOWN = 15
 TRAITS_SHOWN = 8
 CORRECTED_SHOWN = 25
@@ -30,14 +30,14 @@ PAGES_SHARE = 0.6
 
 
 class LlmAnalyst:
-    """An ``Analyst`` over a chat model. What a reply holds is checked before it is passed on.
+    """An ``Analyst`` over a chat model. Replies are checked before they are passed on.
 
     Args:
-        chat: Who is asked; its errors are passed on.
-        max_topics: Topics at most in one batch.
-        max_prompt_tokens: Tokens of one prompt.
+        chat: The model; its errors are passed on.
+        max_topics: Maximum number of topics in one batch.
+        max_prompt_tokens: Maximum number of tokens of one prompt.
         dimensions: The user's own dimensions of the profile.
-        fallback: Files the pages that a reply left out.
+        fallback: Assigns the pages that a reply left out to topics.
     """
 
     def __init__(
@@ -78,15 +78,15 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[PageView]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return the words of the topic that was written for the whole segment; else all words, as far as they fit.
+        """Return the digest of a topic that covers the whole segment; else join all digests, shortened to fit.
 
-        A topic that was written for the segment as it was, before others joined, does not speak for those.
+        A topic that was written before others joined the segment does not cover those.
         """
         digests = [topic.digest for topic in topics]
         if known is not None and not any(_is_of_whole(topic, known) for topic in topics):
             digests.append(Digest(known.keywords, known.summary))
         keywords = dict.fromkeys(keyword for digest in digests for keyword in digest.keywords)
-        # Where the old words do not fit beside the new ones, the next reply that is shown them makes one text of them.
+        # Old and new text may both be cut here; the next reply is shown the result and makes one text of it.
         room = SUMMARY_MAX_CHARS // len(digests)
         summary = " ".join(shorten(digest.summary, room) for digest in reversed(digests))
         return Digest(keywords=tuple(keywords)[:KEYWORDS_MAX], summary=summary)
@@ -97,7 +97,7 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> str:
-        """Return the run's summary, with the earlier one before it if that was not in sight; the fallback's if none."""
+        """Return the run's summary, after the earlier one if it does not cover that; without one, the fallback's."""
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)
         if run.is_whole or not earlier:
@@ -106,7 +106,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages fit a prompt whole, at least one."""
+        """Return how many of the first pages fit into a prompt uncut, at least one."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)
@@ -121,7 +121,7 @@ class LlmAnalyst:
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
-        """Find what pages teach, in one call. See ``Analyst.learn``."""
+        """Find traits and facts in pages, in one call. See ``Analyst.learn``."""
         shown = None if facts is None else _nearest_facts(facts, pages)
         request = learn_request(
             pages,
@@ -136,15 +136,15 @@ class LlmAnalyst:
 
 
 def _is_of_whole(topic: Topic, known: Segment) -> bool:
-    """Whether a topic's words were written for a segment as it still stands, and so cover it."""
+    """Whether a topic's digest was written for a segment in its present state, and so covers it."""
     seen = topic.segment
     return seen is not None and (seen.segment, seen.summary) == (known.segment, known.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fact]:
-    """Return the facts that come nearest to some page, by their number: of each page the nearest, then the next.
+    """Return the facts nearest to any page, sorted by number: each page's nearest first, then each page's second.
 
-    By common words where a vector is missing.
+    Common words replace missing vectors.
     """
     if len(facts) <= FACTS_SHOWN:
         return list(facts)

@@ -1,10 +1,9 @@
-"""APIs that speak as OpenAI's does: opened, asked and closed, their failures in words. For LLMs and embedding models.
+"""Clients of OpenAI-compatible APIs, for LLMs and embedding models, with all failures in words of ours.
 
-`openai` takes 0.4 s to import, so the first call imports it, in a thread. Its own retries and time limits are
-switched off: they count each read anew, so that a server that drips would be listened to for ever.
+`openai` takes 0.4 s to import, so the first call imports it, in a thread. Its retries and time limits are switched
+off: the limits restart with each read, so a server that sends byte by byte could hold a call for ever.
 
-A server's own words are read here to decide what to do, and go no further: they may repeat the key or the dialogue.
-Every text of an error is ours.
+A server's own words are only used here, to decide what to do: they may repeat the key or the dialogue.
 """
 
 import asyncio
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 1.0
-# Long enough for any message; a body that repeats the whole prompt is not searched to its end.
+# Longer than any message; a body that repeats the whole prompt is not searched to its end.
 TEXT_READ_CHARS = 20_000
 
-# The client demands a key; servers without one ignore it.
+# The client requires a key; servers that need none ignore it.
 _NO_KEY = "none"
 _FOREIGN_LOGGERS = ("openai", "httpx2", "httpcore2")
 _REINSTALL = "the library openai cannot be imported; reinstall this program"
@@ -52,11 +51,11 @@ _logger = logging.getLogger(__name__)
 
 
 class PassingError(ModelError):
-    """A failure that may be over when tried again; its text is fit for a user.
+    """A failure that may pass, so that a later attempt can succeed.
 
     Args:
-        text: What was wrong and what to do.
-        retry_after_s: The pause that the server asks for, seconds; 0 if it asks for none.
+        text: What was wrong and what to do, fit for a user.
+        retry_after_s: The pause that the server asks for, in seconds; 0 if it asks for none.
     """
 
     def __init__(self, text: str, *, retry_after_s: float = 0.0) -> None:
@@ -66,15 +65,7 @@ class PassingError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What errors call an API, and the settings that they send to.
-
-    Attributes:
-        what: The API itself.
-        url_setting: Its address.
-        timeout_setting: Longest wait for a reply.
-        model_setting: The model's name there.
-        relief: What to do if it takes no more calls for long.
-    """
+    """Words for errors of an API: its name, the settings to check, and what to do if it stays rate-limited."""
 
     what: str
     url_setting: str
@@ -85,13 +76,13 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API at an address. Its text shows no key and no credentials.
+    """An API at an address. Its ``repr`` shows no key and no credentials.
 
     Attributes:
-        base_url: Where it answers; may hold credentials.
-        key: None for a server that wants none.
-        key_source: The setting or environment variable that the key is from, or would be from.
-        wording: What errors call it.
+        base_url: Its address; may hold credentials.
+        key: None if the server needs none.
+        key_source: The setting or environment variable that holds the key, or would hold it.
+        wording: Words for its errors.
     """
 
     base_url: str = field(repr=False)
@@ -101,7 +92,7 @@ class Api:
 
     @property
     def address(self) -> str:
-        """The base URL without credentials and query, fit for messages."""
+        """The base URL without credentials and query, for messages."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
 
@@ -116,7 +107,7 @@ class Api:
 
     @property
     def where(self) -> str:
-        """What it is and where, for messages."""
+        """Name and address, for messages."""
         return f"{self.wording.what} at {self.address}"
 
 
@@ -126,10 +117,10 @@ class Refusal:
 
     Attributes:
         status: The HTTP status.
-        code: The API's own name of the error; None if it gave none that is fit to be shown.
-        param: The request's parameter that the API complains of; None if it named none.
-        text: What it says, in lower case; not fit to be shown.
-        retry_after_s: The pause it asks for, seconds, 0 if none.
+        code: The API's name for the error; None if it gave none that may be shown.
+        param: The request's parameter that the API complains about; None if it named none.
+        text: The body in lower case; must not be shown.
+        retry_after_s: The pause that the server asks for, in seconds; 0 if none.
     """
 
     status: int
@@ -140,7 +131,7 @@ class Refusal:
 
     @property
     def label(self) -> str:
-        """Status and code, fit for a message."""
+        """Status and code, for messages."""
         return f"HTTP {self.status}, {self.code}" if self.code else f"HTTP {self.status}"
 
     @property
@@ -152,11 +143,11 @@ class Refusal:
 
 
 class ApiClient:
-    """A client of an API. Share one among all that ask it; close it after use.
+    """A client of an API. Share one among all callers; close it after use.
 
     Args:
-        api: What to ask, and where.
-        timeout_s: Longest wait for one reply, from the request to its last byte, seconds.
+        api: The API.
+        timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
     """
 
     def __init__(self, api: Api, *, timeout_s: float) -> None:
@@ -172,12 +163,12 @@ class ApiClient:
         """Return the body of an answer with status 200.
 
         Args:
-            send: Sends the request, and returns the raw response.
-            refused: Returns the error to raise for an answer with another status.
+            send: Sends the request and returns the raw response.
+            refused: Returns the error to raise for any other status.
 
         Raises:
             ModelError: There was no answer within the time limit, or a refusal; a `PassingError` if the same request
-                may be answered later.
+                may succeed later.
         """
         return await self._in_time(lambda client: self._body(client, send, refused))
 
@@ -187,12 +178,12 @@ class ApiClient:
         hear: Callable[[bytes], None],
         refused: Callable[[Refusal], ModelError],
     ) -> None:
-        """Hand over the body of an answer with status 200 as it comes.
+        """Pass on the body of an answer with status 200 as it arrives.
 
         Args:
-            start: Sends the request, and yields the response without its body.
-            hear: Is handed each part of the body.
-            refused: Returns the error to raise for an answer with another status.
+            start: Sends the request and yields the response without its body.
+            hear: Called with each part of the body.
+            refused: Returns the error to raise for any other status.
 
         Raises:
             ModelError: As `ask` does.
@@ -253,15 +244,12 @@ class ApiClient:
                 async with start(client) as response:
                     async for part in response.iter_bytes():
                         hear(part)
-            except httpx2.HTTPError as error:  # which the library does not translate once the body has begun
+            except httpx2.HTTPError as error:  # not translated by the library once the body has begun
                 raise self._unreachable(error) from None
 
     @contextmanager
     def _in_our_words(self, refused: Callable[[Refusal], ModelError]) -> Iterator[None]:
-        """Raise errors of ours for the library's.
-
-        Nothing is raised from what the library raised: that holds the server's words, in its text or further down.
-        """
+        """Raise our errors instead of the library's, and without those as a cause: they hold the server's words."""
         import openai
 
         try:
@@ -295,10 +283,10 @@ class ApiClient:
 
 
 class Attempts:
-    """The attempts at one request: three at most, after growing pauses or those that the server asks for.
+    """The attempts at one request: at most three, after growing pauses or those that the server asks for.
 
     Args:
-        pause: Waits so many seconds before another attempt.
+        pause: Waits for the given number of seconds.
     """
 
     def __init__(self, pause: Callable[[float], Awaitable[None]]) -> None:
@@ -309,7 +297,7 @@ class Attempts:
         """Wait until the next attempt may be made.
 
         Raises:
-            PassingError: The one given: there were enough.
+            PassingError: The given error; there are no attempts left.
         """
         self._failed += 1
         if self._failed == ATTEMPTS:
@@ -320,14 +308,14 @@ class Attempts:
 
 
 def refusal(status: int, *, code: object, param: object, text: str, retry_after: str | None) -> Refusal:
-    """Return an answer's refusal, with what is not fit for a message taken out of its code.
+    """Return an answer's refusal; a code that is not fit for messages is left out.
 
     Args:
         status: The HTTP status.
-        code: The API's name of the error, if any.
+        code: The API's name for the error, if any.
         param: The parameter that the API names, if any.
         text: The whole body.
-        retry_after: The header of that name, if any.
+        retry_after: The ``Retry-After`` header, if any.
     """
     return Refusal(
         status=status,
@@ -339,11 +327,11 @@ def refusal(status: int, *, code: object, param: object, text: str, retry_after:
 
 
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the pause that a ``Retry-After`` header asks for, seconds, never negative; 0 if it asks for none.
+    """Return the pause that a ``Retry-After`` header asks for, in seconds, never negative; 0 if it asks for none.
 
     Args:
         header: Seconds or an HTTP date (RFC 9110, 10.2.3).
-        now: The time, with its zone.
+        now: The current time, with a time zone.
     """
     if header is None:
         return 0.0
@@ -363,7 +351,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
     except ImportError as error:
         raise ModelError(_REINSTALL) from error
     for name in _FOREIGN_LOGGERS:
-        # Lower levels show whole addresses, with credentials in them; OPENAI_LOG would switch them on.
+        # Lower levels log whole addresses, credentials included; OPENAI_LOG would switch them on.
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         client = openai.AsyncOpenAI(
@@ -373,7 +361,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
                 timeout=None,
-                # Dialogue goes where it was told to go, and a proxy for the world knows no server on this machine.
+                # Dialogue goes only to the configured address, and a proxy cannot reach a server on this machine.
                 follow_redirects=False,
                 trust_env=not api.is_on_this_machine,
             ),
@@ -384,7 +372,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             f"check {api.wording.url_setting} and the environment's HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
         )
         raise ModelError(message) from None
-    # Read from the environment by the library; they belong to another account, or to another provider altogether.
+    # The library reads these from the environment; they belong to another account, or even to another provider.
     client.organization = client.project = None
     return client
 
@@ -401,8 +389,8 @@ def _refusal(error: "openai.APIStatusError") -> Refusal:
 
 
 def _backoff_s(attempt: int) -> float:
-    """Return a pause, seconds: twice the last one's, a half more or less, so that callers do not come back as one."""
-    return FIRST_PAUSE_S * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - nothing to guess
+    """Return a pause in seconds that doubles each time, plus or minus a random half, so that callers spread out."""
+    return FIRST_PAUSE_S * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for security
 
 
 def _closed(api: Api) -> str:
@@ -410,7 +398,7 @@ def _closed(api: Api) -> str:
 
 
 def _unaskable(api: Api, error: Exception) -> str:
-    """Return the text for a request, or a key, that cannot be put into HTTP."""
+    """Return the text for a request or key that HTTP cannot carry."""
     kind = type(error).__name__
     return f"{api.where} could not be asked ({kind}); check {api.wording.url_setting} and {api.key_source}"
 

@@ -1,6 +1,6 @@
-"""Refusals of an API that speaks as OpenAI's does: which of them may pass, and what somebody is to do about the others.
+"""Refusals of an OpenAI-compatible API: which of them may pass, and what to do about the others.
 
-What an API says of what it was asked differs between LLMs and embedding models, and is read where they are.
+Refusals of the request's content differ between LLMs and embedding models, and are handled with those.
 """
 
 import re
@@ -13,16 +13,15 @@ LONGEST_RETRY_AFTER_S = 60.0
 _NO_SUCH_MODEL = re.compile(
     r"model_?not_?found|(?:no such|invalid|unknown) model|model\b.{0,80}(?:not exist|not found|unknown)"
 )
-# Not "billing": messages of mere rate limits link to that page.
+# Not "billing": rate-limit messages link to the page of that name.
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance is too low|arrearage")
 
 
 def common_error(said: Refusal, api: Api) -> ModelError | None:
-    """Return the error to raise for a refusal that has nothing to do with what was asked; None for another.
+    """Return the error for a refusal that is not about the request's content; None for any other.
 
     Returns:
-        A `PassingError` if the same request may be answered later, and a bare `ModelError` if somebody has to do
-        something.
+        A `PassingError` if the same request may succeed later, a bare `ModelError` if somebody must act.
     """
     where, wording = api.where, api.wording
     if said.status == 402 or (said.status in {400, 403, 429} and _NO_CREDIT.search(said.text)):
@@ -42,12 +41,7 @@ def common_error(said: Refusal, api: Api) -> ModelError | None:
 
 
 def no_such_api(api: Api, kind: str) -> ModelError:
-    """Return the error for an answer with status 200 that is none of such an API.
-
-    Args:
-        api: What was asked.
-        kind: What it should be.
-    """
+    """Return the error for an answer with status 200 that is not of the expected kind of API, such as "a chat API"."""
     return ModelError(
         f"{api.address} answers, but not as {kind}; {api.wording.url_setting} usually ends in /v1: "
         "check it, and what stands between"

@@ -1,4 +1,4 @@
-"""Asking: a request, a reply that is read, and one more round in which the model is told what was wrong."""
+"""Asking: a request, a parsed reply, and one more round in which the model is told what was wrong."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,17 +18,17 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Return what a reply says.
+    """Return the value of a reply.
 
     Args:
-        chat: Who is asked.
-        request: What is asked, in a form.
-        read: Turns the reply's JSON into a value or raises ReplyFormatError; the second argument tells that there will
-            be no further round, so that what is usable should be used.
-        limiter: Of the threads for reading: a broken reply may take seconds to mend.
+        chat: The model.
+        request: A request with a form.
+        read: Turns the reply's JSON into a value or raises ReplyFormatError. Its second argument is true in the last
+            round, in which the usable parts should be used.
+        limiter: Limits the threads for reading: mending a broken reply may take seconds.
 
     Raises:
-        ReplyFormatError: Neither the first nor the repaired reply was in the asked form.
+        ReplyFormatError: Neither the first reply nor the corrected one had the form.
         ModelError: There was no reply.
     """
     found: dict[str, Any] = {}
@@ -53,7 +53,7 @@ async def ask(
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the sketch for a reply that was not of the form; else it would be copied, dots and all."""
+    """Return the sketch if a reply lacks the form; otherwise the model would copy it, dots and all."""
     if form is None:
         return ""
     properties = form.schema["properties"]

@@ -1,7 +1,7 @@
-"""The catalogue: the 90 dimensions a trait may have, so that an LLM never names one thing in two ways.
+"""The catalogue: the 90 dimensions that a trait may have, so that an LLM never gives one thing two names.
 
-51 of them are the reference's own; the others come from published models. Each names its source in
-``data/dimensions.json``. A user can have dimensions of their own beside these.
+51 of them are the reference's own; the others come from published models. ``data/dimensions.json`` has their sources.
+Users can add dimensions of their own.
 """
 
 import json
@@ -12,9 +12,9 @@ from functools import cache
 from importlib import resources
 
 _OWN_GROUP = "Own"
-# A level of these says what the user wants of an assistant, not what the assistant is like.
+# A level in this group says what the user wants of an assistant, not what the assistant is like.
 _WISHES_GROUP = "AI alignment"
-# Unicode categories: separators, punctuation, controls, and the backtick and caret, which are counted as symbols.
+# Unicode categories: separators, punctuation, controls, and the backtick and caret, which Unicode counts as symbols.
 _IGNORED_CATEGORIES = ("Z", "P", "C", "Sk")
 
 
@@ -23,10 +23,10 @@ class Dimension:
     """One dimension of the catalogue.
 
     Attributes:
-        name: What a trait calls it; ASCII, at most three words, no comma.
-        group: The part of the catalogue it belongs to.
-        meaning: What the level High says of a user.
-        source: The published model it comes from.
+        name: ASCII, at most three words, no comma.
+        group: Its part of the catalogue.
+        meaning: What the level High says about a user.
+        source: The published model that it comes from.
     """
 
     name: str
@@ -46,11 +46,11 @@ def dimensions() -> tuple[Dimension, ...]:
 
 
 def find(name: str, extra: Sequence[str] = ()) -> str | None:
-    """Return the spelling of a dimension's name to keep, or None if there is no such dimension.
+    """Return the canonical spelling of a dimension's name, or None if there is no such dimension.
 
     Args:
-        name: As somebody wrote it; case, spaces and punctuation do not matter.
-        extra: The user's own dimensions; one that the catalogue has as well goes by the catalogue's spelling.
+        name: Any spelling; case, spaces and punctuation do not matter.
+        extra: The user's own dimensions; the catalogue's spelling takes precedence.
     """
     folded = _fold(name)
     return _spellings().get(folded) or _own_spellings(extra).get(folded)
@@ -60,7 +60,7 @@ def as_text(extra: Sequence[str] = ()) -> str:
     """Return the names for a prompt, one line ``group: name, name`` per group, the user's own last.
 
     Args:
-        extra: The user's own dimensions; those that the catalogue has as well are not repeated.
+        extra: The user's own dimensions; those that are in the catalogue too are not repeated.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():
@@ -78,7 +78,7 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
-    """Return the user's own names by their folded form, without those that are the catalogue's or only punctuation."""
+    """Return the user's own names by folded form, without those in the catalogue or of punctuation only."""
     found: dict[str, str] = {}
     for name in extra:
         folded = _fold(name)

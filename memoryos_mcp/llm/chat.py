@@ -1,8 +1,7 @@
-"""Chat models: one request, one reply. The protocol that the network, the log, the replay and the meter share.
+"""Chat models: one request, one reply. The protocol that the network client, log, replay and meter share.
 
-They wrap one another: a meter around a log around the provider's endpoint. So each can be had without the others. A
-reply that is read while it is written is still one reply: whoever listens is handed its pieces, and those who count
-and log see it whole.
+They wrap one another, such as a meter around a log around the provider's endpoint, so each works without the others.
+A streamed reply is still one reply: the listener gets its pieces, while meter and log see the whole.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +11,12 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-# Is handed the pieces of a reply as they come. Must not wait.
+# Called with each piece of a reply as it arrives. Must not block.
 Listener = Callable[[str], None]
 
 
 class Purpose(StrEnum):
-    """What a call is for; tokens are counted by it."""
+    """What a call is for; tokens are counted per purpose."""
 
     ORGANISE = "organise"
     LEARN = "learn"
@@ -40,8 +39,7 @@ class ReplyForm:
     Attributes:
         name: A short identifier.
         schema: JSON schema, with ``additionalProperties`` false and every property required, as strict servers want.
-        sketch: What such an object looks like, in few words, for a model that is not held to the schema; if it is
-            empty, the schema itself is shown to it.
+        sketch: A short example for a model whose server does not enforce the schema. If empty, it is shown the schema.
     """
 
     name: str
@@ -51,14 +49,13 @@ class ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What is asked.
+    """A request to a chat model.
 
     Attributes:
-        messages: A system message first; it begins with what is equal for all calls of a purpose, so that providers
-            can cache it.
-        form: How the reply must be; the messages need not describe it. None for a reply in words.
-        reply_tokens: Tokens at most of the reply, thoughts included; None means as many as the endpoint is ever asked
-            for.
+        messages: A system message first. Its beginning is equal for all calls of a purpose, so that providers can
+            cache it.
+        form: The form of the reply; the messages need not describe it. None for a reply in words.
+        reply_tokens: Maximum number of tokens of the reply, hidden reasoning included; None means the endpoint's limit.
     """
 
     purpose: Purpose
@@ -69,7 +66,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as the provider counts them; estimated where it does not."""
+    """Tokens of one call, as counted by the provider; estimated if it does not count them."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -77,11 +74,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What came back, as it came.
+    """A reply, unchanged.
 
     Attributes:
-        text: The reply's text; may be empty, fenced, cut or no JSON at all.
-        is_cut: Whether the provider stopped it at a limit of tokens.
+        text: The reply's text; may be empty, fenced, cut or not JSON at all.
+        is_cut: Whether the provider stopped it at a token limit.
     """
 
     text: str
@@ -94,19 +91,19 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the model; kept beside what follows from its replies."""
+        """Name of the model; stored with what is derived from its replies."""
         ...
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request.
 
         Args:
-            request: What is asked.
-            listener: Is handed the reply's text piece by piece, all of it unless an error is raised.
+            request: The request.
+            listener: Called with the reply's text piece by piece, with all of it unless an error is raised.
 
         Raises:
-            ModelError: There was none within the time limit, or the endpoint refused; the text says what to do, and
-                holds no key and nothing of the messages.
+            ModelError: There was no reply within the time limit, or the endpoint refused. The error's text says what
+                to do, and holds no key and nothing of the messages.
         """
         ...
 

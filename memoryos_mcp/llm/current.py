@@ -1,4 +1,4 @@
-"""What a request quotes may be forgotten while it waits: then it is not sent, or its reply comes to nothing."""
+"""Requests that quote what was forgotten meanwhile: they are not sent, or their replies are discarded."""
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
@@ -6,11 +6,11 @@ from memoryos_mcp.llm.reading import Forgettings, Reading
 
 
 class CurrentChat:
-    """A chat model that is not told what was forgotten, and whose replies about it come to nothing.
+    """A chat model that discards a request, or its reply, if something was forgotten since the memory was read.
 
     Args:
-        chat: Who is asked.
-        forgettings: Tells of what was forgotten.
+        chat: The model that answers.
+        forgettings: Counts what was forgotten.
     """
 
     def __init__(self, chat: ChatModel, forgettings: Forgettings) -> None:
@@ -26,7 +26,7 @@ class CurrentChat:
         """Return the reply to a request. See ``ChatModel.complete``.
 
         Raises:
-            LeaseLostError: Something was forgotten since the request was made from the memory.
+            LeaseLostError: Something was forgotten since the memory was read for the request.
         """
         reading = await Reading.begun(self._forgettings)
         await _check(reading)

@@ -1,4 +1,4 @@
-"""Refusals: what an LLM's endpoint answers instead of a reply, and what to make of it."""
+"""Refusals by an LLM's endpoint, and the error or the plainer dialect that follows from each."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,10 +13,10 @@ _PLAINER_RUNG = {FormRung.JSON_SCHEMA: FormRung.JSON_OBJECT, FormRung.JSON_OBJEC
 
 
 class DialectError(ModelError):
-    """The endpoint refused the request as it was put; its text is fit for a user.
+    """The endpoint refused the dialect of a request.
 
     Args:
-        text: What was wrong and what to do.
+        text: What was wrong and what to do, fit for a user.
         plainer: Dialects to try instead, the likeliest first.
     """
 
@@ -29,8 +29,8 @@ def error_of(said: Refusal, endpoint: Endpoint, dialect: Dialect) -> ModelError:
     """Return the error to raise for a refusal.
 
     Returns:
-        A `PassingError` if the same request may be answered later, a `DialectError` if a plainer one may be answered
-        now, and a bare `ModelError` if somebody has to do something.
+        A `PassingError` if the same request may succeed later, a `DialectError` if a plainer one may succeed now, and a
+        bare `ModelError` if somebody must act.
     """
     where = endpoint.api.where
     if said.is_of_length:
@@ -45,13 +45,13 @@ def error_of(said: Refusal, endpoint: Endpoint, dialect: Dialect) -> ModelError:
 def _too_long(said: Refusal, where: str, dialect: Dialect) -> ModelError:
     text = f"{where}: the prompt is longer than the model's context ({said.label}); lower llm_max_prompt_tokens"
     if dialect.cap is not None and said.status != 413:
-        # Several servers add the cap to the prompt: without it the prompt itself may fit.
+        # Several servers count the cap with the prompt; without it, the prompt may fit.
         return DialectError(text, plainer=(replace(dialect, cap=None),))
     return ModelError(text)
 
 
 def _plainer(said: Refusal, dialect: Dialect) -> Iterator[Dialect]:
-    """Yield dialects without what the refusal names; if it names nothing that was sent, plainer forms."""
+    """Yield dialects to try: first without the parameter that the refusal names, then with plainer forms."""
     names = said.param or said.text
     if "enable_thinking" in names:
         yield replace(dialect, forbids_thinking=not dialect.forbids_thinking)

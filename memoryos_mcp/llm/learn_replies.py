@@ -1,4 +1,4 @@
-"""What a reply about pages says of the user: facts and traits, checked against the pages they rest on."""
+"""Facts and traits in an LLM's reply, checked against the pages that they rest on."""
 
 import re
 from collections.abc import Sequence
@@ -31,17 +31,17 @@ from memoryos_mcp.text.terms import stem, stems
 
 FACT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300
-# Models write the last year there is for "open-ended".
+# Models write the last possible year for "open-ended".
 LATEST_YEAR = 9999
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 
-# What only one answer can hold of; a model's other words for it are no slot.
+# Slots that hold only one answer; a model's other words are not valid slots.
 _SLOT = re.compile(rf"(?:{'|'.join(HEAD_SLOTS)}|{FAMILY}\w[\w' -]{{0,20}}(?::\w[\w' -]{{0,20}})?)")
 
 
-# A wish for a name; of several the last counts.
+# A wish to be called by a name; of several the last counts.
 _CALLED = re.compile(r"\b(?:to be called|call (?:me|him|her|them|the user)) [^\W\d_a-z]")
 
 
@@ -68,8 +68,8 @@ class FactsReading:
     """Reads the facts of a reply.
 
     Args:
-        pages: That were shown, in their order.
-        facts: What was shown as known, in its order.
+        pages: The pages that were shown, in their order.
+        facts: The known facts that were shown, in their order.
     """
 
     def __init__(self, pages: Sequence[PageView], facts: Sequence[Fact]) -> None:
@@ -81,8 +81,8 @@ class FactsReading:
         """Return the changes; of more than were asked for, the first.
 
         Raises:
-            ReplyFormatError: More facts are unusable than usable, on the last round all of them; or there are more than
-                pages can hold.
+            ReplyFormatError: More facts are unusable than usable (in the last round: all are), or there are more than
+                the pages can hold.
         """
         facts = items(found)
         most = FACTS_PER_PAGE_MAX * len(self._pages)
@@ -107,13 +107,13 @@ class FactsReading:
         return None
 
     def _is_grounded(self, fact: _FactReply) -> bool:
-        """Whether a fact shares a word with what it rests on; texts without words in common letters are believed."""
+        """Whether a fact shares a word with its pages; texts without words in ASCII letters are accepted."""
         told = {stem for stem in stems(fact.text) if stem.isascii()} - _OF_NOBODY
         said = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
         return not told or not any(stem.isascii() for stem in said) or not told.isdisjoint(said)
 
     def _stems(self, place: int) -> frozenset[str]:
-        """Return the stems of a page, which is read only if something rests on it."""
+        """Return the stems of a page, computed on first use."""
         if place not in self._said:
             self._said[place] = frozenset(stems(self._pages[place - 1].text))
         return self._said[place]
@@ -136,9 +136,9 @@ class FactsReading:
         else:
             slot = fact.slot if _SLOT.fullmatch(fact.slot) else None
         since, until = _period(fact.since, said_at), _period(fact.until, said_at)
-        if since is not None and since.begin > said_at:  # a plan is known since it was told
+        if since is not None and since.begin > said_at:  # a plan is known from the day it was told
             since = None
-        if until is not None and until.end <= said_at:  # what was over when it was told holds as a fact of the past
+        if until is not None and until.end <= said_at:  # already over when told: it holds as a fact about the past
             until = None
         return AddFact(
             about=about,
@@ -155,11 +155,11 @@ class FactsReading:
 
 
 class LearnReading:
-    """Reads a reply about what pages teach.
+    """Reads a reply with facts and traits.
 
     Args:
-        pages: That were shown, in their order.
-        facts: What was shown as known, in its order; None if no facts were asked for.
+        pages: The pages that were shown, in their order.
+        facts: The known facts that were shown, in their order; None if no facts were asked for.
         dimensions: The user's own dimensions.
     """
 
@@ -172,8 +172,8 @@ class LearnReading:
         """Return the lessons.
 
         Raises:
-            ReplyFormatError: More facts or traits are unusable than usable, on the last round all of them; or there
-                are more facts than pages can hold.
+            ReplyFormatError: More facts or traits are unusable than usable (in the last round: all are), or there are
+                more facts than the pages can hold.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
@@ -203,23 +203,17 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the places that there are, from 1, each once."""
+    """Return the places that exist, from 1, each once."""
     return [place for place in dict.fromkeys(places) if 1 <= place <= pages]
 
 
-# Words that stand for whom a fact is about, not for what it says.
+# Words that name a fact's subject rather than its content.
 _OF_NOBODY = frozenset({"user", "assist"}) | {stem("assistant")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Period:
-    """A year, month or day.
-
-    Attributes:
-        said: As it was said.
-        begin: Its first instant.
-        end: The first after it.
-    """
+    """A year, month or day as it was said, with its first instant and the first instant after it."""
 
     said: str
     begin: datetime
@@ -227,7 +221,7 @@ class _Period:
 
 
 def _period(text: str, said_at: datetime) -> _Period | None:
-    """Return the day, month or year that a text begins with; None if there is none or it lies out of reach."""
+    """Return the day, month or year at the start of a text; None if there is none or it is out of range."""
     match = _DATE.match(text)
     if match is None:
         return None

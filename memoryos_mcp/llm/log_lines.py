@@ -1,6 +1,6 @@
-"""Lines of a log of calls to an LLM: what stands in one, and how one is written.
+"""Lines of a log of LLM calls: their fields, and how a line is written.
 
-They are those that OpenAI's batch API takes and returns, with a few fields more:
+The format is that of OpenAI's batch API, with a few more fields:
 https://platform.openai.com/docs/api-reference/batch/request-output
 """
 
@@ -19,7 +19,7 @@ from memoryos_mcp.llm.chat import ChatRequest
 
 # 128 bits; a batch's `custom_id` has at most 64 characters.
 KEY_CHARS = 32
-# It holds dialogue.
+# The log holds dialogue.
 FILE_MODE = 0o600
 
 
@@ -123,9 +123,9 @@ class LogLine(BatchLine):
 
 
 def request_key(request: ChatRequest) -> str:
-    """Return what names a request in logs and batches: equal for equal requests, whichever model they go to.
+    """Return the key of a request in logs and batches. Equal requests have equal keys, whichever model they go to.
 
-    It is the SHA-256 of purpose, messages and form, 32 hexadecimal digits of it.
+    The key is the first 32 hexadecimal digits of the SHA-256 of purpose, messages and form.
     """
     asked = {
         "purpose": request.purpose,
@@ -138,7 +138,7 @@ def request_key(request: ChatRequest) -> str:
 
 
 def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValue]:
-    """Return a request as the body that the chat completions API takes."""
+    """Return a request as a body for the chat completions API."""
     body: dict[str, JsonValue] = {
         "model": model_name,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
@@ -150,17 +150,17 @@ def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValu
 
 
 def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
-    """Append one line of JSON in one write, so that processes may share the file; return the bytes it took.
+    """Append one line of JSON and return its size in bytes; it is one write, so that processes may share the file.
 
     Raises:
-        OSError: It was not written, or not whole.
+        OSError: The line was not written, or only in part.
     """
-    # Half a surrogate pair, which a model may return, is no UTF-8.
+    # Models may return half a surrogate pair, which is not valid UTF-8.
     data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     with open(path, "a+b", buffering=0, opener=_open_private) as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":  # a full disk cut the line before
+            if file.read(1) != b"\n":  # a full disk cut the previous line
                 data = b"\n" + data
         if file.write(data) != len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -168,7 +168,7 @@ def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's own words for an error, which name no file."""
+    """Return the system's own text for an error; it names no file."""
     return error.strerror or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""Metering: what calls cost is written to the user's account, and a spent budget stops them."""
+"""Metering: the tokens of calls are booked to the user's account, and a spent budget stops calls."""
 
 import logging
 from dataclasses import dataclass
@@ -12,27 +12,20 @@ logger = logging.getLogger(__name__)
 
 
 class Account(Protocol):
-    """Where one user's costs are kept. Safe to share between tasks."""
+    """Keeps one user's token counts. Safe to share between tasks."""
 
     async def spent_today(self) -> int:
-        """Return the tokens of today's calls, of prompts and replies together."""
+        """Return the tokens of today's calls, prompts and replies together."""
         ...
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; without usage it brought no reply."""
+        """Add a call; usage is None if there was no reply."""
         ...
 
 
 @dataclass(slots=True)
 class Spent:
-    """What the calls of a purpose came to since the process began.
-
-    Attributes:
-        calls: How many calls were answered.
-        failed_calls: How many were not.
-        prompt_tokens: Tokens of the requests that were answered.
-        completion_tokens: Tokens of the replies.
-    """
+    """Totals of a purpose's calls since the process started; all but ``failed_calls`` are of answered calls only."""
 
     calls: int = 0
     failed_calls: int = 0
@@ -41,17 +34,13 @@ class Spent:
 
 
 class Tally:
-    """What all users' calls came to in this process; the accounts in their files tell each one's.
-
-    Attributes:
-        spent: By purpose, each of which is there from the beginning.
-    """
+    """Totals of all users' calls in this process, by purpose. Each user's own account is in the user's file."""
 
     def __init__(self) -> None:
         self.spent = {purpose: Spent() for purpose in Purpose}
 
     def add(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; without usage it brought no reply."""
+        """Add a call; usage is None if there was no reply."""
         spent = self.spent[purpose]
         if usage is None:
             spent.failed_calls += 1
@@ -65,10 +54,10 @@ class MeteredChat:
     """A chat model whose calls are counted, and that refuses them once the day's budget is spent.
 
     Args:
-        chat: Who is asked.
-        account: Where a user's calls are counted.
-        tally: Where those of all users are.
-        daily_token_limit: Tokens a day; None is no limit. The call that reaches it is still made.
+        chat: The model that answers.
+        account: Counts the user's calls.
+        tally: Counts the calls of all users.
+        daily_token_limit: Tokens per day; None means no limit. The call that reaches the limit is still made.
     """
 
     def __init__(self, chat: ChatModel, account: Account, tally: Tally, daily_token_limit: int | None) -> None:
@@ -76,7 +65,7 @@ class MeteredChat:
         self._account = account
         self._tally = tally
         self._limit = daily_token_limit
-        # Of calls that are under way.
+        # Estimated prompt tokens of calls under way.
         self._asked_tokens = 0
 
     @property
@@ -88,7 +77,7 @@ class MeteredChat:
         """Return the reply to a request, counted. See ``ChatModel.complete``.
 
         Raises:
-            BudgetSpentError: The day's tokens are spent; nothing was asked.
+            BudgetSpentError: The day's tokens are spent; no request was sent.
             ModelError: There was no reply.
         """
         needed = sum(estimate_tokens(message.content) for message in request.messages)
@@ -120,7 +109,7 @@ class MeteredChat:
             raise BudgetSpentError(msg)
 
     async def _book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Count a call; a reply that was paid for is not dropped because it could not be counted."""
+        """Count a call; if that fails, the reply that was paid for is still returned."""
         self._tally.add(purpose, usage)
         try:
             await self._account.book(purpose, usage)

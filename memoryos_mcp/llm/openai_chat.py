@@ -1,4 +1,4 @@
-"""The chat model over the network: any endpoint that speaks the OpenAI chat API, well or badly."""
+"""The chat model over the network: any endpoint that speaks the OpenAI chat API, even imperfectly."""
 
 import asyncio
 import json
@@ -48,15 +48,15 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """One endpoint of the OpenAI chat API. Share one among all that ask it; close it after use.
+    """One endpoint of the OpenAI chat API. Share one among all callers; close it after use.
 
-    It learns which dialect the endpoint takes and keeps to it.
+    It learns which dialect the endpoint accepts, and keeps to it.
 
     Args:
-        endpoint: What to ask, and where.
-        timeout_s: Longest wait for one reply, from the request to its last byte, seconds.
-        max_concurrent_calls: Requests under way at once; others wait for their turn.
-        pause: Waits so many seconds before another attempt.
+        endpoint: The model and its address.
+        timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
+        max_concurrent_calls: Maximum number of requests under way; others wait for their turn.
+        pause: Waits for the given number of seconds.
     """
 
     def __init__(
@@ -75,23 +75,22 @@ class OpenAIChat:
 
     @property
     def name(self) -> str:
-        """Name of the model, as the endpoint knows it."""
+        """Name of the model at the endpoint."""
         return self._endpoint.model
 
     @property
     def rung(self) -> FormRung:
-        """The form that replies are asked in, the strictest that the server is known to take."""
+        """How the form of replies is requested: the strictest way that the server is known to accept."""
         return self._dialect.rung
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        What may pass is tried three times, after growing pauses or those that the server asks for. Silence for the
-        whole time limit is not: it has taken long enough. Nor is a reply that broke off when some of it was heard.
+        A failure that may pass is tried three times, after growing pauses or those that the server asks for. A timeout
+        is not tried again, since it took long enough. Nor is a reply that broke off after some of it was heard.
 
         Raises:
-            ModelError: There was no reply within the time limit, or the endpoint refused; the text says what to do,
-                and holds no key and nothing of the messages or of the server's words.
+            ModelError: As in ``ChatModel.complete``; the text also holds nothing of the server's words.
         """
         dialect = started_with = self._dialect
         tried = {dialect}
@@ -121,7 +120,7 @@ class OpenAIChat:
         await self._client.aclose()
 
     def _remember(self, dialect: Dialect) -> None:
-        # Only what was answered: a refusal that has nothing to do with the dialect must not make it plainer for good.
+        # Only after an answer: a refusal for other reasons must not make the dialect plainer for good.
         self._dialect = dialect
         _logger.info("%s is asked like this from now on: %s", self._endpoint.address, dialect)
 
@@ -141,7 +140,7 @@ class OpenAIChat:
 
 
 class _Ear:
-    """Hands a listener what comes, and remembers whether anything did."""
+    """Passes pieces on to a listener, and remembers whether there were any."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -153,7 +152,7 @@ class _Ear:
 
 
 def _for(request: ChatRequest, dialect: Dialect, plainer: Dialect) -> Dialect:
-    """Return a plainer dialect; a request without a form says nothing about how forms are to be asked for."""
+    """Return a plainer dialect; a request without a form leaves its rung as it was."""
     return plainer if request.form is not None else replace(plainer, rung=dialect.rung)
 
 
@@ -165,7 +164,7 @@ def _open(
     parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
 ) -> AbstractAsyncContextManager[Any]:
     body = {**parameters["extra_body"], "stream": True}
-    # A server that refuses a cap knows the bare API only; tokens are estimated then.
+    # A server that refuses a cap knows only the bare API; its tokens are estimated.
     if dialect.cap is not None:
         body["stream_options"] = {"include_usage": True}
     return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
@@ -173,11 +172,11 @@ def _open(
 
 def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    # What the library is handed as an extra, it does not look through part by part, which takes longer than to send it.
+    # The library does not process extras part by part, which would take longer than sending them.
     body: dict[str, Any] = {"messages": messages}
     if request.form is not None:
         if dialect.rung is not FormRung.JSON_SCHEMA:
-            # At the end of the system message, which is equal for all calls of a purpose and stays so.
+            # At the end of the system message, which stays equal for all calls of a purpose.
             messages[0]["content"] += _form_in_words(request.form)
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
@@ -199,7 +198,7 @@ def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> d
 
 def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # A property of such a name would hold a schema, not a number.
+        # A property with such a name would hold a schema, not a number.
         return {
             name: _without_lengths(value)
             for name, value in schema.items()
@@ -231,7 +230,7 @@ def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, ea
             message = f"{endpoint.api.where} broke its reply off before the end; ask again"
             raise PassingError(message)
         return ChatReply(stream.text, _usage(stream.usage, request, stream.text), is_cut=stream.is_cut)
-    # Some servers answer in one piece whatever they are asked for.
+    # Some servers always answer in one piece.
     reply = _reply(stream.body, request, endpoint)
     ear.hear(reply.text)
     return reply

@@ -1,4 +1,4 @@
-"""What a reply about a batch says: its topics, chains and facts, checked against the batch."""
+"""Topics, chains and facts in an LLM's reply about a batch, checked against the batch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from memoryos_mcp.text.prose import shorten
 
 KEYWORDS_MAX = 12
 SUMMARY_MAX_CHARS = 1_200
-# Share of a batch that has to be filed by the LLM's last reply; the rest is then filed by its words.
+# Share of a batch that the LLM's last reply must assign to topics; the fallback assigns the rest.
 FILED_SHARE = 0.5
 
 
@@ -45,7 +45,7 @@ class OrganiseReading:
     Args:
         batch: The pages that were shown, in their order.
         around: What was shown with them.
-        max_topics: Topics at most.
+        max_topics: Maximum number of topics.
     """
 
     def __init__(self, batch: Sequence[PageView], around: Surroundings, max_topics: int) -> None:
@@ -56,11 +56,11 @@ class OrganiseReading:
         self._max_topics = max_topics
 
     def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[PageView]]:
-        """Return the batch in order, and the pages that no topic holds.
+        """Return the organised batch, and the pages that no topic holds.
 
         Raises:
-            ReplyFormatError: Pages have no topic; on the last round, more than can be made up for. On the first round
-                also if most facts are unusable; on the last the batch then counts as not read for knowledge.
+            ReplyFormatError: Pages have no topic (in the last round: too many of them), or most facts are unusable
+                (in the last round, ``knowledge`` is then None instead).
         """
         knowledge = self._knowledge(found, is_last)
         pages = self._pages(found.get("pages"))
@@ -69,7 +69,7 @@ class OrganiseReading:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
-        if len(topics) < len(described):  # numbers that repeat tell less than the order
+        if len(topics) < len(described):  # repeated numbers say less than the order
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
@@ -90,13 +90,13 @@ class OrganiseReading:
         summaries = {chain.first: chain.summary for chain in chains}
         of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
         if is_continuing:
-            of_topics[self._batch[0].page.seq] = ""  # the whole chain is summed up instead
+            of_topics[self._batch[0].page.seq] = ""  # the whole chain is summarised instead
         runs = self._runs(pages, summaries, of_topics)
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
-        """Return what the pages tell; None if the reply does not say, or not usably."""
-        if not isinstance(found.get("facts"), list | dict):  # "none" is not the same as nothing
+        """Return the knowledge in the pages; None if the reply has none that is usable."""
+        if not isinstance(found.get("facts"), list | dict):  # a text like "none" is not an empty list
             return None
         try:
             return self._facts.read(found["facts"], is_last)
@@ -106,13 +106,13 @@ class OrganiseReading:
             return None
 
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
-        """Return the known segments that the LLM saw and said that a topic is none of."""
+        """Return the known segments that the LLM saw and did not choose for a topic."""
         if topic.segment in self._segments:
             return frozenset()
         return frozenset(segment.segment for segment in self._segments.values())
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
-        """Return what is said of each page, by its place: the form is an object of them, but a list is read as well."""
+        """Return the reply about each page, by its place. The form is an object, but a list is read as well."""
         if isinstance(found, dict):
             pairs = [(numbers(name), value) for name, value in found.items()]
         else:
@@ -130,7 +130,7 @@ class OrganiseReading:
     def _runs(
         self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
     ) -> tuple[Run, ...]:
-        """Return the runs. One that was not summed up is told by its topic's summary, or by its own words."""
+        """Return the runs. A run without a summary gets its topic's, or a digest of its own pages."""
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
@@ -153,7 +153,7 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return a topic's words, and its pages' own where it has none."""
+    """Return a topic's digest; what it lacks is taken from its pages."""
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
     keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
     summary = shorten(topic.summary, SUMMARY_MAX_CHARS)

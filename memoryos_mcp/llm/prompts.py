@@ -1,7 +1,7 @@
-"""Prompts: what an LLM is shown and asked. Instructions stand first and never change, so that providers cache them.
+"""Prompts: what an LLM is shown and asked. Instructions come first and never change, so that providers can cache them.
 
-What was said is shown as lines of JSON: no text in a page can end its line or pass for an instruction of ours, and the
-instructions say that it is data. Recalled memories that were pasted into a page are left out: they are known.
+Dialogue is shown as lines of JSON, so no text in a page can end its line or pass for an instruction of ours. The
+instructions say that it is data. Recalled memories pasted into a page are left out, since they are known already.
 """
 
 import json
@@ -20,14 +20,14 @@ from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600
-# Of one side of a page, where it is about how the user is.
+# Limit for one side of a page if only the profile is asked for.
 USER_SHOWN_MAX_CHARS = 200
-# A page of which less is shown would not be worth asking about.
+# With less than this shown, a page is not worth asking about.
 PAGE_TOKENS_MIN = 50
-# Of a page that is too long the beginning is shown and, for this share, the end.
+# A page that is too long is cut in the middle; this share of what is shown is its end.
 END_SHARE = 0.25
 OMISSION = " […] "
-# Bounds of what is asked for.
+# Limits for replies.
 KEYWORDS_ASKED = 8
 KEYWORD_MAX_CHARS = 40
 SUMMARY_MIN_CHARS = 10
@@ -36,14 +36,14 @@ SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
 SLOT_CHARS = 40
 EVIDENCE_ASKED = 3
-# Tokens of pages that a fact takes to be said, and facts that the shortest pages may teach.
+# One fact is asked for per so many tokens of pages, and a minimum for the shortest pages.
 TOKENS_PER_FACT_ASKED = 60
 FACTS_ASKED_MIN = 3
-# More facts than a page can hold are no facts.
+# A reply with more facts per page than this is not usable.
 FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
 
-# Of what ends a line or turns the order of reading, what JSON lets stand in a text.
+# Line ends and text direction marks that JSON does not escape by itself.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -97,7 +97,7 @@ If there is nothing, the list is empty.
 Dimensions:
 """
 
-# Stands last, and only where there is something wrong, so that the beginning stays the same.
+# Comes last, and only if there are corrections, so that the beginning stays the same.
 WRONG_INSTRUCTIONS = """
 wrong_fact: the user has said that this is not so; report it in no words, whatever the pages say."""
 
@@ -105,13 +105,13 @@ wrong_fact: the user has said that this is not so; report it in no words, whatev
 def organise_request(
     batch: Sequence[PageView], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
 ) -> ChatRequest:
-    """Return the question for a batch's chains, topics and facts; pages and facts go by their place, from 1.
+    """Return the request for a batch's chains, topics and facts; pages and facts are numbered from 1.
 
     Args:
         batch: Pages in order of arrival.
         around: What is known around them; all of its facts and corrections are shown.
-        max_topics: Topics at most.
-        max_prompt_tokens: Longer pages are shown in part.
+        max_topics: Maximum number of topics.
+        max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
     """
     facts_max = facts_asked([view.page for view in batch])
     instructions = f"{ORGANISE_INSTRUCTIONS}\nAt most {max_topics} topics and {facts_max} facts."
@@ -147,16 +147,16 @@ def learn_request(
     max_prompt_tokens: int,
     speakers: Speakers = NAMELESS,
 ) -> ChatRequest:
-    """Return the question for what pages teach; pages and facts go by their place, from 1.
+    """Return the request for traits and facts in pages; pages and facts are numbered from 1.
 
     Args:
         pages: Pages in order of arrival.
-        traits: The profile to be shown.
-        facts: The facts to be shown; None asks for the profile alone, which the user's side of the pages shows.
-        corrected: What the user has said is wrong, to be shown.
+        traits: The profile to show.
+        facts: The facts to show; None asks for the profile alone, which needs only the user's side of the pages.
+        corrected: What the user has said is wrong, to show.
         dimensions: The user's own dimensions.
-        max_prompt_tokens: Longer pages are shown in part.
-        speakers: What the sides are called.
+        max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
+        speakers: The names of user and assistant.
     """
     context: list[dict[str, JsonValue]] = _names(speakers)
     context += [
@@ -179,23 +179,23 @@ def learn_request(
 
 
 def facts_asked(pages: Sequence[Page]) -> int:
-    """Return how many facts at most pages are asked for."""
+    """Return the maximum number of facts to ask for."""
     told = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
     return min(max(FACTS_ASKED_MIN, told), FACTS_PER_PAGE_MAX * len(pages))
 
 
 def traits_asked(pages: int) -> int:
-    """Return how many traits at most so many pages are asked for."""
+    """Return the maximum number of traits to ask for, given the number of pages."""
     return 1 + pages // PAGES_PER_TRAIT_ASKED
 
 
 def page_tokens(page: Page) -> int:
-    """Return about how many tokens a page takes in a prompt."""
+    """Return the estimated number of tokens of a page in a prompt."""
     return estimate_tokens(_line(_page(page, None)))
 
 
 def segment_name(segment: int) -> str:
-    """Return what a segment is called in a prompt."""
+    """Return the name of a segment in a prompt."""
     return f"s{segment}"
 
 
@@ -207,7 +207,7 @@ def _request(
 
 
 def _room(max_prompt_tokens: int, instructions: str, known: Sequence[str]) -> int:
-    """Return the tokens that are left for pages."""
+    """Return the number of tokens left for pages."""
     return max_prompt_tokens - estimate_tokens(instructions) - sum(map(estimate_tokens, known))
 
 
@@ -227,12 +227,9 @@ def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[di
 
 
 def _page_lines(views: Sequence[PageView], room: int, *, is_of_user: bool = False) -> list[str]:
-    """Return the pages by their places from 1, the longest shortened if all of them do not fit.
+    """Return the pages, numbered from 1; the longest are shortened if not all fit into ``room`` tokens.
 
-    Args:
-        views: The pages.
-        room: Tokens for all of them.
-        is_of_user: Whether it is about how the user is, which takes less.
+    With ``is_of_user``, only what the profile needs is shown.
     """
 
     def lines(max_tokens: int | None) -> list[str]:
@@ -251,14 +248,14 @@ def _page_lines(views: Sequence[PageView], room: int, *, is_of_user: bool = Fals
 
 
 def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return what tells how the user is: what they said; else the beginning of what was said to them."""
+    """Return the beginning of what the user said; if they said nothing, of what was said to them."""
     said = page.get("user") or page.get("assistant")
     who = "user" if "user" in page else "assistant"
     return {who: shorten(str(said), USER_SHOWN_MAX_CHARS)}
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the most tokens a page may take so that all fit; None if all fit whole."""
+    """Return the highest limit of tokens per page with which all fit; None if all fit uncut."""
     if sum(tokens) <= room:
         return None
     left = room
@@ -298,13 +295,13 @@ def _ends(text: str, chars: int) -> str:
 
 
 def _line(entry: Mapping[str, JsonValue]) -> str:
-    """Return an entry as one line of JSON, whatever is taken for the end of a line."""
+    """Return an entry as one line of JSON, with every character escaped that may count as a line end."""
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 
 # Forms of replies ---------------------------------------------------------------------------------------------------
-# Every choice is an enumeration and every list and text has an end, so that a server that enforces the form keeps even
-# a small model from naming what there isn't, and from writing for ever.
+# Every choice is an enumeration, and every list and text has a limit. A server that enforces the form thus keeps even a
+# small model from naming what does not exist, and from writing endlessly.
 
 
 def _object(**properties: JsonValue) -> dict[str, JsonValue]:

@@ -1,7 +1,7 @@
-"""Providers: where an LLM answers, whose key it wants, and which dialect of the OpenAI chat API it speaks.
+"""Providers: the address, the key and the dialect of the OpenAI chat API of each LLM provider.
 
-What differs between providers stands here as data, with its source; what an endpoint refuses all the same is learned
-while talking to it. No network and no environment is touched: the caller hands the environment in.
+Differences between providers are data here, with their sources. What an endpoint still refuses is learned from its
+answers. This module uses no network and does not read the environment: the caller passes that in.
 """
 
 import re
@@ -18,13 +18,13 @@ from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.llm.api import Api, Wording
 
-# Low, since facts are asked for; not 0, at which small models repeat themselves for ever.
+# Low, since facts are asked for. Not 0, at which small models repeat themselves endlessly.
 TEMPERATURE = 0.2
-# Where chats are asked, beneath the base URL; often pasted with it.
+# Path of the chat API below the base URL; users often paste both.
 CHAT_PATH = "/chat/completions"
-# Room for the longest reply asked for, several times over.
+# Several times the longest reply asked for.
 OUTPUT_TOKENS = 8192
-# Hidden reasoning counts as output: under the smaller cap nothing might be left for the reply.
+# Hidden reasoning counts as output: the smaller cap might leave nothing for the reply.
 REASONING_OUTPUT_TOKENS = 32_768
 
 KEY_SETTING = "openai_api_key"
@@ -43,14 +43,14 @@ _REASONING_MODEL = re.compile(
     """,
     re.VERBOSE,
 )
-# Qwen3 thinks unless told not to, and thinks only in streams; QwQ and "-thinking" models cannot be told.
+# Qwen3 thinks unless told not to, and only in streams. QwQ and "-thinking" models cannot be told not to.
 _QWEN_TOLD_NOT_TO_THINK = re.compile(r"^qwen3(?!.*thinking)")
 
 CapName = Literal["max_completion_tokens", "max_tokens"]
 
 
 class FormRung(StrEnum):
-    """How the form of a reply is asked for, from the strictest to the plainest."""
+    """How the form of a reply is requested, from the strictest way to the plainest."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -59,13 +59,13 @@ class FormRung(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a request says beyond model and messages.
+    """The parameters of a request other than model and messages.
 
     Attributes:
-        rung: How the reply's form is asked for.
+        rung: How the reply's form is requested.
         cap: Name of the parameter that limits the reply's tokens; None leaves the limit to the server.
         temperature: From 0 to 1; None leaves it to the server.
-        forbids_thinking: Whether ``enable_thinking: false`` is sent, which only some servers know.
+        forbids_thinking: Whether to send ``enable_thinking: false``, which only some servers know.
     """
 
     rung: FormRung
@@ -76,16 +76,16 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a provider's own documents say.
+    """What a provider's documentation says.
 
     Attributes:
-        base_url: Where the API answers unless the settings say otherwise.
-        key_variables: Environment variables of its key, the first that is set counts; none where no key is needed.
-        hosts: Names under which the provider itself answers, subdomains included.
+        base_url: Default address of the API.
+        key_variables: Environment variables for the key, of which the first that is set counts; empty if it needs none.
+        hosts: The provider's own host names; their subdomains count too.
         rung: The strictest form that it honours.
         cap: Its name for the limit of a reply's tokens.
-        refuses_lengths: Whether its JSON schemas know neither ``minLength`` nor ``maxLength`` of texts.
-        told_not_to_think: Models to which ``enable_thinking: false`` is sent.
+        refuses_lengths: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
+        told_not_to_think: Models that ``enable_thinking: false`` is sent to.
     """
 
     base_url: str
@@ -100,7 +100,7 @@ class Preset:
 PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
     {
         # https://platform.openai.com/docs/api-reference/chat: max_tokens is deprecated, reasoning models refuse it.
-        # https://platform.openai.com/docs/guides/structured-outputs: the keywords of schemas that it knows.
+        # https://platform.openai.com/docs/guides/structured-outputs: the supported schema keywords.
         "openai": Preset(
             base_url="https://api.openai.com/v1",
             key_variables=("OPENAI_API_KEY",),
@@ -123,7 +123,7 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
             rung=FormRung.JSON_OBJECT,
         ),
         # https://www.alibabacloud.com/help/en/model-studio/qwen-structured-output: json_schema with a few models only.
-        # The address is Singapore's; other regions have their own, and keys of their own.
+        # The address is Singapore's; other regions have other addresses and keys.
         "qwen": Preset(
             base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
             key_variables=("QWEN_API_KEY", "DASHSCOPE_API_KEY"),
@@ -138,9 +138,9 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
         ),
         # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
         "vllm": Preset(base_url="http://localhost:8000/v1"),
-        # https://github.com/hiyouga/LlamaFactory, src/llamafactory/api/protocol.py: no response_format, silently so.
+        # https://github.com/hiyouga/LlamaFactory, src/llamafactory/api/protocol.py: response_format is ignored.
         "llama-factory": Preset(base_url="http://localhost:8000/v1", rung=FormRung.PROMPT),
-        # https://docs.ollama.com/api/openai-compatibility; its page on structured outputs advises to show the schema.
+        # https://docs.ollama.com/api/openai-compatibility; its page on structured outputs advises showing the schema.
         "ollama": Preset(base_url="http://localhost:11434/v1"),
         # https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
         "llama.cpp": Preset(base_url="http://localhost:8080/v1"),
@@ -150,17 +150,17 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model at an address, with all that is needed to ask it. Its text shows no key and no credentials.
+    """A model at an address, with all that is needed to call it. Its ``repr`` shows no key and no credentials.
 
     Attributes:
-        provider: Whose preset it follows; None for a server that is only known by its address.
-        model: The model's name there.
-        base_url: Where the API answers; may hold credentials.
-        key: None for a server that wants none.
-        key_source: The setting or environment variable that the key is from, or would be from.
-        dialect: The dialect to begin with.
-        refuses_lengths: Whether its JSON schemas know neither ``minLength`` nor ``maxLength``.
-        output_tokens: Tokens at most of one reply.
+        provider: The provider whose preset applies; None for a server known only by its address.
+        model: The model's name at that address.
+        base_url: Address of the API; may hold credentials.
+        key: None if the server needs none.
+        key_source: The setting or environment variable that holds the key, or would hold it.
+        dialect: The dialect to start with.
+        refuses_lengths: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
+        output_tokens: Maximum number of tokens of one reply.
     """
 
     provider: LlmProvider | None
@@ -174,12 +174,12 @@ class Endpoint:
 
     @property
     def api(self) -> Api:
-        """The API that has it."""
+        """The API that serves the model."""
         return Api(self.base_url, self.key, self.key_source, _WORDING)
 
     @property
     def address(self) -> str:
-        """The base URL without credentials and query, fit for messages."""
+        """The base URL without credentials and query, for messages."""
         return self.api.address
 
     @property
@@ -191,20 +191,20 @@ class Endpoint:
 def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint | None:
     """Return the endpoint that the settings ask for; None if they ask for no LLM.
 
-    A provider that is named has its own address and its key's own environment variables, both overridden by the
-    settings. With no provider named, a usable `openai_api_key` means OpenAI, or what stands at `openai_base_url`. A
-    base URL without a usable key is a server that wants none, unless it is a provider's that does: settings copied
-    from a template, its placeholder of a key still in them, ask for nothing.
+    A named provider has a default address and environment variables for its key; the settings override both. Without
+    a named provider, a usable `openai_api_key` means OpenAI, or the server at `openai_base_url`. A base URL without a
+    usable key means a server that needs none. If it is the URL of a provider that needs one, the result is None: such
+    settings were copied from a template, with a placeholder for the key.
 
-    A key in the environment alone never turns the LLM on. Most who have one set it for other programs, and the
-    dialogue would be sent out without anyone having asked for it.
+    A key in the environment alone never turns the LLM on. Most people set it for other programs, and the dialogue
+    would be sent out without their asking.
 
     Args:
-        settings: What was configured.
+        settings: The configuration.
         environment: Environment variables; only the named provider's keys are looked up.
 
     Raises:
-        ConfigError: A provider is named that needs a key, and there is none; names the variable to set.
+        ConfigError: The named provider needs a key and there is none; the message names the variable to set.
     """
     if settings.llm_provider is not None:
         return _named(settings, settings.llm_provider, environment)
@@ -216,10 +216,10 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
 
 def is_reasoning_model(model: str) -> bool:
-    """Return whether a model reasons before it replies, by its name: such want no temperature and more tokens.
+    """Return whether a model reasons first, by its name; such models take no temperature and need more tokens.
 
     Args:
-        model: Its name, perhaps after its maker's and a slash.
+        model: The name; the maker's name and a slash may come before it.
     """
     return _REASONING_MODEL.search(_bare(model)) is not None
 
@@ -230,7 +230,7 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
     variables = PRESETS[provider].key_variables
     for variable in variables:
         key = SecretStr(environment.get(variable, "").strip())
-        # What is no key in the settings is none in the environment.
+        # A placeholder counts as little in the environment as in the settings.
         if settings.model_copy(update={KEY_SETTING: key}).has_llm_key:
             return _endpoint(settings, provider, key=key, key_source=variable)
     if variables:
@@ -244,7 +244,7 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
 def _endpoint(
     settings: Settings, provider: LlmProvider | None, *, key: SecretStr | None, key_source: str = KEY_SETTING
 ) -> Endpoint:
-    # A server of which only the address is known is talked to as most of them are: vLLM's dialect.
+    # A server known only by its address gets vLLM's dialect, which most servers speak.
     preset = PRESETS[provider or "vllm"]
     base_url = re.sub(rf"{CHAT_PATH}/*$", "", settings.openai_base_url or preset.base_url)
     reasons = is_reasoning_model(settings.llm_model)
@@ -267,7 +267,7 @@ def _endpoint(
 
 
 def _provider_at(url: str) -> LlmProvider | None:
-    """Return the provider, one that wants a key, whose own host the URL names."""
+    """Return the provider whose own host the URL names, among those that need a key."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     for provider, preset in PRESETS.items():
         if any(host == known or host.endswith(f".{known}") for known in preset.hosts):

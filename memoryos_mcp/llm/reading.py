@@ -1,7 +1,6 @@
-"""Reading: what was read of a memory may be forgotten while it is worked on.
+"""Reading: what was read from a memory may be forgotten while a request about it is under way.
 
-Who reads a memory to ask about it notes before how often something was forgotten; if that is more by now, what was read
-may be gone.
+The number of forgettings is noted before the memory is read. If it is higher later, what was read may be gone.
 """
 
 from collections.abc import Iterator
@@ -14,16 +13,16 @@ _NOTED: ContextVar[int | None] = ContextVar("forgettings", default=None)
 
 
 class Forgettings(Protocol):
-    """Knows how often something was forgotten in one user's memory."""
+    """Counts how often something was forgotten in one user's memory."""
 
     async def forgettings(self) -> int:
-        """Return how often."""
+        """Return the count."""
         ...
 
 
 @contextmanager
 def reading_since(forgettings: int) -> Iterator[None]:
-    """Have requests made in here, also by tasks begun in here, rest on what was read after so many forgettings."""
+    """Mark requests made inside, also by tasks started inside, as based on what was read at this count."""
     token = _NOTED.set(forgettings)
     try:
         yield
@@ -33,11 +32,11 @@ def reading_since(forgettings: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A state of the memory that a request was made from.
+    """The state of the memory that a request is based on.
 
     Attributes:
-        source: Knows of later forgettings; None if nothing is ever forgotten.
-        noted: How many there were when it was read.
+        source: Counts later forgettings; None if nothing is ever forgotten.
+        noted: The count when the memory was read.
     """
 
     source: Forgettings | None
@@ -45,7 +44,7 @@ class Reading:
 
     @classmethod
     async def begun(cls, source: Forgettings | None) -> "Reading":
-        """Return what the present request was made from; if nobody noted it, the present state."""
+        """Return the state that the current request is based on: the noted one, else the present one."""
         noted = _NOTED.get()
         if noted is None:
             noted = 0 if source is None else await source.forgettings()

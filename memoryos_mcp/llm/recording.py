@@ -1,4 +1,4 @@
-"""A log of what is sent to the LLM, which shows what left this machine."""
+"""A log of the calls to the LLM, which shows what left this machine."""
 
 import asyncio
 import logging
@@ -19,23 +19,23 @@ from memoryos_mcp.model.pages import utc_now
 
 LOG_NAME = "llm-log.jsonl"
 
-# One thread for the logs of all users of a process; it is begun with the first line.
+# One thread for the logs of all users of a process, started with the first line.
 _WRITER = ThreadPoolExecutor(1, thread_name_prefix="memoryos-llm-log")
 
 logger = logging.getLogger(__name__)
 
 
 class RecordingChat:
-    """A chat model that keeps a log of another's calls, the failed and the cancelled ones too. Close it after use.
+    """A chat model that logs the calls of another one, failed and cancelled calls included. Close it after use.
 
-    A log that cannot be written is warned of once, and fails no call. A call whose request may quote what was forgotten
-    meanwhile is not logged.
+    A log that cannot be written fails no call and is warned of once. A call is not logged if its request may quote
+    what was forgotten meanwhile.
 
     Args:
         chat: The model that answers.
-        path: The log; its folder exists. Several processes may append to it.
-        clock: Tells when a call began.
-        forgettings: Tells of what was forgotten; None if nothing ever is.
+        path: The log file; its folder must exist. Several processes may append to it.
+        clock: Returns the current time.
+        forgettings: Counts what was forgotten; None if nothing ever is.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class RecordingChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the other's reply, after it was logged.
+        """Return the other model's reply after logging it.
 
         Raises:
-            ModelError: The other's, as it is.
+            ModelError: The other model's error, unchanged.
         """
         at, began = self._clock(), time.perf_counter()
         reading = await Reading.begun(self._forgettings)
@@ -75,7 +75,7 @@ class RecordingChat:
         return reply
 
     async def aclose(self) -> None:
-        """Release the other's connections, and wait until all is written."""
+        """Release the other model's connections, and wait until the log is written."""
         await self._chat.aclose()
         if self._writing:
             await asyncio.wait(self._writing)
@@ -90,11 +90,10 @@ class RecordingChat:
         writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        # Shielded: what was sent is logged, even if nobody waits for the reply any more.
+        # Shielded: a request that was sent is logged even if its caller is cancelled.
         await asyncio.shield(writing)
-        if (
-            not await reading.is_current()
-        ):  # forgotten in this moment: whether before the line or after it, nobody knows
+        # Something was forgotten during the write: the line may have been added after the log was removed.
+        if not await reading.is_current():
             await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
     def _append(self, request: ChatRequest, at: datetime, took_ms: int, outcome: ChatReply | BaseException) -> None:
@@ -116,16 +115,16 @@ class RecordingChat:
 
 
 def remove_log(path: Path) -> None:
-    """Remove a log; there may be none.
+    """Remove a log, if it exists.
 
     Raises:
-        OSError: It cannot be removed.
+        OSError: The log cannot be removed.
     """
     path.unlink(missing_ok=True)
 
 
 async def _is_current(reading: Reading) -> bool:
-    """Whether a call may be logged: not if nobody knows."""
+    """Whether a call may be logged; not if the store cannot say."""
     try:
         return await reading.is_current()
     except StorageError:
@@ -149,7 +148,7 @@ def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:
 
 
 def _error(error: BaseException) -> dict[str, JsonValue]:
-    """Return what went wrong; only our own errors' texts are known to hold no key and no dialogue."""
+    """Return what went wrong. Only the texts of our own errors are known to hold no key and no dialogue."""
     if isinstance(error, ModelError):
         text = str(error)
     elif isinstance(error, asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Replies read back from a log, which answers without a network, at no cost and always the same."""
+"""Replies read back from a log: without a network, at no cost, and always the same."""
 
 import logging
 from collections.abc import Iterator
@@ -19,22 +19,23 @@ logger = logging.getLogger(__name__)
 
 
 class ReplayChat:
-    """A chat model that answers from a file, and asks nobody.
+    """A chat model that answers from a file only.
 
     The file is a log of `RecordingChat`, the output of a batch, or both; of several replies to a request the last one
-    counts. It is read when first needed and again when it has changed. A request that it does not answer is written to
-    ``<stem>.missing.jsonl`` beside it, once, as a line of a batch's input. Delete that file when its answers have come.
+    counts. It is read on first use and again when it has changed. A request without a reply is written once to
+    ``<stem>.missing.jsonl`` in the same folder, as a line of a batch's input. Delete that file when its replies have
+    arrived.
 
     Args:
         path: The file of replies; it need not exist yet.
-        model_name: The model that a batch of missing requests is to be sent to.
+        model_name: The model for a batch of the missing requests.
     """
 
     def __init__(self, path: Path, *, model_name: str) -> None:
         self._path = path
         self._missing_path = path.parent / f"{path.stem}.missing.jsonl"
         self._model_name = model_name
-        # One thread at a time, so what follows needs no lock.
+        # One thread at a time, so the state below needs no lock.
         self._limiter = anyio.CapacityLimiter(1)
         self._completions: dict[str, LoggedCompletion] = {}
         self._version: tuple[int, ...] | None = None
@@ -43,14 +44,14 @@ class ReplayChat:
 
     @property
     def name(self) -> str:
-        """What stands for the model's name; a file does not bind itself to one."""
+        """A constant instead of a model's name; a file is not bound to one model."""
         return "replay"
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply that the file holds; who listens hears it in one piece.
+        """Return the reply in the file; a listener gets it in one piece.
 
         Raises:
-            ModelError: It holds none yet, or cannot be read; says where the request was written.
+            ModelError: The file has no reply yet, or cannot be read; the text says where the request was written.
         """
         reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
         if listener is not None:
@@ -85,7 +86,7 @@ class ReplayChat:
         raise ModelError(msg)
 
     def _read_changes(self) -> None:
-        """Read the file of replies if it is not the one that was read last."""
+        """Read the file of replies if it has changed since it was last read."""
         version = _version(self._path)
         if version == self._version:
             return
@@ -104,9 +105,9 @@ class ReplayChat:
             logger.warning("%s: lines that cannot be read and are ignored: %d", self._path, unreadable)
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
-        """Write a request to the file of missing ones, unless it stands there.
+        """Write a request to the file of missing ones, unless it is there already.
 
-        The file is the memory of what was written, so that a deleted one is begun anew.
+        Only the file records what was written, so after its deletion requests are written again.
         """
         version = _version(self._missing_path)
         size = 0 if version is None else version[0]
@@ -116,7 +117,7 @@ class ReplayChat:
             return
         body = request_body(request, model_name=self._model_name)
         line: dict[str, JsonValue] = {"custom_id": key, "method": "POST", "url": BATCH_URL, "body": body}
-        # By what we wrote, not by its size now: lines of another process are seen as a difference.
+        # Count what we wrote rather than read the size, so that lines of other processes show as a difference.
         self._missing_bytes += append_line(self._missing_path, line)
         self._missing.add(key)
 
@@ -132,7 +133,7 @@ def _chat_reply(request: ChatRequest, completion: LoggedCompletion) -> ChatReply
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """Return size, time of change and number of a file; None if there is none."""
+    """Return size, modification time and inode of a file; None if it does not exist."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -141,7 +142,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Yield a file's lines but the blank ones, one in memory at a time; a missing file has none."""
+    """Yield a file's lines except blank ones, one in memory at a time; a missing file has none."""
     try:
         with path.open("rb") as file:
             yield from filter(bytes.strip, file)

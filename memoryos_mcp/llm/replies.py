@@ -1,8 +1,8 @@
-"""Replies: the JSON that an LLM meant, out of the text that it sent, checked.
+"""Replies: the JSON that an LLM meant, extracted from the text that it sent, and checked.
 
-Models wrap JSON in fences and prose, think aloud before it, leave a comma out, send one object where a list was
-asked for, and numbers as texts. All of that is read. What can't be read is a `ReplyFormatError` whose text says what
-was wrong, for the model and for the user, and repeats nothing of the reply.
+Models wrap JSON in fences and prose, think aloud before it, omit commas, and send one object instead of a list or
+numbers as texts. All of that is accepted. Anything else raises a `ReplyFormatError`. Its text says what was wrong, for
+the model and for the user, and repeats nothing of the reply.
 """
 
 import json
@@ -18,25 +18,25 @@ from memoryos_mcp.text.prose import plain
 
 Item = TypeVar("Item", bound=BaseModel)
 
-# More than any answer needs; mending JSON takes time that grows with its length.
+# More than any answer needs; the time to mend JSON grows with its length.
 REPLY_MAX_CHARS = 100_000
-# Share of a list that must be usable, or its sender is told what is wrong.
+# Share of a list that must be usable; otherwise the model is told what is wrong.
 RIGHT_SHARE = 0.5
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-# Some servers keep the opening mark to themselves.
+# Some servers do not send the opening tag.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _OPENINGS = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = "</think>"
 _OPENING = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHTS_FIRST = re.compile(rf"\A(?:\s*{_THINKING.pattern})+", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-# Small models get caught: the same words three times and more in a row, for a while. Word ends make the match linear
-# in its length.
+# Small models get caught in loops: the same words three or more times in a row. Word ends make the match linear in its
+# length.
 LOOP_MIN_CHARS = 40
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _WORD = re.compile(r"\w+")
-# Share of different words up to which a loop is looked for; in a text without one nine of ten differ.
+# Loops are searched for up to this share of different words; in a text without loops it is 0.9.
 _VARIED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
@@ -52,7 +52,7 @@ def is_nothing(text: str) -> bool:
 
 
 def json_object(reply: ChatReply) -> dict[str, Any]:
-    """Return the JSON object that a reply holds.
+    """Return the JSON object in a reply.
 
     Raises:
         ReplyFormatError: There is none.
@@ -63,7 +63,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
-    if (bare := _parsed(reply.text)) is not None:  # which may speak of thinking
+    if (bare := _parsed(reply.text)) is not None:  # whose texts may mention thinking tags
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
@@ -78,9 +78,9 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
 
 
 class Speech:
-    """What a model says aloud, out of the pieces of a reply in words: what it thinks before that is left out.
+    """Extracts what a model says aloud from the pieces of a reply in words; the thoughts before it are left out.
 
-    Only a thought at the beginning is one; later on the model may be speaking about such marks.
+    Only thoughts at the beginning are removed; later on the model may be writing about such tags.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Speech:
         self._has_begun = False
 
     def hear(self, piece: str) -> str:
-        """Return what is said aloud with a piece; empty while the model thinks, or may be about to."""
+        """Return the part of a piece that is said aloud; empty while the model thinks, or may be about to."""
         if self._has_begun:
             return piece
         is_thinking = _OPENING.match(self._head) is not None
@@ -103,15 +103,15 @@ class Speech:
 
 
 def said_aloud(text: str) -> str:
-    """Return a whole reply in words without what the model thought before it."""
+    """Return a whole reply in words without the thoughts before it."""
     said = _THOUGHTS_FIRST.sub("", text, count=1)
-    # Some servers keep the opening mark to themselves.
+    # Some servers do not send the opening tag.
     _, mark, after = said.partition(_CLOSING) if _OPENINGS[0] not in said else ("", "", "")
     return (after if mark else said).strip()
 
 
 def items(value: object) -> list[Any]:
-    """Return a list where a list was meant: of one object, of an object's values, of nothing."""
+    """Return the list that was meant, also for an object of objects, a single object, or nothing."""
     if isinstance(value, list):
         return value
     if isinstance(value, dict):
@@ -120,7 +120,7 @@ def items(value: object) -> list[Any]:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts in a list, however nested; a text with commas is a list."""
+    """Return the texts in a list, however nested; a text with commas is split."""
     if isinstance(value, str):
         return [plain(part) for part in re.split("[,;\n、，]", value) if not is_nothing(part)]
     if isinstance(value, dict):
@@ -138,7 +138,7 @@ def numbers(value: object) -> list[int]:
 
 
 def text_of(value: object) -> str:
-    """Return a text with single blanks, without loops, each sentence once; what says that there is nothing is empty."""
+    """Return a text with single blanks, without loops, each sentence once; empty if it says that there is nothing."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
@@ -157,18 +157,18 @@ def checked(
     problem: Callable[[Item], str | None],
     right_share: float | None = RIGHT_SHARE,
 ) -> list[Item]:
-    """Return the items that are as they were asked for; the others are left out.
+    """Return the valid items; the others are left out.
 
     Args:
-        found: What the reply holds.
-        what: What an item is called.
-        model: What an item must be.
-        problem: Says what is wrong with an item, None if nothing is.
-        right_share: Share of the items that must be right, from 0 to 1; where some are wrong, one must be in any case.
-            None if there is something to fall back on.
+        found: The items in the reply.
+        what: The name of an item, for messages.
+        model: The schema of an item.
+        problem: Returns what is wrong with an item, None if nothing is.
+        right_share: Share of the items that must be valid, from 0 to 1; if some are not, at least one must be. With
+            None, all may be invalid.
 
     Raises:
-        ReplyFormatError: Fewer are; tells of the first that is wrong.
+        ReplyFormatError: Too few are valid; the text is about the first that is not.
     """
     good: list[Item] = []
     wrong: list[str] = []
@@ -201,7 +201,7 @@ Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)),
 
 
 def _once(loop: re.Match[str]) -> str:
-    """Return what a loop repeats; numbers, and what is short, may be meant as they stand."""
+    """Return what a loop repeats; numbers and short repetitions may be intended, and are kept."""
     is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
     return loop[1] if is_loop else loop[0]
 
@@ -240,6 +240,6 @@ def _mended(text: str) -> dict[str, Any]:
 
 
 def _told(error: ValidationError) -> str:
-    """Return the first problem in words that hold nothing of the reply."""
+    """Return the first problem, in words that repeat nothing of the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"

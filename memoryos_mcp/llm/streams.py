@@ -1,7 +1,7 @@
-"""Streams: a reply read while it is written, out of server-sent events.
+"""Streamed replies, parsed from server-sent events.
 
-https://platform.openai.com/docs/api-reference/chat-streaming says what a chunk is; what else a server sends is left
-aside, since many send some of it.
+Chunks are described at https://platform.openai.com/docs/api-reference/chat-streaming. Anything else is ignored, since
+many servers send events of their own.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 _FIELD = b"data:"
 _DONE = b"[DONE]"
-# As much as any reply needs is kept of what is no event stream, and of a line.
+# Limit for a body that is not an event stream, and for one line; no reply needs more.
 BODY_MAX_BYTES = 10_000_000
 
 
@@ -32,16 +32,16 @@ class _Chunk(BaseModel):
 
 
 class Stream:
-    """What an answer says so far. An answer that is no event stream is kept as it is.
+    """An answer, read while it arrives. A body that is not an event stream is kept as it is.
 
     Args:
-        hear: Is handed each piece of the reply's text.
+        hear: Called with each piece of the reply's text.
 
     Attributes:
-        is_event_stream: Whether it is one.
-        is_whole: Whether the server said that the reply has ended.
-        is_cut: Whether it ended at a limit of tokens.
-        usage: Tokens, as the server counted them; None if it did not.
+        is_event_stream: Whether the answer is an event stream.
+        is_whole: Whether the server marked the end of the reply.
+        is_cut: Whether the reply ended at a token limit.
+        usage: The server's token counts; None if it sent none.
     """
 
     def __init__(self, hear: Callable[[str], None]) -> None:
@@ -61,11 +61,11 @@ class Stream:
 
     @property
     def body(self) -> bytes:
-        """The answer, if it is no event stream."""
+        """The body, if it is not an event stream."""
         return bytes(self._kept)
 
     def take(self, part: bytes) -> None:
-        """Read a part of the answer, which may end anywhere."""
+        """Read the next part of the answer, which may end anywhere."""
         if not self.is_event_stream and len(self._kept) < BODY_MAX_BYTES:
             self._kept += part
         *lines, self._open_line = (self._open_line + part).split(b"\n")

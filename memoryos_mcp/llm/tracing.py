@@ -1,4 +1,4 @@
-"""Tracing calls of the LLM: what each was for, how long it took and what it cost, and nothing of what was said."""
+"""Tracing of LLM calls: purpose, duration and token counts, without any dialogue text."""
 
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
@@ -6,12 +6,7 @@ from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 
 class TracedChat:
-    """A chat model each call of which is a span.
-
-    Args:
-        chat: Who is asked.
-        tracer: Makes the spans.
-    """
+    """A chat model that records each call of another one as a span."""
 
     def __init__(self, chat: ChatModel, tracer: Tracer) -> None:
         self._chat = chat
@@ -23,11 +18,7 @@ class TracedChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply to a request. See ``ChatModel.complete``.
-
-        Raises:
-            ModelError: There was no reply.
-        """
+        """Return the reply to a request. See ``ChatModel.complete``."""
         with self._tracer.start_as_current_span(
             f"chat {request.purpose}",
             kind=SpanKind.CLIENT,
@@ -36,7 +27,7 @@ class TracedChat:
                 "gen_ai.request.model": self._chat.name,
                 "memoryos.purpose": request.purpose.value,
             },
-            # An error's text is not ours to hand on; its kind is.
+            # Only the error's type is recorded; its text is not ours to pass on.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:

@@ -1,4 +1,4 @@
-"""Forgetting as values: the plan, its counts and the receipt. Only a sample, which a dry run shows, quotes text."""
+"""Values of forgetting: the plan, its counts and the receipt. Only the samples of a dry run contain text."""
 
 import json
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ SAMPLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What is to be forgotten: numbers of rows and names of traits, no other text.
+    """What to forget: row numbers and trait names, no other text.
 
     Attributes:
-        runs: First and last ``seq`` of pages in a row.
-        facts: Numbers of facts, beside those that rest on the pages.
-        traits: Dimensions, beside those that rest on the pages.
-        refuses: Whether the named facts and traits are not to be learned again from the pages that there are.
-        is_all: Whether it is everything; then the copies that restores have kept go too.
+        runs: First and last ``seq`` of each run of consecutive pages.
+        facts: Numbers of facts, in addition to those that rest on the pages.
+        traits: Dimensions, in addition to those that rest on the pages.
+        refuses: Whether the named facts and traits must not be learned again from existing pages.
+        is_all: Whether everything is forgotten, including the copies that restores have kept.
     """
 
     runs: tuple[tuple[int, int], ...] = ()
@@ -27,12 +27,12 @@ class ForgetPlan:
     is_all: bool = False
 
     def to_json(self) -> str:
-        """Return it as JSON."""
+        """Return the plan as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "ForgetPlan":
-        """Return the plan of `to_json`'s text."""
+        """Return the plan that `to_json` wrote."""
         read = json.loads(text)
         return cls(
             runs=tuple(map(tuple, read["runs"])),
@@ -48,11 +48,9 @@ class ForgetCounts:
     """How much is forgotten.
 
     Attributes:
-        pages: Pages.
-        facts: Facts about the user and the assistant, with those that hold no more.
-        traits: Traits of the profile.
-        changed_traits: Traits that stay, since other pages speak for them, but lose reason and history.
-        segments: Topics that go, or are given words anew.
+        facts: Facts about the user and the assistant, including those that no longer hold.
+        changed_traits: Traits that stay because other pages support them, but lose their reason and history.
+        segments: Segments that are deleted or summarised again.
     """
 
     pages: int = 0
@@ -67,11 +65,10 @@ class ForgetCounts:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The beginning of something that is to be forgotten.
+    """The beginning of a page, fact or trait that is to be forgotten.
 
     Attributes:
-        id: Of the page, fact or trait.
-        at: When it was said or holds from.
+        at: When it was said, or since when it holds.
         text: At most `SAMPLE_CHARS` characters.
     """
 
@@ -82,12 +79,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt:
-    """Proof that something was forgotten, without a word of it.
+    """Proof that something was forgotten; contains none of its text.
 
     Attributes:
-        receipt: Its name: the handle that confirmed it.
-        at: When that was.
-        is_scrubbed: Whether the bytes are gone from the files too.
+        receipt: The handle that confirmed it.
+        is_scrubbed: Whether the bytes are erased from the files too.
     """
 
     receipt: str
@@ -97,7 +93,7 @@ class ForgetReceipt:
 
 
 def runs(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return ascending numbers as first and last of each run without a gap."""
+    """Return the first and last number of each run of consecutive numbers; ``seqs`` is ascending."""
     found: list[tuple[int, int]] = []
     for seq in seqs:
         if found and found[-1][1] == seq - 1:

@@ -1,7 +1,7 @@
-"""Heat and prominence of a segment, from stored counters and the clock alone.
+"""Heat and prominence of a segment, computed from stored counters and the clock alone.
 
-Heat says what is new: it decides what is learned from, and falls back to recency once that is done. Prominence says
-what a memory holds most of, and orders segments where they are shown; nothing is ranked or learned by it.
+Heat measures what is new. It decides which segments are analysed, and falls back to recency after the analysis.
+Prominence measures how much of the memory a segment holds. It only orders segments where they are shown.
 """
 
 import math
@@ -15,8 +15,8 @@ class HeatWeights:
 
     Attributes:
         alpha: Weight of the visits.
-        beta: Weight of the interaction length in pages.
-        gamma: Weight of the recency, itself between 0 and 1.
+        beta: Weight of the interaction length, in pages.
+        gamma: Weight of the recency, which is between 0 and 1.
         mu_s: Decay time of the recency, seconds.
     """
 
@@ -27,7 +27,7 @@ class HeatWeights:
 
 
 def recency(last_visit: datetime, now: datetime, mu_s: float) -> float:
-    """Return ``exp(-dt / mu)``, 1 at the visit and towards 0 after it; a visit ahead of the clock counts as now."""
+    """Return ``exp(-dt / mu)``: 1 at the visit, falling to 0; a visit in the future counts as now."""
     return math.exp(-max(0.0, (now - last_visit).total_seconds()) / mu_s)
 
 
@@ -37,10 +37,10 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
     The formula is eq. 4 of "Memory OS of AI Agent" (arXiv 2506.06326).
 
     Args:
-        n_visit: Times it was retrieved since it was last analysed.
-        l_interaction: Pages that joined it since it was last analysed.
-        last_visit: When it was last retrieved, or made.
-        now: The present.
+        n_visit: Retrievals since the last analysis.
+        l_interaction: Pages added since the last analysis.
+        last_visit: When it was last retrieved, or created.
+        now: The current time.
         weights: The constants.
     """
     return (
@@ -49,16 +49,16 @@ def heat(*, n_visit: int, l_interaction: int, last_visit: datetime, now: datetim
 
 
 def prominence(*, n_visit: int, page_count: int, last_visit: datetime, now: datetime, mu_s: float) -> float:
-    """Return how much a segment stands out: ``(N_visit + N_page) * (1 + R_recency) / 2``.
+    """Return a segment's prominence: ``(N_visit + N_page) * (1 + R_recency) / 2``.
 
-    Every page counts, read or not, so a segment does not fall behind a smaller one because it was learned from. What is
-    never visited counts half in the end.
+    Every page counts, analysed or not, so an analysis does not move a segment behind a smaller one. Without visits
+    the value falls to half.
 
     Args:
-        n_visit: Times it was retrieved since it was last analysed.
-        page_count: All of its pages.
-        last_visit: When it was last retrieved, or made.
-        now: The present.
+        n_visit: Retrievals since the last analysis.
+        page_count: Number of all its pages.
+        last_visit: When it was last retrieved, or created.
+        now: The current time.
         mu_s: Decay time of the recency, seconds.
     """
     return (n_visit + page_count) * (1 + recency(last_visit, now, mu_s)) / 2

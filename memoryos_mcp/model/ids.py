@@ -1,4 +1,4 @@
-"""Ids: the public names of what is remembered, by which it is shown, corrected and forgotten."""
+"""Ids: the public names by which memories are shown, corrected and forgotten."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ TELLING_IDS = "list_memories and retrieve_memory"
 
 PAGE_PATTERN = "^p_[0-9a-f]{1,64}$"
 _PAGE = re.compile(PAGE_PATTERN)
-# As many digits as SQLite's integers surely hold.
+# As many digits as always fit an SQLite integer.
 _NUMBERED = re.compile(r"([sck])([1-9]\d{0,17})")
 _TRAIT = "trait:"
 _TRAIT_MAX_CHARS = 200
@@ -20,7 +20,7 @@ _FORMS = "p_... for a page, s1 for a segment, c1 for a chain, k1 for a fact, tra
 
 
 class Kind(StrEnum):
-    """What an id names."""
+    """The kind of memory that an id names."""
 
     PAGE = "page"
     SEGMENT = "segment"
@@ -35,11 +35,11 @@ _LETTER_OF_KIND = {kind: letter for letter, kind in _KIND_OF_LETTER.items()}
 
 @dataclass(frozen=True, slots=True)
 class MemoryId:
-    """One id, read.
+    """A parsed id.
 
     Attributes:
-        name: A page's public name or a trait's dimension as it was written; empty for what is numbered.
-        number: Of a segment, chain or fact; 0 for the others.
+        name: A page's public name, or a trait's dimension as it was written; empty for the other kinds.
+        number: Number of a segment, chain or fact; 0 for the other kinds.
     """
 
     kind: Kind
@@ -63,15 +63,15 @@ def trait_id(dimension: str) -> str:
 
 
 def fold_dimension(name: str) -> str:
-    """Return a dimension's name without what does not matter in it: case, and how it is spaced."""
+    """Return a dimension's name with case and spacing normalised, for comparison."""
     return " ".join(name.casefold().split())
 
 
 def read_id(text: str, argument: str = "id") -> MemoryId:
-    """Return an id, read.
+    """Return a parsed id.
 
     Raises:
-        ArgumentError: It has no id's form.
+        ArgumentError: The text is not a valid id.
     """
     text = text.strip()
     if _PAGE.fullmatch(text):
@@ -85,15 +85,10 @@ def read_id(text: str, argument: str = "id") -> MemoryId:
 
 
 def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_AT_MOST) -> list[MemoryId]:
-    """Return ids, read, each once.
-
-    Args:
-        texts: The ids.
-        argument: What an error calls them.
-        at_most: How many there may be.
+    """Return parsed ids without repeats; ``argument`` is their name in errors.
 
     Raises:
-        ArgumentError: There are none or too many, or one has no id's form.
+        ArgumentError: There are none or too many, or one is not a valid id.
     """
     if not texts:
         raise ArgumentError(argument=argument, problem="is empty; give at least one id")
@@ -106,6 +101,6 @@ def read_ids(texts: Sequence[str], argument: str = "ids", *, at_most: int = IDS_
 
 
 def not_there(missing: Sequence[MemoryId], argument: str = "ids") -> ArgumentError:
-    """Return the error that tells which ids name nothing."""
+    """Return the error that lists ids that do not exist."""
     names = ", ".join(map(str, missing))
     return ArgumentError(argument=argument, problem=f"not there: {names}; {TELLING_IDS} tell ids")

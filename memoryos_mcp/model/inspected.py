@@ -1,4 +1,4 @@
-"""The values of looking: what a store shows of one memory, and of many in a row."""
+"""Values of inspection: single memories with their context, and entries of lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from memoryos_mcp.model.segments import Segment
 
 
 class State(StrEnum):
-    """Whether a memory holds."""
+    """Whether a memory is current."""
 
     CURRENT = "current"
     SUPERSEDED = "superseded"
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """The beginning of a page of the same chain."""
+    """The beginning of the previous or next page of a chain."""
 
     page_id: str
     occurred_at: datetime
@@ -32,12 +32,12 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class PageLook:
-    """A page with what stands around it.
+    """A page with its neighbours in its chain.
 
     Attributes:
-        chain_summary: None while it is not organised.
-        before: The page before it in its chain, if there is one.
-        after: The page after it in its chain, if there is one.
+        chain_summary: None until the page belongs to a chain.
+        before: The previous page of the chain.
+        after: The next page of the chain.
     """
 
     page: Page
@@ -52,7 +52,7 @@ class SegmentLook:
     """A segment with its newest pages.
 
     Attributes:
-        page_ids: Public names, newest first, at most a few dozen.
+        page_ids: Newest first, at most a few dozen.
     """
 
     segment: Segment
@@ -66,8 +66,8 @@ class ChainLook:
     """A chain with its newest pages.
 
     Attributes:
-        page_count: Of all.
-        page_ids: Public names, newest first, at most a few dozen.
+        page_count: Number of all its pages.
+        page_ids: Newest first, at most a few dozen.
     """
 
     chain: int
@@ -82,7 +82,7 @@ class Answered:
     """A fact in the history of another.
 
     Attributes:
-        is_corrected: Whether the user ended it; else a newer fact or time did, if it has ended.
+        is_corrected: Whether the user ended it; otherwise a newer fact or time did, if it has ended.
     """
 
     fact: int
@@ -100,8 +100,8 @@ class FactLook:
 
     Attributes:
         is_corrected: Whether the user ended it.
-        superseded: What it took the place of, the newest first.
-        superseded_by: What took its place.
+        superseded: The facts that it replaced, newest first.
+        superseded_by: The fact that replaced it.
     """
 
     fact: Fact
@@ -114,7 +114,7 @@ class FactLook:
 
 @dataclass(frozen=True, slots=True)
 class PastTrait:
-    """What a trait said before.
+    """A previous state of a trait.
 
     Attributes:
         is_corrected: Whether the user ended it.
@@ -132,10 +132,10 @@ class TraitLook:
     """A trait with its history.
 
     Attributes:
-        dimension: Its name as it is kept.
-        trait: None if it is no more.
-        learned_by: Who set it; "user" for a correction; None if it is no more.
-        history: The newest first.
+        dimension: Its name as stored.
+        trait: None if it no longer exists.
+        learned_by: Analyst that set it; "user" for a correction; None if it no longer exists.
+        history: Newest first.
     """
 
     dimension: str
@@ -145,17 +145,17 @@ class TraitLook:
     kind: Literal[Kind.TRAIT] = Kind.TRAIT
 
 
-# Each tells its kind, so that who shows it need not load what it is made of.
+# Each has its kind, so that code that shows it need not import its class.
 Look = PageLook | SegmentLook | ChainLook | FactLook | TraitLook
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a list goes on.
+    """Where a list continues.
 
     Attributes:
-        kind: Of what comes next.
-        after: The last that was listed: a number, or a trait's dimension; None before the first.
+        kind: Kind of the next entry.
+        after: The last entry listed: a number, or a trait's dimension; None before the first.
     """
 
     kind: Kind
@@ -167,12 +167,12 @@ class ListRequest:
     """What to list.
 
     Attributes:
-        kinds: In this order.
-        tier: Pages of this tier only; None means of all.
-        state: Facts and segments of this state only.
-        after: Nothing from before this instant.
-        before: Nothing from this instant on.
-        topic: A segment's number, or a part of a keyword; None means of all.
+        kinds: Listed in this order.
+        tier: Only pages of this tier; None means all.
+        state: Only facts and segments in this state.
+        after: Only memories from this time on.
+        before: Only memories before this time.
+        topic: A segment's number, or a part of a keyword; None means all.
     """
 
     kinds: Sequence[Kind]
@@ -188,13 +188,12 @@ class Listed:
     """A memory in a list.
 
     Attributes:
-        id: Its public name.
-        beginning: Of its text.
-        at: When it was said; since when a fact holds; a segment's newest page; when a trait last changed.
-        state: A page's tier; else whether it holds.
-        segment: Of a page, once it is organised.
-        after: Its place in the list.
-        gives_orders: Whether a page tells its reader what to do.
+        beginning: Beginning of its text.
+        at: When a page was said; since when a fact holds; time of a segment's newest page; a trait's last change.
+        state: A page's tier; for other kinds, whether it is current.
+        segment: A page's segment, once it has one.
+        after: Its position in the list.
+        gives_orders: Whether a page contains instructions to its reader.
     """
 
     id: str

@@ -12,7 +12,7 @@ from memoryos_mcp.text.addressees import Speakers, stated_name
 if TYPE_CHECKING:  # a reply that shows facts needs no vectors
     from memoryos_mcp.model.segments import Vector
 
-# Who a fact or trait was learned from, if the user has corrected it; else it is the name of an analyst.
+# ``learned_by`` of a fact or trait that the user corrected; otherwise it is the name of an analyst.
 LEARNED_BY_USER = "user"
 
 
@@ -24,11 +24,11 @@ class About(StrEnum):
 
 
 class Kind(StrEnum):
-    """What sort of fact it is."""
+    """The kind of a fact."""
 
     STATEMENT = "statement"
     WISH = "wish"
-    """What the user wants of every answer to come, while it holds."""
+    """What the user wants in every answer, while the fact holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +37,16 @@ class Fact:
 
     Attributes:
         fact: Its number within the user's memory.
-        about: Whom it is about.
-        text: The fact in words.
-        slot: What it answers if only one answer can hold at a time ("lives in"); None if it stands beside others.
+        slot: What it answers, if only one answer can hold at a time ("lives in"); None if others can hold beside it.
         valid_from: Since when it holds; when it was said, if nothing else is known.
-        valid_until: When it ends, or a newer fact took its place; None if no end is known.
-        evidence: Public names of the pages it rests on, oldest first.
-        vector: Unit length, shape ``(dimension,)``; None while it is not embedded.
-        is_archived: Whether it is beyond the knowledge that is kept at hand: found when asked for, else not told.
-        kind: A statement, or a wish that holds for every answer.
-        said_since: ``valid_from`` as exactly as it was said, "2023", "2023-05" or "2023-05-08"; None if it was not.
-        said_until: ``valid_until`` in the same way, of which it is the end; None also if a newer fact has ended it.
-        learned_by: Name of the analyst that told it; `LEARNED_BY_USER` if the user has corrected it.
-        last_said: When the newest of its pages was said, and the ``seq`` of that page; None if it came without pages.
+        valid_until: When it ends, or a newer fact replaced it; None if no end is known.
+        evidence: Ids of the pages it rests on, oldest first.
+        vector: Unit length, shape ``(dimension,)``; None until it is embedded.
+        is_archived: Whether it is over the capacity: found by queries, otherwise not shown.
+        said_since: ``valid_from`` as precisely as it was stated: "2023", "2023-05" or "2023-05-08"; None if it was not.
+        said_until: The period whose end ``valid_until`` is, in the same form; None also if a newer fact ended it.
+        learned_by: Name of the analyst that extracted it; `LEARNED_BY_USER` if the user corrected it.
+        last_said: Time and ``seq`` of its newest page; None if it came without pages.
     """
 
     fact: int
@@ -70,17 +67,12 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class AddFact:
-    """Keep a fact that is new.
+    """Add a new fact. Fields that are not described here are those of `Fact`.
 
     Attributes:
-        valid_from: Since when it holds.
-        evidence: ``seq`` of the pages it was said in.
-        supersedes: Numbers of the facts whose place it takes.
-        valid_until: Until when it holds, if that is known already.
-        kind: A statement, or a wish that holds for every answer.
-        said_since: ``valid_from`` as exactly as it was said, as in `Fact`.
-        said_until: ``valid_until`` in the same way.
-        ends: Texts of facts that the same lessons tell before, whose place it takes.
+        evidence: ``seq`` of the pages that state it.
+        supersedes: Numbers of the facts that it replaces.
+        ends: Texts of facts that it replaces and that come before it in the same lessons.
     """
 
     about: About
@@ -101,8 +93,7 @@ class ConfirmFact:
     """A known fact was said again.
 
     Attributes:
-        fact: Its number.
-        evidence: ``seq`` of the pages it was said in.
+        evidence: ``seq`` of the pages that repeat it.
     """
 
     fact: int
@@ -114,14 +105,14 @@ KnowledgeChange = AddFact | ConfirmFact
 
 @dataclass(frozen=True, slots=True)
 class CorrectedFact:
-    """What the user has said is wrong.
+    """A fact that the user declared wrong.
 
     Attributes:
-        text: What was wrong.
-        slot: What it answered, if only one answer can hold at a time.
-        until_seq: The newest page when it was corrected; no page up to it can bring it back.
-        heir: Number of the fact that the user gave instead; None if they gave none.
-        right: That fact in words.
+        text: The wrong text.
+        slot: As in `Fact`.
+        until_seq: The newest page at the time of the correction; no page up to it can bring the fact back.
+        heir: Number of the fact that the user gave instead; None without one.
+        right: Text of that fact.
     """
 
     about: About
@@ -134,23 +125,23 @@ class CorrectedFact:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What pages teach about the user and the assistant: changes only, never a whole profile."""
+    """What was learned from pages: changes to profile and knowledge."""
 
     traits: tuple[TraitChange, ...]
     knowledge: tuple[KnowledgeChange, ...]
 
 
-# The slots of what one would say of somebody first, in this order; those of their family end in whom it is.
+# Slots of the main facts about a person, in the order they are shown. ``family:`` is followed by the relative.
 HEAD_SLOTS = ("name", "age", "birthday", "lives", "from", "work", "employer")
 FAMILY = "family:"
 
 
 def is_head(slot: str | None) -> bool:
-    """Whether a fact of a slot tells who somebody is: name, age or birthday, place, work, family."""
+    """Whether a slot is of a main fact about a person: name, age or birthday, place, work, family."""
     return slot is not None and (slot in HEAD_SLOTS or slot.startswith(FAMILY))
 
 
-# Facts that tell a side's name: whom they are about, their slot, and whose name it is. A later one goes first.
+# Facts that state a name: whom they are about, their slot, and whose name it is. Later entries take precedence.
 NAME_SLOTS = {
     (About.USER, "name"): About.USER,
     (About.USER, "called"): About.USER,
@@ -160,12 +151,12 @@ NAME_SLOTS = {
 
 
 def tells_name(fact: Fact) -> bool:
-    """Return whether a fact tells what one of the sides is called."""
+    """Return whether a fact states the name of the user or the assistant."""
     return (fact.about, fact.slot) in NAME_SLOTS
 
 
 def speakers_of(facts: Sequence[Fact]) -> Speakers:
-    """Return what the sides are called: as the user wants it, else as they said themselves, the later the better."""
+    """Return the names of both sides: the name the user asked for, else the stated one; later facts win."""
     named: dict[About, str] = {}
     wants = list(NAME_SLOTS)
     telling = [fact for fact in facts if tells_name(fact)]
@@ -176,7 +167,7 @@ def speakers_of(facts: Sequence[Fact]) -> Speakers:
 
 
 def foremost_first(facts: Sequence[Fact]) -> list[Fact]:
-    """Return the facts about somebody in the order in which they are told: wishes, who they are, then the others."""
+    """Return the facts in the order they are shown: wishes, main facts about the person, then the others."""
     places = {slot: place for place, slot in enumerate(HEAD_SLOTS, 1)}
 
     def place(fact: Fact) -> int:

@@ -1,4 +1,4 @@
-"""Pages: one turn of dialogue each, the truth that every other tier is derived from."""
+"""Pages: one turn of dialogue each, the source that everything else is derived from."""
 
 import json
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 META_DATA_MAX_CHARS = 65_536
-# Clients' parsers give up at about 200; a page that no client can read would be no page.
+# Clients' JSON parsers fail at about 200 levels and could not read such a page.
 META_DATA_MAX_DEPTH = 32
 IDEMPOTENCY_KEY_MAX_CHARS = 256
 FUTURE_TOLERANCE = timedelta(days=1)
@@ -30,7 +30,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Source(StrEnum):
-    """Where a page's text comes from. Only a conversation teaches anything about the user."""
+    """Where a page's text comes from. Facts and traits are learned from conversations only."""
 
     CONVERSATION = "conversation"
     TOOL = "tool"
@@ -39,7 +39,7 @@ class Source(StrEnum):
 
 
 class Tier(StrEnum):
-    """Where a page stands on its way through the memory."""
+    """The tier that a page is in."""
 
     SHORT_TERM = "short_term"
     BACKLOG = "backlog"
@@ -48,16 +48,14 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a caller hands over: validated text of one exchange, not yet stored.
+    """A validated exchange that is not yet stored.
 
     Attributes:
-        user_input: What the user said; empty only if the assistant's side is not.
-        agent_response: What the assistant answered.
-        occurred_at: When it was said, with its zone's offset.
-        meta_data: JSON text of the caller's own notes, or None.
-        idempotency_key: Two turns with an equal key are one page.
-        source: Where the text comes from.
-        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
+        user_input: What the user said; empty only if ``agent_response`` is not.
+        occurred_at: When it was said, with a UTC offset.
+        meta_data: The caller's own data as JSON text, or None.
+        idempotency_key: Turns with the same key become one page.
+        gives_orders: Whether it contains instructions to an assistant that reads it; see `text.injection`.
     """
 
     user_input: str
@@ -74,15 +72,14 @@ class Page:
     """One stored turn.
 
     Attributes:
-        seq: Order of arrival within this user's memory, from 1.
-        page_id: Its public name, unique within the user.
+        seq: Order of arrival within the user's memory, from 1.
+        page_id: Public name, unique within the user's memory.
         session: Number of the run of pages without a gap over ``session_gap_s``.
-        chain: The chain it belongs to, once consolidated.
-        segment: The segment it belongs to, once consolidated.
-        source: Where the text comes from.
-        gives_orders: Whether it holds orders to whoever reads it, such as an assistant; see `orders`.
-        is_damaged: Whether the disk has changed it; then `DAMAGED_TEXT` is in place of what was said.
-        read_by: Name of the analyst that read it for knowledge; None while it waits for that.
+        chain: None until it is consolidated.
+        segment: None until it is consolidated.
+        gives_orders: Whether it contains instructions to an assistant that reads it; see `text.injection`.
+        is_damaged: Whether it changed on disk; its text is then `DAMAGED_TEXT`.
+        read_by: Name of the analyst that extracted knowledge from it; None until then.
     """
 
     seq: int
@@ -102,17 +99,17 @@ class Page:
 
     @property
     def teaches(self) -> bool:
-        """Whether profile and knowledge may be learned from it: it was said, and is whole and without orders."""
+        """Whether profile and knowledge are learned from it: undamaged conversation without instructions."""
         return self.source is Source.CONVERSATION and not self.gives_orders and not self.is_damaged
 
     @property
     def text(self) -> str:
-        """Both sides, the user's first; what is embedded and quoted from."""
+        """Both sides, the user's first; the text that is embedded and quoted."""
         return page_text(self.user_input, self.agent_response)
 
     @property
     def sides_without_orders(self) -> tuple[str, str]:
-        """The user's side and the assistant's, as summaries are made of them."""
+        """The user's and the assistant's side, as summaries use them."""
         if self.is_damaged:
             return "", ""
         if not self.gives_orders:
@@ -122,15 +119,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a page's text that fits the embedding model, with its vectors.
+    """A part of a page's text that fits the embedding model, with its vectors.
 
     Attributes:
         start: Index of its first character in the text.
         end: Index after its last character.
         vector: Unit length, shape ``(dimension,)``, float32.
-        codes: Token codes, one row per word piece, shape ``(n, bytes)``, part after part: what the user states and
+        codes: Token codes, one row per word piece, shape ``(n, bytes)``, in four parts: what the user states and
             asks, what the assistant states and asks; None from a model without token vectors.
-        parts: How many rows each of these four has.
+        parts: Number of rows of each of the four parts.
     """
 
     start: int
@@ -141,20 +138,19 @@ class Window:
 
 
 def page_text(user_input: str, agent_response: str) -> str:
-    """Return the two sides joined by a line end, without the empty one."""
+    """Return the two sides joined by a newline, without an empty side."""
     return "\n".join(side for side in (user_input, agent_response) if side)
 
 
 def new_page_id() -> str:
-    """Return a fresh public page name: 64 random bits, unique for all practical purposes."""
+    """Return a new page id: 64 random bits, unique for all practical purposes."""
     return f"p_{secrets.token_hex(8)}"
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many LLM tokens a text costs: one per four UTF-8 bytes, at least one.
+    """Return roughly how many LLM tokens a text takes: one per four UTF-8 bytes, at least one.
 
-    English runs at four characters a token; Chinese, Japanese and Korean at about one and a third characters,
-    which is four bytes as well.
+    English has about four characters per token. Chinese, Japanese and Korean have about 1.3, which is also four bytes.
     """
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return size // BYTES_PER_TOKEN + 1
@@ -177,21 +173,21 @@ def make_turn(
     zone: tzinfo | None,
     now: datetime,
 ) -> Turn:
-    """Return the caller's turn, checked.
+    """Return the caller's turn, validated.
 
     Args:
         user_input: The user's side.
         agent_response: The assistant's side.
         timestamp: When it was said: ISO 8601 text, a datetime, or None for now. Without a zone it is in ``zone``.
-        meta_data: The caller's own notes, kept with the page as JSON.
-        idempotency_key: Name of this turn to a caller that may send it twice.
+        meta_data: The caller's own data, stored with the page as JSON.
+        idempotency_key: The caller's name for this turn, which makes sending it twice safe.
         source: Where the text comes from, one of `Source`.
-        max_page_chars: Upper limit of both sides together.
+        max_page_chars: Maximum length of both sides together.
         zone: The user's zone; None means this machine's.
-        now: The present, with a zone.
+        now: The current time, with a zone.
 
     Raises:
-        ArgumentError: An argument cannot be used.
+        ArgumentError: An argument is not valid.
     """
     user_input, agent_response = storable(user_input), storable(agent_response)
     if not user_input.strip() and not agent_response.strip():
@@ -220,10 +216,10 @@ def make_turn(
 
 
 def parse_timestamp(timestamp: str | datetime | None, *, zone: tzinfo | None, now: datetime) -> datetime:
-    """Return the instant with its offset; a time without a zone is in ``zone``.
+    """Return the time with its offset; a time without a zone is in ``zone``.
 
     Raises:
-        ArgumentError: It is no time, before 1900, or more than a day ahead of ``now``.
+        ArgumentError: It is not a valid time, before 1900, or more than a day ahead of ``now``.
     """
     if timestamp is None or (isinstance(timestamp, str) and not timestamp.strip()):
         return now.astimezone(zone)
@@ -256,10 +252,10 @@ def _read_time(text: str) -> datetime:
 
 
 def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
-    """Return a caller's notes as they are stored.
+    """Return a caller's own data as it is stored.
 
     Raises:
-        ArgumentError: They are no plain JSON, too long or nested too deep.
+        ArgumentError: It is not plain JSON, is too long or nested too deeply.
     """
     if not meta_data:
         return None
@@ -280,7 +276,7 @@ def meta_data_json(meta_data: Mapping[str, Any] | None) -> str | None:
 
 
 def _depth(value: object) -> int:
-    """Return how many levels of objects and lists are in one another, counting to just over the limit."""
+    """Return the nesting depth of objects and lists, counted to just over the limit."""
     level, depth = [value], 0
     while level and depth <= META_DATA_MAX_DEPTH:
         inner = [
@@ -309,5 +305,5 @@ def _idempotency_key(key: str | None) -> str | None:
 
 
 def utc_now() -> datetime:
-    """Return the present with a zone; the clock that everything takes unless a test gives another."""
+    """Return the current time in UTC; the default clock."""
     return datetime.now(UTC)

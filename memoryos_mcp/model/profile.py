@@ -1,4 +1,4 @@
-"""The profile: what is known of a user's character, taste and manner, one trait per dimension."""
+"""The profile: a user's character, taste and style, one trait per dimension."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -9,10 +9,10 @@ from enum import StrEnum
 from memoryos_mcp.text.quoting import one_line
 from memoryos_mcp.text.terms import stems
 
-# Dimensions of how a user writes: nearly every page speaks for them, and each says little.
+# Dimensions of writing style: nearly every page supports them, and each page says little.
 MANNER = frozenset({"Emotional Expression", "Sense of Humor", "Information Density", "Language Style", "Practicality"})
 
-# What reasons are written with, whatever they are about; in a question such a word asks for no trait.
+# Words that occur in the reasons of any trait; in a query they do not select a trait.
 _OF_ANY_TRAIT = frozenset(
     stems(
         "user assistant speaker person page message conversation dialogue question answer reply "
@@ -35,9 +35,8 @@ class Trait:
 
     Attributes:
         dimension: Its name in the catalogue.
-        level: How strongly it shows.
-        reason: Why, in words that cite what was said.
-        evidence: Public names of the pages it rests on, oldest first.
+        reason: Why, citing what was said.
+        evidence: Ids of the pages it rests on, oldest first.
         updated_at: When level, reason or evidence last changed.
     """
 
@@ -50,13 +49,10 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class TraitChange:
-    """A trait to set; dimensions not named stay as they are.
+    """A trait to set; other dimensions stay as they are.
 
     Attributes:
-        dimension: Its name in the catalogue.
-        level: The new level.
-        reason: Why.
-        evidence: ``seq`` of the pages that speak for it, in addition to those already kept.
+        evidence: ``seq`` of the pages that support it, in addition to those already stored.
     """
 
     dimension: str
@@ -66,12 +62,12 @@ class TraitChange:
 
 
 def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
-    """Return the traits, what a user cares for before how they write, and what rests on most pages first."""
+    """Return the traits with writing style last, and otherwise those with the most evidence first."""
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
 def bearing_on(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a telling word with a query, the most telling traits first."""
+    """Return the traits that share a meaningful word with a query, most telling first."""
     asked = query_stems - _OF_ANY_TRAIT
     return most_telling_first(trait for trait in traits if asked & {*stems(f"{trait.dimension} {trait.reason}")})
 

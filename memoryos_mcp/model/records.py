@@ -1,9 +1,8 @@
-"""Records: a memory as a file of lines tells it, everything that cannot be derived again.
+"""Records of an exported memory, one JSON object per line; everything that cannot be derived again.
 
-A file begins with a `Header` and ends with an `End`; between them stand one object a line, in this order: chains,
-segments, pages, facts, traits, their history, corrections. Chains, segments and facts are numbered from 1 within the
-file, pages are named by their ``page_id``; times are ISO 8601 with their offset. What is absent or as usual is left
-out.
+A file begins with a `Header` and ends with an `End`. Between them come, in this order: chains, segments, pages, facts,
+traits, their history, corrections. Chains, segments and facts are numbered from 1 within the file. Pages are named by
+their ``page_id``. Times are ISO 8601 with their offset. Absent and default values are left out.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +17,7 @@ from memoryos_mcp.model.profile import Level
 
 FORMAT = "memoryos"
 FORMAT_VERSION = 1
-# What SQLite's whole numbers and every JSON parser can hold.
+# Fits SQLite's integers and every JSON parser.
 _LARGEST = 2**53
 
 

@@ -1,4 +1,4 @@
-"""A turn without its secrets: the form in which it may be stored."""
+"""Removes secrets from a turn before it is stored."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ class Redaction:
     """A turn without its secrets.
 
     Attributes:
-        kinds: What was left out of it, in order; a kind as often as it was found.
+        kinds: Kinds of the removed secrets, in order, with repeats.
     """
 
     turn: Turn
@@ -19,12 +19,12 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn as it may be stored: both sides, and keys and values of its ``meta_data``, without secrets.
+    """Return a turn as it may be stored: without secrets in both sides and in keys and values of its ``meta_data``.
 
-    An idempotency key is never changed, since two turns would become one: with a secret in it the turn is refused.
+    An idempotency key is never changed, because two turns would become one. A turn with a secret in it is refused.
 
     Raises:
-        ArgumentError: There is a secret and the policy is to reject it, or it stands in the idempotency key. The error
+        ArgumentError: The policy is to reject secrets and there is one, or the idempotency key contains one. The error
             names the argument and the kind of secret.
     """
     if policy == "off":

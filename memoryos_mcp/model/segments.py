@@ -1,4 +1,4 @@
-"""Segments and chains: the mid-term memory's values, and the score that files a page under a segment."""
+"""Segments and chains: the values of mid-term memory, and the score by which pages join a segment."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -15,7 +15,7 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Words for a set of pages.
+    """Keywords and summary of a set of pages.
 
     Attributes:
         keywords: Lower-case, most telling first, without repeats.
@@ -32,15 +32,13 @@ class Segment:
 
     Attributes:
         segment: Its number within the user's memory.
-        summary: A few readable sentences about its pages.
-        keywords: Lower-case words that stand for the topic, most telling first.
-        vector: Unit-length mean of its pages' vectors, shape ``(dimension,)``; None while they are not embedded.
+        keywords: Lower-case, most telling first.
+        vector: Unit-length mean of its pages' vectors, shape ``(dimension,)``; None until they are embedded.
         n_visit: Retrievals since the last analysis.
-        l_interaction: Pages that joined since the last analysis.
-        last_visit: When it was last retrieved, or made.
-        page_count: Pages filed under it.
-        unanalysed_count: Of these, pages that profile and knowledge have not seen.
-        summariser: Who wrote summary and keywords.
+        l_interaction: Pages added since the last analysis.
+        last_visit: When it was last retrieved, or created.
+        unanalysed_count: Pages from which profile and knowledge have not been learned yet.
+        summariser: Analyst that wrote summary and keywords.
     """
 
     segment: int
@@ -65,7 +63,7 @@ class Segment:
         )
 
     def prominence(self, now: datetime, mu_s: float) -> float:
-        """Return how much it stands out at ``now``."""
+        """Return its prominence at ``now``."""
         return prominence(
             n_visit=self.n_visit,
             page_count=self.page_count,
@@ -76,7 +74,7 @@ class Segment:
 
 
 def jaccard(left: AbstractSet[str], right: AbstractSet[str]) -> float:
-    """Return the share of common words among all words of both, 0 if there are none."""
+    """Return the share of common words among all words of both sets, 0 if both are empty."""
     union = len(left | right)
     return len(left & right) / union if union else 0.0
 
@@ -89,13 +87,13 @@ def segment_match(
 ) -> float:
     """Return how well pages fit a segment: ``cos(segment, page) + jaccard(keywords)``.
 
-    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. Where a vector is missing the
-    cosine of the two keyword sets stands in for it.
+    The score is F_score of "Memory OS of AI Agent" (arXiv 2506.06326), section 3.2. If a vector is missing, the
+    cosine of the two keyword sets is used instead.
 
     Args:
         segment_vector: Unit length, shape ``(dimension,)``, or None.
         segment_keywords: The segment's keywords.
-        vector: Of the pages, unit length, same space, or None.
+        vector: The pages' vector, unit length, in the same vector space, or None.
         keywords: The pages' keywords.
     """
     if segment_vector is not None and vector is not None:

@@ -1,11 +1,11 @@
-"""Statistics of a user's memory: its sizes, the state of its background work, and what an LLM cost."""
+"""Statistics of a user's memory: its size, the state of its background work, and LLM usage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # they bring NumPy, which a server does not load before its first reply
+if TYPE_CHECKING:  # they import NumPy, which a server loads only after its first reply
     from memoryos_mcp.model.knowledge import Fact
     from memoryos_mcp.model.profile import Trait
     from memoryos_mcp.model.segments import Segment
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # they bring NumPy, which a server does not load before its f
 
 @dataclass(frozen=True, slots=True)
 class ProfileView:
-    """The long-term memory of a user; the most telling traits first, facts oldest first."""
+    """The long-term memory of a user; most telling traits first, oldest facts first."""
 
     traits: Sequence["Trait"]
     user_facts: Sequence["Fact"]
@@ -25,10 +25,10 @@ class Counts:
     """How much there is, by tier.
 
     Attributes:
-        degraded: Pages that the fallback organised or read for an LLM that failed.
-        attempts: Failed attempts on the page of the backlog that has had most.
-        retention_waits_until: From when on pages older than ``retention_days`` are forgotten, where the clock may be
-            wrong; None if that is not waited for.
+        degraded: Pages that the fallback processed because the LLM failed.
+        attempts: Largest number of failed attempts on a page of the backlog.
+        retention_waits_until: When pages older than ``retention_days`` will be forgotten, if that is delayed because
+            the clock may be wrong; None otherwise.
     """
 
     pages: int
@@ -51,13 +51,12 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class UsageEntry:
-    """What calls of an LLM cost on one day.
+    """LLM usage of one day for one purpose.
 
     Attributes:
-        day: The date in the user's zone, ``YYYY-MM-DD``.
-        purpose: What the calls were for.
-        calls: How many, the failed ones included.
-        failed_calls: How many brought no reply.
+        day: Date in the user's zone, ``YYYY-MM-DD``.
+        calls: Number of calls, including failed ones.
+        failed_calls: Number of calls without a reply.
     """
 
     day: str
@@ -70,12 +69,11 @@ class UsageEntry:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a loop fares.
+    """The state of a background loop.
 
     Attributes:
         failed_attempts: Failures in a row; 0 after a success.
-        last_error: The last failure's text, kept after a success; None if there never was one.
-        last_error_at: When that was.
+        last_error: Text of the last failure, kept after a success; None if there was none.
     """
 
     failed_attempts: int = 0
@@ -85,11 +83,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How far a change of the model has come.
+    """Progress of a change of the embedding model.
 
     Attributes:
-        identity: The space that is filled.
-        pages_left: Pages that have no vectors in it yet.
+        identity: The vector space that is being filled.
+        pages_left: Pages without vectors in it.
     """
 
     identity: str
@@ -98,12 +96,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class LlmStats:
-    """What the LLM does and costs.
+    """LLM usage.
 
     Attributes:
-        name: The model.
-        today: Its calls of this day, by purpose.
-        total: Its calls of all days, by purpose.
+        name: Name of the model.
+        today: Usage of the current day, by purpose.
+        total: Usage of all days, by purpose.
     """
 
     name: str
@@ -116,17 +114,17 @@ class Stats:
     """The state of a user's memory.
 
     Attributes:
-        top_segments: Segments with their heat, the most prominent first.
-        titles: What each segment is called, by its number.
-        health: Per background loop.
-        is_semantic: Whether retrieval compares meaning now.
-        is_settled: Whether the background has nothing to do now; pages may wait for their batch to be due.
-        damaged_pages: How many pages the disk has changed, as far as they have been read through.
-        space: Identity of the model whose vectors answer, None while words answer alone.
-        move: The change to another model that is under way; None without one.
+        top_segments: Segments with their heat, most prominent first.
+        titles: Title of each segment, by its number.
+        health: By background loop.
+        is_semantic: Whether retrieval uses vectors now.
+        is_settled: Whether background work has nothing to do now; pages may wait until their batch is due.
+        damaged_pages: Pages that changed on disk, among those verified so far.
+        space: Identity of the model whose vectors are searched; None while only keywords are.
+        move: Change to another model in progress; None without one.
         recipe: Name and version of the ranking.
         llm: None without an LLM.
-        only_reads_because: Why nothing can be written just now; None if it can.
+        only_reads_because: Why the memory is read-only now; None if it is not.
     """
 
     counts: Counts

@@ -1,5 +1,5 @@
 """Retrieval: one query over the three tiers.
 
-`cache` holds in RAM what every query reads, `page_index` the page vectors among it; `ranking` orders candidates;
-`budget` fits texts to tokens; `retrieving` is the way through them, and `recall` what comes out.
+`cache` keeps in RAM what every query reads, including the page vectors in `page_index`. `ranking` orders candidates,
+`budget` fits texts to tokens, `retrieving` combines these steps, and `recall` is the result.
 """

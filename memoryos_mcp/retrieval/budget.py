@@ -1,4 +1,4 @@
-"""The token budget: what fits comes whole, a long page comes as its best passages, in rank order."""
+"""The token budget: pages that fit are quoted whole, longer ones by their best passages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.text.stemming import folded, is_latin, latin_stem, stem
 from memoryos_mcp.text.terms import is_foreign, query_words
 
-# A page that is whole in less than this is never cut: a stump of it would tell less than it saves.
+# Pages shorter than this are never cut: a piece of them would lose more than it saves.
 SMALLEST_EXCERPT_TOKENS = 25
 PASSAGE_CHARS = 400
 ELLIPSIS = "…"
-# What an excerpt may cost beside its passages: ellipses, and the rounding of either side.
+# Extra cost of an excerpt: ellipses, and rounding on both sides.
 EXCERPT_EXTRA_TOKENS = 3
 
 
@@ -21,7 +21,7 @@ class Quote:
 
     Attributes:
         is_excerpt: Whether anything was left out.
-        tokens: About what the text costs.
+        tokens: Approximate size of the text.
     """
 
     user_input: str
@@ -31,10 +31,10 @@ class Quote:
 
 
 def roots(query: str) -> frozenset[str]:
-    """Return what the inflections of the query's words hold, folded; looking for it costs less than stemming a page."""
+    """Return the common part of each query word's inflections, folded; finding it is cheaper than stemming a page."""
     foreign = is_foreign(query)
     found = ((word, latin_stem(word) if foreign and is_latin(word) else stem(word)) for word in query_words(query))
-    # English writes y for a stem's i, Arabic what follows from its t in another form.
+    # In inflected forms, English has y for a stem's final i, and Arabic another form of a final t.
     return frozenset(folded(root.removesuffix("i").removesuffix("ت") or word) for word, root in found)
 
 
@@ -51,8 +51,8 @@ def quote(
         user_input: The user's side.
         agent_response: The assistant's side.
         max_tokens: The budget, by `estimate_tokens`.
-        query_roots: Word roots of the query, by `roots`; passages that hold them are kept first.
-        best_span: Characters of the page text, both sides joined by a line end, that the query is nearest to.
+        query_roots: Word roots of the query, by `roots`; passages that contain them are kept first.
+        best_span: Characters that are nearest to the query, in the page text: both sides joined by a line end.
     """
     tokens = estimate_tokens(user_input) + estimate_tokens(agent_response)
     if tokens <= max_tokens:
@@ -87,7 +87,7 @@ class _Passage:
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
-    """Yield spans of about `PASSAGE_CHARS`, ended at a line, sentence or word where there is one."""
+    """Yield spans of about `PASSAGE_CHARS`, ended at a line, sentence or word if possible."""
     start = 0
     while start < len(text):
         end = min(len(text), start + PASSAGE_CHARS)
@@ -112,7 +112,7 @@ def _choose(
     query_roots: frozenset[str],
     best_span: tuple[int, int] | None,
 ) -> list[_Passage]:
-    """Return the passages that answer the query best and fit, in reading order; the first one counts a little."""
+    """Return the passages that fit and answer the query best, in reading order; the first one gets a small bonus."""
 
     def worth(passage: _Passage) -> tuple[float, int]:
         plain = folded(text[passage.start : passage.end])
@@ -135,7 +135,7 @@ def _choose(
 
 
 def _join(kept: Sequence[_Passage], passages: Sequence[_Passage], text: str) -> str:
-    """Return the kept passages of one side with an ellipsis wherever something is left out."""
+    """Return the kept passages of one side, with an ellipsis where something is left out."""
     if not kept:
         return ""
     side = [passage for passage in passages if passage.side == kept[0].side]

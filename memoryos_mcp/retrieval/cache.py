@@ -1,6 +1,6 @@
 """The cache: what retrieval reads of one user at every query, in RAM, in step with the store.
 
-Any process may write; each look begins by asking the store's change sequence what is new, which costs one small query.
+Any process may write. Each refresh first asks the store's change sequence for changes, which costs one small query.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class MemoryCache:
         self._lock = asyncio.Lock()
 
     async def load_index(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all page vectors, once; looks go on meanwhile without them.
+        """Read all page vectors, once; meanwhile queries work without them.
 
         Args:
-            give_way: Is awaited before each piece.
+            give_way: Awaited before each piece.
         """
         if self.index.is_loaded:
             return
@@ -46,11 +46,11 @@ class MemoryCache:
             if self._position is None:
                 await self._load_midterm()
                 await self._load_longterm()
-            # What changed during the load is told again with the next look; to be told twice does no harm.
+            # The next refresh applies changes made during the load again, which does no harm.
             self._position = before if self._position is None else min(before, self._position)
 
     async def refresh(self) -> None:
-        """Take over what any process has changed since the last time."""
+        """Apply what any process has changed since the last time."""
         async with self._lock:
             if self._position is None:
                 position = await self._store.position()

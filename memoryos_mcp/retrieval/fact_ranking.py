@@ -1,4 +1,4 @@
-"""Known: facts ranked for a query, by the same signals as pages."""
+"""Fact ranking: facts are ranked for a query by the same signals as pages."""
 
 import re
 from collections import defaultdict
@@ -20,13 +20,13 @@ from memoryos_mcp.text.terms import stem, stems
 
 FACTS_AT_MOST = 10
 SECONDS_PER_DAY = 86_400
-# Share of its signals that an archived fact loses: of two equal ones the current one goes ahead.
+# Share of its signals that an archived fact loses, so that an equal current fact comes first.
 ARCHIVED_LOSS = 0.1
-# Facts with less than this share of the best one's score are left out, but never so many that fewer come.
+# Facts below this share of the best score are left out, but `FACTS_AT_LEAST` are kept.
 FACT_CUT_SHARE = 0.5
 FACTS_AT_LEAST = 3
 
-# Words that ask for what was, in the languages in which times are understood.
+# Words that ask about the past, in the languages of `query_time`.
 _PAST = re.compile(
     r"\b(?:used to|previous(?:ly)?|former(?:ly)?|earlier|originally|back then|in the past|at first|old|before|"
     r"früher|damals|vorher|ehemalig\w*|zuvor|avant|autrefois|auparavant|ancien\w*|antes|anterior\w*|solía\w*|prima|"
@@ -37,11 +37,11 @@ _PAST = re.compile(
 
 
 def asks_past(query: str, asked: ParsedQuery, today: int) -> bool:
-    """Return whether a query asks for the past, so that facts which have ended are looked at too.
+    """Return whether a query asks about the past, so that ended facts are considered too.
 
     Args:
         query: Its text.
-        asked: As it was understood.
+        asked: The parsed query.
         today: In days since 1970.
     """
     is_dated = any(
@@ -51,11 +51,7 @@ def asks_past(query: str, asked: ParsedQuery, today: int) -> bool:
 
 
 class FactTable:
-    """Facts made ready to be ranked, once for many queries.
-
-    Args:
-        facts: Candidates, oldest first; the table keeps their vectors in one array.
-    """
+    """Facts, oldest first, prepared once for the ranking of many queries. Their vectors are kept in one array."""
 
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         given = tuple(facts)
@@ -63,7 +59,7 @@ class FactTable:
         self._days = np.array([_day(fact.valid_from) for fact in given], dtype=np.int64)
         self._ends_s = np.array([fact.valid_until.timestamp() if fact.valid_until else np.inf for fact in given])
         self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
-        # What is told whatever is asked.
+        # Used whatever the query is.
         self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
         self._named = [fact for fact in self._facts if tells_name(fact) and not fact.is_archived]
         self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
@@ -75,7 +71,7 @@ class FactTable:
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
     def ranked(self, asked: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
-        """Return the facts that fit a query, best first; of equal ones the newest.
+        """Return the facts that fit a query, best first, newer ones first among equals.
 
         Args:
             asked: The query.
@@ -96,15 +92,15 @@ class FactTable:
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
-        """Return the wishes that hold, newest first."""
+        """Return the wishes in force, newest first."""
         return [RecalledFact(fact, 0.0) for fact in reversed(_holding(self._wishes, now))]
 
     def named(self, now: datetime) -> list[Fact]:
-        """Return the facts that hold and tell what a side is called, oldest first."""
+        """Return the facts in force that give the name of a side, oldest first."""
         return _holding(self._named, now)
 
     def _covered(self, asked: ParsedQuery) -> Scores:
-        """Return how much of the query's words each fact holds, 0 to 1, a rare word counting more."""
+        """Return the share of the query's words that each fact contains, 0 to 1; a rare word counts more."""
         weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
         total = sum(weights.values()) or 1.0
         covered = np.zeros(len(self._facts))
@@ -115,7 +111,7 @@ class FactTable:
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
-    """Return the best of several rankings in one, best first; of equal ones the newest; few far below the best."""
+    """Return the best of several rankings, newer facts first among equals; few are far below the best."""
     best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
     least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
     return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]
@@ -130,7 +126,7 @@ def _day(moment: datetime) -> int:
 
 
 def _stacked(facts: Sequence[Fact]) -> NDArray[np.float32]:
-    """Return the vectors of facts as rows; zeros, which are near nothing, for one that has none."""
+    """Return the vectors of facts as rows; a fact without one gets zeros, which are near nothing."""
     dimension = next((len(fact.vector) for fact in facts if fact.vector is not None), 0)
     rows = np.zeros((len(facts), dimension), dtype=np.float32)
     for row, fact in zip(rows, facts, strict=True):

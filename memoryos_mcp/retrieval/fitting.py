@@ -1,7 +1,7 @@
-"""Fitting: what is shown of each tier within a token budget. Each part costs what `rendering` makes of it.
+"""Fitting: chooses what is shown of each tier within a token budget. Each part costs its size in `rendering`.
 
-If everything fits, everything comes, whole. If not, each part has a share, and what one leaves the next ones may use:
-wishes, traits, facts, the newest pages; the pages that were found get the rest, the best ones first.
+If everything fits, it is shown whole. If not, wishes, traits, facts and the newest pages have a share each, in this
+order, and the next ones may use what one leaves. The pages that were found get the rest, best first.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,14 +28,14 @@ WISHES_SHARE = 1 / 8
 TRAITS_SHARE = 1 / 16
 KNOWLEDGE_SHARE = 1 / 8
 SHORT_TERM_SHARE = 1 / 10
-# Of the newest pages if they are the conversation that is being answered.
+# The share of the newest pages if they are the conversation being answered.
 CONVERSATION_SHARE = 1 / 2
-# No page takes more than this share of what is left, so that one long page does not silence the others.
+# A page takes at most this share of the rest, so that one long page does not push out the others.
 BEST_PAGE_SHARE = 1 / 2
 PAGE_SHARE = 1 / 3
 PAGE_ALLOWANCE_TOKENS = 160
 CHAIN_SUMMARY_CHARS = 200
-# How often a page is quoted anew because its lines, set in, took more than its text.
+# How often a page is quoted again because its indented lines took more than its text.
 QUOTES_AT_MOST = 3
 
 
@@ -45,15 +45,15 @@ Candidate = tuple[Ranked, FoundPage, Segment | None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a reply may hold.
+    """How much a reply may contain.
 
     Attributes:
-        pages: Found pages at most.
-        tokens: All that is shown together.
-        reserved_tokens: How many of them the caller's own words take.
-        is_cut: Whether pages far below the best are left out.
-        is_elastic: Whether pages beyond the tokens come all the same, in short excerpts.
-        has_all_recent: Whether all short-term pages come, and not only the last ones and those that bear on the query.
+        pages: Maximum number of found pages.
+        tokens: Budget of everything shown.
+        reserved_tokens: Part of it that the caller's own text takes.
+        is_cut: Whether to omit pages that score far below the best.
+        is_elastic: Whether pages beyond the budget are still included, in short excerpts.
+        has_all_recent: Whether to include all short-term pages, not only the last ones and relevant others.
     """
 
     pages: int
@@ -70,9 +70,9 @@ class Found:
 
     Attributes:
         wishes: What the user wants of every answer, newest first.
-        traits: What bears on the query of the profile, the most telling first.
-        facts: Of both sides, best first.
-        short_term: The newest pages that come ahead of found ones, oldest first.
+        traits: Traits relevant to the query, most telling first.
+        facts: Facts about both sides, best first.
+        short_term: The newest pages, oldest first; they take precedence over found ones.
         pages: Found pages of any tier, best first, each with its topic; some may be among the newest.
     """
 
@@ -85,12 +85,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is shown of it.
+    """What is shown of `Found`.
 
     Attributes:
-        has_topics: Whether there was room for a line for each topic.
-        left_out: What there was no room for; None if there is nothing.
-        tokens: What all of it takes as text, by `estimate_tokens`; `Limits.reserved_tokens` are included.
+        has_topics: Whether there is room for a line for each topic.
+        left_out: What did not fit; None if everything did.
+        tokens: Size of all of it as text, by `estimate_tokens`, including `Limits.reserved_tokens`.
     """
 
     wishes: Sequence[RecalledFact]
@@ -104,14 +104,7 @@ class Fitted:
 
 
 def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> Fitted:
-    """Return what is shown of what was found.
-
-    Args:
-        found: What answers the query.
-        limits: How much may be shown.
-        speakers: What the sides are called.
-        query_roots: Word roots of the query, by `roots`; passages that hold them are kept first.
-    """
+    """Return what is shown of what was found; passages that contain ``query_roots``, by `roots`, are kept first."""
     budget = _Budget(limits, speakers, query_roots)
     needed = budget.tokens_of_all(found)
     budget.is_enough = needed <= limits.tokens
@@ -165,7 +158,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
 
 
 class _Budget:
-    """Bytes that are left to spend."""
+    """The bytes that are left to spend."""
 
     def __init__(self, limits: Limits, speakers: Speakers, query_roots: frozenset[str]) -> None:
         self._limits = limits
@@ -179,16 +172,16 @@ class _Budget:
 
     @property
     def spent_tokens(self) -> int:
-        """What is shown takes, in tokens."""
+        """Size of everything shown, in tokens."""
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
     def wanted(self, found: Found) -> list[Candidate]:
-        """Return the pages that come beside the newest if all of these come."""
+        """Return the found pages that are shown if all of the newest are shown."""
         newest = {page.seq for page in found.short_term}
         return [candidate for candidate in found.pages if candidate[1].page.seq not in newest][: self._limits.pages]
 
     def tokens_of_all(self, found: Found) -> int:
-        """Return the budget with which all of it comes, whole."""
+        """Return the budget with which everything fits, whole."""
         wanted = [each.page for _, each, _ in self.wanted(found)]
         titles = {rendering.KNOWN[recalled.fact.about] for recalled in found.facts}
         parts = {
@@ -208,7 +201,7 @@ class _Budget:
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
     def keep_free(self, found: Sequence[Candidate]) -> None:
-        """Keep what comes next from taking the room of the best page, which a small budget has only once."""
+        """Reserve room for the best page, so that the parts before it cannot use up a small budget."""
         if found and not self.is_enough:
             cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0][1].page)
             self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
@@ -216,13 +209,9 @@ class _Budget:
     def fit_lines(
         self, ranked: Iterable[T], share: float, line: Callable[[T], str], title: Callable[[T], str]
     ) -> list[T]:
-        """Return what fits a share, in its order.
+        """Return the items that fit a share of the whole budget, in their order.
 
-        Args:
-            ranked: What is shown a line each.
-            share: Of the whole budget.
-            line: Returns the line.
-            title: Returns what it stands under.
+        ``line`` returns the line that shows an item, ``title`` the title above it.
         """
         allowance, kept, titles = self._allowance(share), list[T](), set[str]()
         for each in ranked:
@@ -235,12 +224,9 @@ class _Budget:
         return kept
 
     def fit_newest(self, pages: Sequence[Page], share: float, title: str | None) -> list[RecalledPage]:
-        """Return the pages that fit a share: newest first into the budget, oldest first in the result.
+        """Return the pages that fit a share of the whole budget, oldest first; the newest are chosen first.
 
-        Args:
-            pages: Oldest first.
-            share: Of the whole budget.
-            title: What they stand under; None if it is there already.
+        ``title`` is None if it is shown already.
         """
         allowance, kept = self._allowance(share), list[RecalledPage]()
         for page in reversed(pages):
@@ -255,7 +241,7 @@ class _Budget:
         return kept[::-1]
 
     def fit_pages(self, found: Sequence[Candidate], shown: AbstractSet[int]) -> list[RecalledPage]:
-        """Return the pages that fit what is left, in their order; none that is shown already."""
+        """Return the found pages that fit the rest, in their order, without those shown already."""
         kept: list[RecalledPage] = []
         fresh = [candidate for candidate in found if candidate[1].page.seq not in shown]
         for entry, each, segment in fresh[: self._limits.pages]:
@@ -274,7 +260,7 @@ class _Budget:
         return kept
 
     def complete(self, pages: Iterable[RecalledPage]) -> list[RecalledPage]:
-        """Return the pages with more of those that come in excerpts, the first ones first, as far as there is room."""
+        """Return the pages with longer excerpts, as far as there is room; the first pages get it first."""
         completed: list[RecalledPage] = []
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
@@ -289,7 +275,7 @@ class _Budget:
         return completed
 
     def fit_topics(self, pages: Sequence[RecalledPage]) -> bool:
-        """Return whether a line for each topic fits."""
+        """Return whether a line for each topic fits, and charge them if so."""
         if not any(recalled.segment for recalled in pages):
             return False
         cost = sum(line_bytes(*topic) for topic, _ in rendering.grouped(pages, has_topics=True))
@@ -303,18 +289,18 @@ class _Budget:
         return max(0, self.left if self.is_enough else min(self.left - self.kept_free, int(whole * share)))
 
     def _allowed(self, room: int, share: float) -> int:
-        """Return how much of some room one page may take."""
+        """Return how many of the ``room`` bytes one page may take."""
         return room if self.is_enough else min(room, max(int(room * share), PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN))
 
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
-        """Return a page as it fits some bytes, its head included; None if no useful part of it does."""
+        """Return a page as it fits ``room`` bytes, including its head; None if no useful part of it does."""
         if self._whole(page) <= room:
             return _in_full(page)
         empty = Quote("", "", is_excerpt=True, tokens=0)
         left = room - self._cost_of(page, empty) - line_bytes(*self._labels)
         for _ in range(QUOTES_AT_MOST):
             text = quote(page.user_input, page.agent_response, left // BYTES_PER_TOKEN, self._query_roots, span)
-            # Lines that are set in, and signs shown for others, cost more than the text.
+            # Indentation and replaced characters add to the cost of the text.
             over = 0 if text is None else self._cost_of(page, text) - room
             if over <= 0:
                 return text
@@ -322,7 +308,7 @@ class _Budget:
         return None
 
     def _whole(self, page: Page) -> int:
-        """Return what a page costs without its notes if nothing of it is left out."""
+        """Return the cost of a whole page without its notes."""
         if page.seq not in self._wholes:
             self._wholes[page.seq] = self._cost_of(page, _in_full(page))
         return self._wholes[page.seq]
@@ -331,7 +317,7 @@ class _Budget:
         return self._cost(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
 
     def _cost(self, recalled: RecalledPage) -> int:
-        # Empty lines around a text are in the result, if not in its text.
+        # Empty lines around a text are missing in the rendered text, but are part of the result.
         sides = (recalled.quote.user_input, recalled.quote.agent_response)
         unseen = sum(len(side) - len(side.strip("\n")) for side in sides)
         return line_bytes(rendering.page_line(recalled, self._speakers)) + unseen
@@ -341,7 +327,7 @@ _FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
 
 
 def _tokens(size: int) -> int:
-    """Return what lines of so many bytes take, the last of which has no end."""
+    """Return the tokens of lines of ``size`` bytes, of which the last line's end is not counted."""
     return (size - 1) // BYTES_PER_TOKEN + 1
 
 

@@ -1,8 +1,8 @@
-"""Late interaction: every word piece of a query finds its best match among those of a page.
+"""Late interaction: each word piece of a query is compared with its best match among the pieces of a page.
 
-After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are kept apart for each piece,
-window and side of the dialogue, so that the ranking can weigh them: a rare word more than a common one, what the named
-side said more than what the other did, and what a neighbouring page says less than the page itself.
+After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are kept separately for each piece,
+window and side of the dialogue, so that the ranking can weigh them. A rare word counts more than a common one, the
+named side more than the other, and a neighbouring page less than the page itself.
 """
 
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from memoryos_mcp.embedding.token_codes import cosines
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
-# The cosine of a match is taken to this power: one close match says more than two vague ones.
+# Exponent of the cosine of a match: one close match says more than two vague ones.
 SHARPNESS = 2.5
-# What a match in a question counts where one of the sides is named: who asks about a thing has not told of it.
+# Weight of a match in a question if a side is named: a person who asks about a thing has not told of it.
 IN_QUESTION = 0.8
-# What a match on the other side than the named one counts, and one on a page so many pages away.
+# Weights of a match on the side that is not named, and of one on a page this many pages away.
 OTHER_SIDE = 0.6
 NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
 
@@ -47,7 +47,7 @@ class Cover:
     Attributes:
         best: By its best window, shape ``(n,)``.
         first: By its first window, shape ``(n,)``.
-        best_part: Which window is the best, shape ``(n,)``; -1 for a page whose pieces are not known.
+        best_part: Which window is the best, shape ``(n,)``; -1 for a page whose pieces are unknown.
     """
 
     best: NDArray[np.float64]
@@ -61,7 +61,7 @@ def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None
     Args:
         tokens: The query's token vectors, unit length, shape ``(q, m)``.
         rows: Token codes of the candidates' windows.
-        side: Whose words are asked for.
+        side: The side whose words are asked for.
     """
     counts = rows.counts.ravel()
     best = np.zeros((len(counts), len(tokens)), dtype=np.float32)
@@ -88,18 +88,18 @@ def cover(
     sessions: NDArray[np.int64],
     windows: NDArray[np.int64],
 ) -> Cover:
-    """Return how much of a query each candidate covers, together with what its neighbours do.
+    """Return how much of a query each candidate covers, together with its neighbours.
 
-    A page's cover is the weighted mean over the query's pieces of the best match: its own, or a neighbour's, which
-    counts less the farther it is away and the longer the page itself is, since a long page stands alone.
+    A page's cover is the weighted mean, over the query's pieces, of the best match: its own or a neighbour's. A
+    neighbour's match counts less with its distance, and with the length of the page itself: a long page stands alone.
 
     Args:
         matches: Of the candidates' windows.
         weights: How much each piece says, at least one above 0, shape ``(q,)``.
-        side: Whose words are asked for.
+        side: The side whose words are asked for.
         seqs: The candidates, ascending, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
-        windows: How long they are, in windows, at least 1, shape ``(n,)``.
+        windows: Their lengths in windows, at least 1, shape ``(n,)``.
     """
     places = np.searchsorted(seqs, matches.seqs)
     either = np.maximum(matches.user, matches.agent)
@@ -126,7 +126,7 @@ def _by_page(covers: NDArray[np.float64], places: NDArray[np.int64], count: int)
 
 
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
-    """Return the best that the neighbours of each candidate have to lend; only candidates lend."""
+    """Return the best match that the neighbours of each candidate lend to it; only candidates lend."""
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():
         earlier = np.searchsorted(seqs, seqs - apart)

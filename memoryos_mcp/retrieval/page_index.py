@@ -12,9 +12,9 @@ from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import PageVectors
 
-# One piece: short enough that a query does not notice it.
+# Size of one piece: small enough not to delay a query noticeably.
 LOAD_WINDOWS = 2_000
-# A window's row is its page's ``seq`` and, in the low bits, its place in the page: no table from one to the other.
+# A window's row is its page's ``seq`` and, in the low bits, its place in the page. So no mapping table is needed.
 PART_BITS = 16
 
 
@@ -23,10 +23,10 @@ class WindowMatch:
     """How near a page's windows are to a query.
 
     Attributes:
-        windows: How many it has.
-        first: Cosine of the first, which holds how the page begins, mostly the user's words.
-        best: Cosine of the nearest.
-        best_part: Which that is, from 0.
+        windows: Number of windows.
+        first: Cosine of the first window, which contains the beginning of the page, mostly the user's words.
+        best: Cosine of the nearest window.
+        best_part: The nearest window, from 0.
     """
 
     windows: int
@@ -36,7 +36,7 @@ class WindowMatch:
 
 
 class PageIndex:
-    """Windows of pages by meaning. Empty until loaded; the store stays the truth."""
+    """Semantic search for windows of pages. Empty until loaded; the store is the source of truth."""
 
     def __init__(self, store: Store, make_index: Callable[[], VectorIndex]) -> None:
         self._store = store
@@ -55,10 +55,10 @@ class PageIndex:
         return self._index is None or self._index.is_settled
 
     async def load(self, give_way: Callable[[], Awaitable[None]]) -> None:
-        """Read all vectors from the store, in pieces; what changes meanwhile is applied afterwards by the caller.
+        """Read all vectors from the store, in pieces; the caller applies later changes afterwards.
 
         Args:
-            give_way: Is awaited before each piece.
+            give_way: Awaited before each piece.
         """
         index = self._make_index()
         after = 0
@@ -70,7 +70,7 @@ class PageIndex:
         self._index = index
 
     async def apply(self, pages: Sequence[int]) -> None:
-        """Take over the named pages' vectors as they now stand in the store; does nothing before `load`."""
+        """Replace the vectors of pages by those in the store; does nothing before `load`."""
         if self._index is not None and pages:
             block = await self._store.page_vectors(pages)
             known = [_rows(seq, self._parts.pop(seq)) for seq in pages if seq in self._parts]
@@ -79,7 +79,7 @@ class PageIndex:
             self._put(self._index, block)
 
     async def settle(self) -> None:
-        """Have the index do what takes long to keep searches quick, in a thread."""
+        """Have the index do the slow work that keeps searches quick, in a thread."""
         if self._index is not None:
             await anyio.to_thread.run_sync(self._index.settle)
 
@@ -91,7 +91,7 @@ class PageIndex:
         return rows >> PART_BITS
 
     def match(self, query: Vector, seqs: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how near the windows of each named page are; pages without windows are left out."""
+        """Return how near the windows of each given page are; pages without windows are left out."""
         found = [(seq, parts) for seq in seqs if (parts := self._parts.get(seq))]
         if self._index is None or not found:
             return {}
@@ -102,12 +102,12 @@ class PageIndex:
             own = cosines[start : start + parts]
             start += parts
             best = int(own.argmax())
-            if np.isfinite(own[best]):  # a page that another task has just taken out of the index has none
+            if np.isfinite(own[best]):  # NaN if another task has just removed the page
                 matches[seq] = WindowMatch(parts, float(own[0]), float(own[best]), best)
         return matches
 
     def _put(self, index: VectorIndex, block: PageVectors) -> None:
-        """Add the windows of pages that the index does not hold."""
+        """Add the windows of pages that are not in the index."""
         if not len(block.seqs):
             return
         pages, firsts, counts = np.unique(block.seqs, return_index=True, return_counts=True)

@@ -1,16 +1,16 @@
-"""Queries first: the loading of a user's vectors gives way while a query is answered."""
+"""Query priority: loading a user's vectors gives way while a query is answered."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
-# How long one load gives way, all in all.
+# Total time for which one load gives way.
 PATIENCE_S = 1.0
 
 
 class QueryPriority:
-    """Knows whether one user's queries are being answered now. Shared by whoever answers and whoever loads."""
+    """Knows whether any query of one user is being answered. Shared by retrieval and loading."""
 
     def __init__(self) -> None:
         self._queries = 0
@@ -19,7 +19,7 @@ class QueryPriority:
 
     @contextmanager
     def querying(self) -> Iterator[None]:
-        """Have loads give way while a query is answered."""
+        """Make loads give way while a query is answered."""
         self._queries += 1
         self._is_quiet.clear()
         try:
@@ -32,7 +32,7 @@ class QueryPriority:
     def patiently(self) -> Callable[[], Awaitable[None]]:
         """Return what one load awaits before each of its pieces.
 
-        It waits while queries are answered, but not for ever, or many of them would keep a load from its end.
+        It waits while queries are answered, but for a limited total time, or many queries would block a load.
         """
         left_s = PATIENCE_S
 

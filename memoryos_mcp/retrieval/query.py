@@ -17,16 +17,16 @@ from memoryos_mcp.storage.values import TermStats
 from memoryos_mcp.text.addressees import places, without
 from memoryos_mcp.text.terms import is_content, spans, stop_words
 
-# A word that says nothing by itself still tells "when" from "where": as much as one on half of the pages.
+# The weight of a stop word, which still tells "when" from "where": about that of a word on half of the pages.
 COMMON_WEIGHT = 0.8
-# A word's rarity is taken to this power: the rarest word of a question matters most but does not decide alone.
+# Exponent of a word's rarity: the rarest word of a query matters most but does not decide alone.
 RARITY_POWER = 0.75
-# The model reads 254 word pieces of a query and the word index 64 of its words; who pastes a book asks about its start.
+# The model reads 254 word pieces of a query and the word index 64 of its words; only the start of a long text counts.
 LOOKED_AT_CHARS = 4_096
 
-# What stands between two names that are named together.
+# The text between two names that are named together.
 _IN_ONE_BREATH = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
-# Words that ask for several things, or for one in several places; in the languages in which times are understood.
+# Words that ask for several things, or for one in several places, in the languages of `query_time`.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
     r"all|every|across|over time|throughout|several|different|various|compar\w*|"
@@ -51,16 +51,16 @@ class ParsedQuery:
     """A query.
 
     Attributes:
-        subject: What it is about: its text without names that the sides call each other by.
-        side: Whose words are asked for, if a side is named.
-        counts: Its words, with the number of pages that each occurs in.
-        pages: How many pages there are, about.
-        times: The stretches of time that it names.
-        is_for_several: Whether it asks for several things, which stand in different sessions rather than in one.
-        embedded: The subject's vectors; None while only words are compared.
+        subject: Its text without the names of the two sides.
+        side: The side whose words are asked for, if one is named.
+        counts: Its words, with the number of pages that contain each.
+        pages: Approximate number of pages.
+        times: The time spans that it names.
+        is_for_several: Whether it asks for several things, which are in different sessions rather than in one.
+        embedded: The subject's vectors; None if only words are compared.
         weights: How much each of the subject's word pieces says, shape ``(n,)``; empty without vectors.
-        user_called: By what name the assistant mostly calls the user; None if by none.
-        agent_called: The same of the assistant.
+        user_called: The name that the assistant uses most for the user; None without one.
+        agent_called: The name that the user uses most for the assistant; None without one.
     """
 
     subject: str
@@ -76,19 +76,19 @@ class ParsedQuery:
 
 
 def plain(query: str) -> str:
-    """Return a query in the form in which words are compared, as far as it is looked at."""
+    """Return the start of a query in the form in which words are compared, up to `LOOKED_AT_CHARS`."""
     return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
 
 
 def subject_of(query: str, lexicon: TermStats) -> str:
-    """Return a query without the names of the two sides: what is said does not hold them, so they would mislead."""
+    """Return a query without the names of the two sides: pages do not contain them, so they would mislead."""
     return without(query, lexicon.user_names | lexicon.agent_names)
 
 
 def side_of(query: str, lexicon: TermStats) -> Side | None:
-    """Return whose words are asked for: the side's that is named, or named first ("What did Ada tell Ben?").
+    """Return the side whose words are asked for: the one that is named, or named first ("What did Ada tell Ben?").
 
-    None if neither is named, or both in one breath ("Where did Ada and Ben meet?").
+    None if neither is named, or both together ("Where did Ada and Ben meet?").
     """
     sides = dict.fromkeys(lexicon.agent_names, Side.AGENT) | dict.fromkeys(lexicon.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
@@ -108,13 +108,13 @@ def piece_weights(
 ) -> NDArray[np.float64]:
     """Return how much each word piece of a query says: a power of its word's rarity, shape ``(n,)``.
 
-    Rarity is BM25's: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. Marks between words count nothing.
+    Rarity is BM25's: ``ln(1 + (N - df + 0.5) / (df + 0.5))``. Marks between words have weight 0.
 
     Args:
         subject: The query, in its plain form.
-        pieces: Where each piece stands in it.
-        counts: In how many pages each of its words occurs.
-        pages: How many pages there are.
+        pieces: Start and end of each piece in it.
+        counts: The number of pages that contain each of its words.
+        pages: The number of all pages.
     """
     by_char, stops = np.zeros(len(subject) + 1), stop_words(subject)
     for start, end, word in spans(subject):
@@ -126,5 +126,5 @@ def piece_weights(
 
 
 def rarity(count: int, pages: int) -> float:
-    """Return the inverse page frequency of a word that ``count`` of so many pages hold."""
+    """Return the inverse page frequency of a word that is on ``count`` of ``pages`` pages."""
     return math.log(1 + (max(pages - count, 0) + 0.5) / (count + 0.5))

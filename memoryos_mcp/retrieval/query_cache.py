@@ -1,31 +1,31 @@
-"""The query cache: agents ask the same again and again, in few words."""
+"""The query cache: agents often repeat short queries."""
 
 from collections import OrderedDict
 
 from memoryos_mcp.embedding import EmbeddedQuery
 
-# A long query is hardly ever repeated, and its vectors weigh much.
+# Long queries are rarely repeated, and their vectors are large.
 CACHED_QUERIES = 32
 CACHED_QUERY_CHARS = 200
 
 
 class QueryCache:
-    """The vectors of one user's short queries that were asked last. Used from one event loop.
+    """The vectors of one user's most recent short queries. Used from one event loop.
 
-    Not shared by users: what one of them has asked must not show in how soon another is answered.
+    It is not shared by users: response times must not reveal what another user asked.
     """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, EmbeddedQuery] = OrderedDict()
 
     def get(self, query: str) -> EmbeddedQuery | None:
-        """Return a query's vectors if they are there."""
+        """Return a query's vectors if they are cached."""
         if (found := self._kept.get(query)) is not None:
             self._kept.move_to_end(query)
         return found
 
     def put(self, query: str, embedded: EmbeddedQuery) -> None:
-        """Keep a query's vectors; those that were not asked for longest go."""
+        """Cache a query's vectors, and drop those that were not used for longest."""
         if len(query) <= CACHED_QUERY_CHARS:
             self._kept[query] = embedded
             self._kept.move_to_end(query)

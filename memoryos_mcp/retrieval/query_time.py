@@ -1,7 +1,7 @@
-"""Asked time: the dates and stretches of time that a query names, and how near a page lies to them.
+"""Query time: the dates and time spans that a query names, and how near a page is to them.
 
-A query is searched for phrases of time in twelve languages, and what is found is handed to dateparser, whose data the
-phrases are from as well. It is imported with the first query that is looked at.
+Patterns from dateparser's data find time phrases in twelve languages, and dateparser parses them. It is imported with
+the first query.
 """
 
 import re
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ko", "ar")
-# So much of a query is looked at; who pastes a book asks for no date.
+# Characters of a query that are searched for time phrases; longer texts are pasted and ask for no date.
 QUERY_MAX_CHARS = 1_000
 SPANS_MAX = 4
 EARLIEST_YEAR, LATEST_YEAR = 1900, 2100
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - days where they were said, without a zone
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local days of the speaker, without a zone
 
 _MONTHS = (
     "january",
@@ -38,11 +38,11 @@ _MONTHS = (
     "november",
     "december",
 )
-# Of what dateparser's data call relative, that which names past or present days and longer stretches.
+# Of the relative phrases in dateparser's data, those for past or present days, weeks, months and years.
 _RELATIVE = re.compile(
     r"(?:[0-9]+|\\1) (?:day|week|month|year)s? ago|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day"
 )
-# English months that are words of other meaning as well; they need a capital, a number or such a word beside them.
+# English months that are also other words; they need a capital, a number, or a word such as "in" before them.
 _AMBIGUOUS = frozenset({"may", "march", "august"})
 _BEFORE_MONTH = r"(?:in|of|on|last|this|since|until|till|by|during|early|late|mid|around|from|to)\s+"
 _YEAR = r"(?:19|20)\d\d"
@@ -60,7 +60,7 @@ _AGO = re.compile(
 
 
 class Unit(StrEnum):
-    """How long a stretch of time is that was named."""
+    """The unit of a time span."""
 
     DAY = "day"
     WEEK = "week"
@@ -68,7 +68,7 @@ class Unit(StrEnum):
     YEAR = "year"
 
 
-# What a page within the stretch is worth, and one that was said so many days after it: people speak of what was.
+# The value of a page within the span, and of one said within so many days after it: people talk of it afterwards.
 _WITHIN = {Unit.DAY: 2.0, Unit.WEEK: 1.5, Unit.MONTH: 1.0, Unit.YEAR: 0.3}
 _AFTER_SHARE = 0.5
 _AFTER_DAYS = {Unit.DAY: 7, Unit.WEEK: 7, Unit.MONTH: 15, Unit.YEAR: 0}
@@ -76,13 +76,13 @@ _AFTER_DAYS = {Unit.DAY: 7, Unit.WEEK: 7, Unit.MONTH: 15, Unit.YEAR: 0}
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of time that a query names.
+    """A time span that a query names.
 
     Attributes:
         begin: Its first day, without a zone.
         days: How many days it has.
-        unit: As what it was named.
-        recurs: Whether no year was named, so that every year's is meant.
+        unit: The unit in which it was named.
+        recurs: Whether no year was named, so that it means every year.
     """
 
     begin: datetime
@@ -91,17 +91,17 @@ class Span:
     recurs: bool
 
     def __str__(self) -> str:
-        """Return its first and last day, without a year if every year's is meant."""
+        """Return its first and last day, without a year if it means every year."""
         form = "%m-%d" if self.recurs else "%Y-%m-%d"
         first, last = (day.strftime(form) for day in (self.begin, self.begin + timedelta(days=self.days - 1)))
         return first if self.days == 1 else f"{first} to {last}"
 
 
 def asked_spans(query: str, now: datetime) -> list[Span]:
-    """Return the stretches of time that a query names, each once, at most a few.
+    """Return the distinct time spans that a query names, at most `SPANS_MAX`.
 
     Args:
-        query: In any language; in twelve of them they are found.
+        query: In any language; spans are found in `LANGUAGES`.
         now: When it is asked, in the user's zone.
     """
     text = query[:QUERY_MAX_CHARS]
@@ -120,12 +120,12 @@ def asked_spans(query: str, now: datetime) -> list[Span]:
 
 
 def nearness(spans: Sequence[Span], days: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how near each day lies to the stretches, 0 for far, at most 2 for the very day, shape ``(n,)``.
+    """Return how near each day is to the spans, from 0 for far to 2 for the very day, shape ``(n,)``.
 
-    A page within a stretch counts in full, one that was said shortly after it by half; a day's month counts as well.
+    A page within a span counts in full, one said shortly after it by half. The month of a named day counts as well.
 
     Args:
-        spans: What was asked for; with none every day is far.
+        spans: The spans that the query names; without any, every day is far.
         days: When pages were said, in days since 1970, shape ``(n,)``.
     """
     worth = {day: max((_near(span, day) for span in spans), default=0.0) for day in set(days.tolist())}
@@ -158,7 +158,7 @@ def _begins(span: Span, day: datetime) -> Iterator[datetime]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield where phrases of time stand, how they read for the parser, and in which language."""
+    """Yield the start and end of each time phrase, its text for the parser, and its language."""
     for match in _ISO.finditer(text):
         yield match.start(), match.end(), match[0], "en"
     for match in _AGO.finditer(text):
@@ -172,7 +172,7 @@ def _phrases(text: str) -> Iterator[tuple[int, int, str, str]]:
 
 
 def _is_date(match: re.Match[str]) -> bool:
-    """Whether a phrase is one of time: in "I may march" there is none."""
+    """Whether a phrase is about time: "I may march" contains none."""
     phrase = match["phrase"]
     return phrase.lower() not in _AMBIGUOUS or phrase[0].isupper() or bool(match["before"])
 
@@ -193,7 +193,7 @@ def _pattern(data: dict[str, Any], language: str) -> re.Pattern[str]:
     full = [
         re.escape(name) for name, _ in named if len(name) > 3 or not name.isascii() or name in {"may", "mai", "mei"}
     ]
-    # Beside a number "Dec" is a month; short names of other languages are English words: "set 5 alarms".
+    # Beside a number "Dec" is a month. Short names in other languages may be English words: "set 5 alarms".
     short = [re.escape(name) for name, _ in named if len(name) <= 3 and language == "en"]
     relative = [
         re.escape(words)

@@ -1,4 +1,4 @@
-"""Ranking: the recipes, and candidates with their signals put in order."""
+"""Ranking: the recipes, and the ordering of candidates by their signals."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -9,28 +9,28 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.retrieval.signals import Mask, Scores, z_scores
 
-# These are what they are in every query; all others are z-scores over its candidates.
+# Signals used as they are in every query; all others become z-scores over its candidates.
 ABSOLUTE_SIGNALS = frozenset({"time"})
-# What a page's neighbours say counts in full for a page of one window and the less, the longer it is: a short turn
-# lives on its context, a long one stands alone.
+# Signals of neighbours count in full for a page of one window, and less for longer pages: a short turn depends on its
+# context, a long one does not.
 CONTEXT_SIGNALS = frozenset({"words_around", "meaning_around", "words_nearby"})
-# A neighbourhood is what was said shortly before and after, not a whole day's work.
+# Only what was said shortly before and after is a neighbourhood, not a whole day's work.
 NEIGHBOURHOOD_PAGES = 8
-# What a page of the same session ahead of it costs a page, where several sessions are asked for.
+# If a query asks for several things, a page loses this for each better page of the same session.
 SPREAD = 0.8
-# Pages with less than this share of the best one's score are left out, but never so many that fewer are found.
+# Pages below this share of the best score are left out, but `CUT_KEEPS` are kept.
 CUT_SHARE = 0.15
 CUT_KEEPS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a ranking goes by.
+    """The signals of a ranking and their weights.
 
     Attributes:
         name: With a version, which changes when the order may.
-        weights: What each signal counts; learned by ``benchmarks.tune`` on conversations of both kinds, people chatting
-            in short turns and a person asking an assistant at length.
+        weights: What each signal counts. ``benchmarks.tune`` learns them on conversations of both kinds: people
+            chatting in short turns, and a person asking an assistant at length.
         is_absolute: Whether signals count as they are, not as z-scores over the candidates.
     """
 
@@ -45,7 +45,7 @@ PIECES = Recipe(
         "cover": 0.7,
         "first_cover": 0.8,
         "first_window": 0.5,
-        # Known only where several things are asked for.
+        # Known only if the query asks for several things.
         "own_words": 0.5,
         "segment": 0.2,
         "heat": 0.02,
@@ -78,7 +78,7 @@ WORDS = Recipe(
         "time": 3.6,
     },
 )
-# Facts are few and short: what they say is compared as it is, so that scores of different queries may be compared too.
+# Facts are few and short. Their signals are used as they are, so that scores of different queries can be compared.
 FACTS = Recipe("facts/1", {"words": 1.0, "meaning": 1.0, "time": 0.5}, is_absolute=True)
 
 
@@ -108,14 +108,14 @@ def rank(
     """Return the best candidates, best first; equal scores go to the newer page.
 
     Args:
-        recipe: What to go by.
+        recipe: The signals to use, with their weights.
         seqs: The candidates, shape ``(n,)``.
-        signals: Per signal one raw value per candidate, shape ``(n,)``; one that the recipe does not name adds nothing.
+        signals: Per signal one raw value per candidate, shape ``(n,)``; signals that are not in the recipe add nothing.
         windows: How many windows each candidate has, at least 1, shape ``(n,)``.
         eligible: Which candidates may be returned, shape ``(n,)``; the others only lend their values to neighbours.
-        limit: How many to return at most.
-        apart: What each candidate belongs to, if the best of different ones are to go ahead of the next of one: each
-            that is ahead of a candidate takes `SPREAD` from its score, as the share ``spread``; shape ``(n,)``.
+        limit: Maximum number of results.
+        apart: The group of each candidate, shape ``(n,)``, to prefer different groups. Each better candidate of its
+            group takes `SPREAD` from a candidate's score, as the share ``spread``.
     """
     shares = {
         name: recipe.weights[name] * (signals[name] if recipe.is_absolute else scaled(name, signals[name], windows))
@@ -144,7 +144,7 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
 
     Args:
         ranked: Best first.
-        extra: Pages that are shown anyway, and do not count among those that are found at least.
+        extra: Pages that are shown anyway, and do not count towards the minimum number.
     """
     scores = [entry.score - entry.shares.get("spread", 0.0) for entry in ranked]
     least = CUT_SHARE * max(scores, default=0.0)
@@ -158,7 +158,7 @@ def cut(ranked: Sequence[Ranked], extra: AbstractSet[int] = frozenset()) -> list
 def _spread(
     places: NDArray[np.int64], totals: Scores, apart: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.int64], Scores]:
-    """Return the places in the order in which they are taken, and what that took from each one's score."""
+    """Return the places in the order in which they are chosen, and what each one's score lost by that."""
     taken: list[int] = []
     cost = np.zeros_like(totals)
     left = places.tolist()
@@ -172,7 +172,7 @@ def _spread(
 
 
 def scaled(name: str, values: Scores, windows: NDArray[np.int64]) -> Scores:
-    """Return a signal as it is weighed."""
+    """Return a signal as it is used for weighting."""
     if name in ABSOLUTE_SIGNALS:
         return values
     return z_scores(values) / windows if name in CONTEXT_SIGNALS else z_scores(values)

@@ -1,4 +1,4 @@
-"""What a retrieval returns: values, without a word on how they were found."""
+"""The result of a retrieval: values that do not depend on how they were found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class RecalledPage:
 
     Attributes:
         quote: Its text, whole or in excerpts.
-        score: Its rank score within this query; None for a short-term page, which is there anyway.
+        score: Its rank score within this query; None for a short-term page, which is included anyway.
         shares: What each signal adds to the score.
-        chain_summary: What the run of pages around it is about, shortened; None until it is consolidated.
+        chain_summary: Summary of the chain around it, shortened; None until it is consolidated.
         meta_data: The caller's own notes, JSON; None if there are none or they do not fit.
         segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
-        span: Characters of its text that the query is nearest to, if they are known.
+        span: Characters of its text that are nearest to the query, if known.
     """
 
     page: Page
@@ -46,14 +46,14 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What the token budget had no room for.
+    """What did not fit into the token budget.
 
     Attributes:
-        pages: Pages that do not come at all.
-        excerpts: Pages of which parts come.
-        facts: Facts and wishes that do not come.
-        traits: Traits that bear on the query and do not come.
-        max_tokens: A budget with which all of it comes.
+        pages: Pages that were omitted.
+        excerpts: Pages of which only parts are included.
+        facts: Facts and wishes that were omitted.
+        traits: Relevant traits that were omitted.
+        max_tokens: A budget with which everything fits.
     """
 
     pages: int
@@ -65,23 +65,22 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer of all three tiers to one query.
+    """The result of all three tiers for one query.
 
     Attributes:
-        short_term: The newest pages as far as the budget holds them, oldest first.
+        short_term: The newest pages that fit the budget, oldest first.
         pages: Pages of any tier, best first; none that is in ``short_term``.
         segments: The topics of these pages with their heat, in the order of their best page.
-        user_facts: Facts about the user, best first.
-        assistant_facts: Facts about the assistant, best first; both sides are ranked together.
-        traits: What bears on the query of the profile, the most telling first.
-        asked: The query, as it was understood.
-        is_semantic: Whether meaning was compared; False while only words were.
+        user_facts: Best first; ranked together with those about the assistant.
+        traits: Traits relevant to the query, most telling first.
+        asked: The parsed query.
+        is_semantic: Whether vectors were compared; False if only words were.
         recipe: Name and version of the ranking.
-        tokens: What all that is shown takes as text, one for four bytes.
+        tokens: Size of everything shown as text, at four bytes per token.
         wishes: What the user wants of every answer, newest first, whatever the query is.
-        speakers: What the sides are called.
-        has_topics: Whether there is room to tell what each topic is about.
-        left_out: What the budget had no room for; None if everything came.
+        speakers: The names of both sides.
+        has_topics: Whether there is room for a line about each topic.
+        left_out: What did not fit into the budget; None if everything did.
     """
 
     short_term: Sequence[RecalledPage]

@@ -1,4 +1,4 @@
-"""Retrieving: candidates by words and by meaning, ranked together, fitted to a token budget."""
+"""Retrieving: finds candidates by words and by meaning, ranks them together, and fits them to a token budget."""
 
 import asyncio
 import heapq
@@ -50,17 +50,17 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
-# Pages beside so many of the best are candidates as well, half of them by words and half by meaning.
+# The neighbours of this many best pages are candidates too, half of them by words and half by meaning.
 NEIGHBOURS_OF = 30
-# Token codes read per query; of long pages the most promising ones fit.
+# Bytes of token codes read per query; with long pages, only the most promising ones are read.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
-# The newest pages of a conversation that come whatever is asked: a question may refer to what they are about.
+# The newest pages of a conversation that are always included: a question may refer to them.
 RECENT_PAGES = 2
-# From this cosine on a page counts as about a query that it shares no word with. With models whose cosines are higher
-# more does; a person looks through it.
+# From this cosine on, a page without a word of the query still counts as about it. Models with higher cosines find
+# more; a person reviews the result.
 ABOUT_COSINE = 0.45
-# About what a window holds of English text.
+# Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
 
@@ -69,15 +69,15 @@ _NO_MATCH = WindowMatch(1, math.nan, math.nan, NO_WINDOW)
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Pages that may answer a query, with all that is known of them.
+    """Pages that may answer a query, with everything known about them.
 
     Attributes:
-        recipe: What the signals are made for.
+        recipe: The ranking that the signals are made for.
         outlines: The pages, ascending by ``seq``.
         signals: Per signal one value per page.
-        windows: How many windows each page has, at least 1, shape ``(n,)``.
-        best_parts: Which of them fits the query best, shape ``(n,)``; -1 if that is not known.
-        code_bytes: How much of token codes was read for it.
+        windows: Number of windows of each page, at least 1, shape ``(n,)``.
+        best_parts: The window that fits the query best, shape ``(n,)``; -1 if unknown.
+        code_bytes: Bytes of token codes that were read.
     """
 
     recipe: Recipe
@@ -92,12 +92,10 @@ class Retrieving:
     """Answers queries over one user's memory.
 
     Args:
-        store: The memory, as the embedder's space sees it.
-        cache: What of it is in RAM; with an embedder its vectors are.
-        embedder: Loaded; None for words alone.
-        weights: Of a segment's heat.
-        zone: Of times in queries.
-        clock: Returns the present.
+        store: The memory, as the embedder's vector space sees it.
+        cache: Its data in RAM; with an embedder, including the vectors.
+        embedder: Loaded; None for keywords only.
+        zone: The zone of times in queries.
     """
 
     def __init__(
@@ -119,11 +117,7 @@ class Retrieving:
         self._asked_before = QueryCache()
 
     async def retrieve(self, query: str, limits: Limits) -> Recall:
-        """Return what all tiers know about a query.
-
-        Args:
-            query: What is asked, not blank.
-            limits: How much is returned.
+        """Return what all tiers know about a query, which must not be blank.
 
         Raises:
             StorageError: The store could not be read.
@@ -177,12 +171,12 @@ class Retrieving:
         )
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
-        """Return the pages that are about a query, best first: they hold a word of it, or are near it in meaning.
+        """Return the pages about a query, best first: they contain one of its words, or are near it in meaning.
 
         Args:
             query: Words or a question.
-            among: Pages that come into question.
-            limit: How many at most.
+            among: The pages to choose from.
+            limit: Maximum number of pages.
 
         Raises:
             StorageError: The store could not be read.
@@ -203,7 +197,7 @@ class Retrieving:
         return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
-        """Return a query as it was understood, and what may answer it.
+        """Return the parsed query, and the pages that may answer it.
 
         Raises:
             StorageError: The store could not be read.
@@ -238,7 +232,7 @@ class Retrieving:
         return asked, await self._candidates(asked, outlines, words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors; None without a model, or if it fails: then only words are compared."""
+        """Return the query's vectors; None without a model or if it fails, then only words are compared."""
         if self.embedder is None:
             return None
         if (known := self._asked_before.get(subject)) is not None:
@@ -252,7 +246,7 @@ class Retrieving:
         return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
-        """Return how near the nearest pages are, those beside them, and others."""
+        """Return the matches of the nearest pages, of their neighbours, and of the pages in ``also``."""
         nearest = list(dict.fromkeys(self.cache.index.nearest(vector, CANDIDATES_BY_MEANING).tolist()))
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
@@ -276,7 +270,7 @@ class Retrieving:
             return found
         if asked.is_for_several:
             found = _with_words(found, asked, await self._store.word_matches(asked.counts, seqs))
-        # Where not all codes can be read, the pages that are most promising by what is known so far go first.
+        # The most promising pages, by the signals known so far, come first, in case not all codes can be read.
         promise = z_scores(found.signals["words"]) + z_scores(found.signals["first_window"])
         promising = outlines.seqs[np.argsort(-promise, kind="stable")]
         rows = await self._store.page_tokens(promising.tolist(), CODE_BYTES_AT_MOST)
@@ -287,7 +281,7 @@ class Retrieving:
     def _signals_of_words(
         self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
-        """Return what is known of pages without vectors, and of the topics they are filed under."""
+        """Return the signals that need no page vectors, including those of the pages' topics."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
@@ -303,13 +297,13 @@ class Retrieving:
             segment = self.cache.segments[number]
             match = segment_match(segment.vector, self.cache.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
-        # A page that has no topic yet has nothing for it and nothing against it.
+        # A page without a topic gets the mean, which counts neither for nor against it.
         unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
     async def _facts(self, asked: ParsedQuery) -> list[RecalledFact]:
-        """Return the best facts of both sides; those that have ended only if the query asks for the past."""
+        """Return the best facts of both sides; ended facts only if the query asks about the past."""
         now = self._clock()
         ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
         if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
@@ -322,7 +316,7 @@ class Retrieving:
         return self.cache.facts[About.USER].wishes(self._clock())
 
     def _speakers(self, asked: ParsedQuery) -> Speakers:
-        """Return what the sides are called: as they said themselves, or as the other side calls them."""
+        """Return the names of both sides: as they state them, else as the other side calls them."""
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
         return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
@@ -337,7 +331,7 @@ class Retrieving:
 
 
 def _ranked(found: Candidates, asked: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return the best pages, and in their places the newest ones, for which there may be no room beside them."""
+    """Return the best pages merged with the newest ones, which may not fit as short-term pages."""
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if asked.is_for_several else None
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
@@ -350,27 +344,27 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return pages and those that stand beside the ``count`` best: an answer may not repeat the question."""
+    """Return pages and the neighbours of the ``count`` best: an answer may not repeat the question."""
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
 
 
 def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches) -> Candidates:
-    """Return the candidates with what their words say, each for itself."""
+    """Return the candidates with the signals of single words."""
     outlines = found.outlines
     if not len(matches.words):
         return found
     weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
     pieces = PieceMatches(outlines.seqs, matches.user.astype(np.float32), matches.agent.astype(np.float32))
     covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
-    # What a person asks about is what they said themselves, unless the question names the other side.
+    # People ask about what they said themselves, unless the question names the other side.
     own = matches.agent if asked.side is Side.AGENT else matches.user
     signals = {"word_cover": covered.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with what the vectors of their windows say."""
+    """Return the candidates with the signals of their windows' vectors."""
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
     best = _completed(np.array([match.best for match in matches]), found)
@@ -384,7 +378,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with what their word pieces say; computes for some milliseconds."""
+    """Return the candidates with the signals of their word pieces; takes some milliseconds."""
     outlines = found.outlines
     covered = cover(
         match_pieces(tokens, rows, asked.side),
@@ -398,7 +392,7 @@ def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float
     is_embedded = found.best_parts >= 0
     signals = {}
     for name, values in (("cover", covered.best), ("first_cover", covered.first)):
-        # What there was no room to read was the least promising.
+        # The pages that were not read were the least promising.
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
     parts = np.where(is_read, covered.best_part, found.best_parts)
@@ -407,7 +401,7 @@ def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
-    """Return the values with others for what is not known: a page not embedded yet is as near as it is by words."""
+    """Return the values with unknown ones estimated: a page not embedded yet is as near as its words suggest."""
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
     return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)

@@ -1,4 +1,4 @@
-"""Signals: what speaks for a candidate. Pure functions; one number per candidate, higher is better."""
+"""Signals: evidence for a candidate. Pure functions; one number per candidate, higher is better."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ def z_scores(values: Scores) -> Scores:
 
 
 def within(seqs: NDArray[np.int64], sessions: NDArray[np.int64], reach: int) -> Mask:
-    """Return which candidates stand at most ``reach`` pages apart in one session, shape ``(n, n)``; not with itself."""
+    """Return which other candidates are at most ``reach`` pages away in the same session, shape ``(n, n)``."""
     apart = np.abs(seqs[:, None] - seqs[None, :])
     return np.asarray((sessions[:, None] == sessions[None, :]) & (apart <= reach) & (apart > 0))
 
 
 def around(values: Scores, neighbours: Mask) -> Scores:
-    """Return the sum of each candidate's neighbours' values above the least; a page that is no candidate adds 0."""
+    """Return the sum of each candidate's neighbours' values above the lowest; pages that are not candidates add 0."""
     return np.asarray(neighbours @ (values - values.min()), dtype=np.float64)
 
 

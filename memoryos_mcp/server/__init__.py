@@ -1,5 +1,5 @@
 """The MCP server: tools, resources and prompts over one service, on stdio and over HTTP.
 
-`assembly` makes the server, `tool_calls` lists and calls tools, `guides` holds instructions and prompts, `stdio` and
+`assembly` builds the server, `tool_calls` lists and calls tools, `guides` holds instructions and prompts, `stdio` and
 `http` are the transports.
 """

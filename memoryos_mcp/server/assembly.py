@@ -1,6 +1,6 @@
-"""Makes the MCP server: dispatches calls to tools, resources and prompts, and turns errors into clear answers.
+"""Builds the MCP server: dispatches calls to tools, resources and prompts, and turns errors into clear answers.
 
-What a caller may not do is not there for them: it is not listed, and asking for it is answered as any unknown name is.
+Tools and resources that a caller may not use are not listed. Requests for them fail as unknown names do.
 """
 
 import json
@@ -30,18 +30,18 @@ from memoryos_mcp.text.quoting import one_line
 logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
-# Tells who sent a request.
+# Returns the sender of a request.
 Who = Callable[[Context], Caller]
-# The protocol allows no more in one answer.
+# The protocol's limit for one completion.
 MAX_COMPLETIONS = 100
 
 
 def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
-    """Return an MCP server over the users' memories, ready to be run on any transport; both protocol eras.
+    """Return an MCP server for both protocol eras, ready to run on any transport.
 
     Args:
-        service: The memory; whoever made it closes it.
-        who: Asked with each request; the same client may be somebody else with the next.
+        service: The memories; the caller closes the service.
+        who: Called for each request, because one client may send requests of different users.
     """
     surface = _Surface(service, who)
     return Server(
@@ -61,7 +61,7 @@ def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
 
 
 class _Surface:
-    """The protocol's requests, answered for whoever asks."""
+    """Handlers for the protocol's requests."""
 
     def __init__(self, service: MemoryService, who: Who) -> None:
         self._service = service
@@ -107,7 +107,7 @@ class _Surface:
         return types.ReadResourceResult(contents=[contents])
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Suggest topics to recall that begin with what was typed; to anything else there is nothing to suggest."""
+        """Suggest topics that begin with the typed text; other arguments get no suggestions."""
         ref, typed = params.ref, params.argument.value.casefold()
         fitting: list[str] = []
         if isinstance(ref, types.PromptReference) and is_about_a_topic(ref.name, params.argument.name):
@@ -136,12 +136,7 @@ class _Surface:
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A resource as it is listed and read.
-
-    Attributes:
-        read: Takes the service and the user.
-        is_for_admins: Whether it is about the server and not about the user.
-    """
+    """A resource: its listing and the function that reads it. Resources for admins are about the server, not a user."""
 
     listing: types.Resource
     read: Callable[[Memories, str], Awaitable[str]]
@@ -153,7 +148,7 @@ async def _status(service: Memories, user_id: str) -> str:
     return answer.result.model_dump_json(indent=2)
 
 
-async def _config(service: Memories, user_id: str) -> str:  # noqa: ARG001 - it is the same for all
+async def _config(service: Memories, user_id: str) -> str:  # noqa: ARG001 - it is the same for all users
     return json.dumps(service.settings.public(), indent=2, ensure_ascii=False)
 
 
@@ -207,7 +202,7 @@ def _tools(*, may_write: bool) -> Sequence[ToolDefinition]:
 
 @cache
 def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
-    """Return the tools as listed; made once for each kind of caller, when one first asks: schemas take time."""
+    """Return the listed tools; cached for each kind of caller, because building the schemas takes time."""
     return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
 
 

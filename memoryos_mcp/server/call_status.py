@@ -1,4 +1,4 @@
-"""Outcomes: what a call of a tool is called in metrics and traces, which hold only names that the server knows."""
+"""Outcomes of tool calls for metrics and traces, which contain only names that the server knows."""
 
 from enum import StrEnum
 from typing import Any
@@ -21,13 +21,13 @@ class Outcome(StrEnum):
 
 
 def tool_of(context: ServerRequestContext[Any, Any]) -> str:
-    """Return which tool is called; `unknown` for a name that a client made up: there is no end of them."""
+    """Return the called tool, or `unknown`: clients could make up any number of names."""
     name = (context.params or {}).get("name")
     return name if isinstance(name, str) and name in _TOOL_NAMES else "unknown"
 
 
 def outcome_of(result: HandlerResult) -> Outcome:
-    """Return how a call ended that has a result: by the time it is seen that may be the JSON object that is sent."""
+    """Return how a call with a result ended. The result may already be the JSON object that is sent."""
     is_error = result.is_error if isinstance(result, types.CallToolResult) else _says_error(result)
     return Outcome.REFUSED if is_error else Outcome.OK
 

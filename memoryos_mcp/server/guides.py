@@ -1,4 +1,4 @@
-"""How a client is told to use the memory: the server's instructions and its prompts."""
+"""The server's instructions and prompts, which explain to a client how to use the memory."""
 
 import mcp_types as types
 
@@ -31,7 +31,7 @@ PROMPTS = [_USE_MEMORY, _RECALL]
 
 
 def is_about_a_topic(name: str, argument: str) -> bool:
-    """Return whether a prompt's argument takes one of the topics that are remembered."""
+    """Return whether a prompt's argument takes a remembered topic."""
     return name == _RECALL.name and argument == "topic"
 
 
@@ -39,7 +39,7 @@ def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
     """Return a prompt's message.
 
     Raises:
-        ArgumentError: The prompt is unknown or its topic missing.
+        ArgumentError: The prompt is unknown or its topic is missing.
     """
     if name == _USE_MEMORY.name:
         return _message(

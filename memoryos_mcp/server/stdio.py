@@ -1,4 +1,4 @@
-"""Serving over stdin and stdout: models are late, and every way to end is a clean one."""
+"""Serving over stdin and stdout: models load after the first answer, and every shutdown is a clean one."""
 
 import logging
 import os
@@ -28,12 +28,8 @@ CLOSE_TIMEOUT_S = 20.0
 async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> None:
     """Serve the configured user until stdin ends or a signal asks to stop.
 
-    On SIGINT and SIGTERM this does not return: once everything is closed it ends the process, because the thread that
-    waits for stdin can't be told to stop.
-
-    Args:
-        settings: Checked settings.
-        tracing: Where spans go; whoever opened it closes it, unless a signal ends the process here.
+    SIGINT and SIGTERM close everything, ``tracing`` included, and end the process here, because the thread that waits
+    for stdin can't be stopped. Otherwise the caller closes ``tracing``.
     """
     with claimed_wire() as (requests, replies):
         tracer = tracing.tracer if tracing is not None else None
@@ -54,13 +50,13 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
 
 
 def local_caller(settings: Settings) -> Caller:
-    """Return who asks over stdio: whoever started this process, so everything is theirs to see."""
+    """Return the caller on stdio: the user who started this process, and who may see everything."""
     scopes = {Scope.READ, Scope.WRITE, Scope.ADMIN} | ({Scope.ACT_AS} if settings.act_as else set())
     return Caller(settings.user_id, frozenset(scopes))
 
 
 class _Warmth:
-    """Opens the user's memory once the first request has been answered: models load while the client thinks."""
+    """Opens the user's memory after the first answer, so that models load while the client thinks."""
 
     def __init__(self, service: MemoryService, user_id: str, group: anyio.abc.TaskGroup) -> None:
         self._service = service

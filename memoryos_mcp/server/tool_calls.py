@@ -14,10 +14,10 @@ from memoryos_mcp.model.callers import Caller
 async def call(
     tool: ToolDefinition, service: MemoryService, caller: Caller, given: dict[str, Any]
 ) -> types.CallToolResult:
-    """Return the protocol's result of a call.
+    """Check the arguments, call the tool and return the protocol's result.
 
     Raises:
-        MemoryOSError: The call failed; the text says what to do.
+        MemoryOSError: The call failed; the message says what to do.
     """
     user_id = caller.user_id
     if caller.may_act_as:
@@ -32,7 +32,7 @@ async def call(
 
 
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
-    """Return a tool as a client sees it that may name another user, or may not."""
+    """Return a tool as a client sees it; callers who may act as another user can name one."""
     schema = input_schema(tool.arguments)
     if may_act_as:
         schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
@@ -44,7 +44,7 @@ def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
         output_schema=output_schema(tool.result),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
-            # Only a tool that writes has something to say here.
+            # The hint has a meaning only for tools that write.
             destructive_hint=None if tool.reads_only else tool.destroys,
             open_world_hint=False,
         ),

@@ -1,7 +1,7 @@
-"""Tracing calls of tools: which tool, over what, how it ended and how long it took, and nothing of what was said.
+"""Traces of tool calls: the tool, its transport, outcome and duration, but nothing of what was said.
 
-The protocol's library makes spans too, for whatever tracing is set up for the whole process. They hold names, ids and
-error texts as clients and libraries write them, so traces are made here instead, of names that the server knows.
+The protocol's library also makes spans, for any tracing that is set up for the whole process. They contain names, ids
+and error texts from clients and libraries. The spans made here contain only names that the server knows.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,19 +18,14 @@ _PARENT = "traceparent"
 
 
 class CallSpans:
-    """A server's middleware that makes each call of a tool a span, of the client's own trace if it names one.
-
-    Args:
-        tracer: Makes the spans.
-        transport: Tells what a call came over.
-    """
+    """Middleware that makes a span of each tool call, within the client's own trace if it names one."""
 
     def __init__(self, tracer: Tracer, transport: Callable[[ServerRequestContext[Any, Any]], str]) -> None:
         self._tracer = tracer
         self._transport = transport
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Time a call on its way through the server."""
+        """Make a span of a call."""
         if ctx.method != CALL_METHOD:
             return await call_next(ctx)
         tool, outcome = tool_of(ctx), Outcome.FAILED
@@ -44,7 +39,7 @@ class CallSpans:
                 "gen_ai.tool.name": tool,
                 "memoryos.transport": self._transport(ctx),
             },
-            # An error's text may be the client's.
+            # An error's text may quote the client.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -59,9 +54,9 @@ class CallSpans:
 
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
-    """Return the span that the client made the call in: of the message, or else of the request over HTTP.
+    """Return the client's span, from the message or else from the HTTP request; None without one.
 
-    None without one. What vendors may put beside it (`tracestate`) is any text, and left out.
+    Vendors may put any text into `tracestate`, so it is left out.
     """
     meta = cast(Mapping[str, object], ctx.meta or {})
     named = meta.get(_PARENT) or (ctx.request and ctx.request.headers.get(_PARENT))

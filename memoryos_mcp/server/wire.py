@@ -1,8 +1,8 @@
-"""The wire of stdio: lines of JSON-RPC and nothing else, each request answered, none dropped in silence.
+"""The wire of stdio: only lines of JSON-RPC, and an answer to every request.
 
-The SDK reads and writes through these two files. They see to what it leaves open: half a surrogate pair, which its
-parser refuses, a line that is no message, which it drops, requests still under way when the input ends, which it
-cancels, and a client that is gone, over which it fails.
+The SDK reads and writes through these two files. They handle four cases that it does not: a lone surrogate (its parser
+refuses it), a line that is not a message (it drops it), requests under way when the input ends (it cancels them), and
+a client that has left (it fails).
 """
 
 import io
@@ -21,10 +21,10 @@ from pydantic import ValidationError
 
 logger = logging.getLogger(__name__)
 
-# How long the end of input waits for replies; a cancelled request may never get one.
+# How long to wait for replies after the end of input; a cancelled request may never get one.
 DRAIN_TIMEOUT_S = 10.0
 
-# One JSON escape: a whole surrogate pair, half of one (captured), or any other.
+# One JSON escape: a surrogate pair, a lone surrogate (captured), or any other escape.
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
 )
@@ -34,7 +34,7 @@ _REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
 
 
 class _Ledger:
-    """Which requests still wait for their reply. Used by the reading and the writing thread."""
+    """The requests that still wait for a reply. Used by the reading and the writing thread."""
 
     def __init__(self) -> None:
         self._waiting: set[int | str] = set()
@@ -56,7 +56,7 @@ class _Ledger:
 
 
 class Replies:
-    """Stdout as the SDK writes to it: whole lines, one at a time, from any thread."""
+    """Stdout for the SDK: writes whole lines, one at a time, from any thread."""
 
     def __init__(self, descriptor: int, ledger: _Ledger) -> None:
         self._descriptor = descriptor
@@ -65,7 +65,7 @@ class Replies:
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write a line; if the client is gone it is dropped, and the end of input will end the server."""
+        """Write a line. If the client has left, the line is dropped; the end of input will stop the server."""
         with self._lock:
             try:
                 self._write(text.encode())
@@ -78,7 +78,7 @@ class Replies:
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: a line is handed to the system as it is written."""
+        """Do nothing: `write` passes each line to the system at once."""
 
     def _write(self, line: bytes) -> None:
         left = memoryview(line)
@@ -90,7 +90,7 @@ class Replies:
 
 
 class Requests(io.TextIOWrapper):
-    """Stdin as the SDK reads it: only lines that are messages, and its end only when every request is answered."""
+    """Stdin for the SDK: returns only lines that are messages, and ends only when every request was answered."""
 
     def __init__(self, buffer: io.BufferedReader, ledger: _Ledger, replies: Replies) -> None:
         super().__init__(buffer, encoding="utf-8", errors="replace")
@@ -113,7 +113,7 @@ class Requests(io.TextIOWrapper):
         return ""
 
     def _refuse(self, line: str) -> None:
-        """Answer a line that is no message, so that nobody waits for ever; with its id, if one can be made out."""
+        """Answer an invalid line, so that nobody waits for ever; with its id if one is found."""
         if not line.strip():
             return
         found = _FIRST_ID.search(line)
@@ -124,7 +124,7 @@ class Requests(io.TextIOWrapper):
 
 
 def repair(line: str) -> str:
-    """Return a line of JSON with every lone surrogate escape replaced by that of U+FFFD."""
+    """Return a line of JSON with every lone surrogate escape replaced by the escape of U+FFFD."""
     if "\\ud" not in line and "\\uD" not in line:
         return line
     return _ESCAPE.sub(lambda escape: r"\ufffd" if escape[1] else escape[0], line)
@@ -132,7 +132,7 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield stdin and stdout as ours alone; whatever else in this process writes to stdout goes to stderr."""
+    """Yield stdin and stdout for our use alone; other output of this process to stdout goes to stderr."""
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

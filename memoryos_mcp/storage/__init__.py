@@ -1,4 +1,4 @@
-"""Stores: where a user's memory is kept.
+"""Storage: where a user's memory is kept.
 
-`interface` is the protocol of every store, `values` what goes in and comes out, `sqlite` the store in files.
+`interface` and `user_data` are the protocols, `values` their values, `sqlite` the implementation.
 """

@@ -1,7 +1,7 @@
-"""Stores: where a user's memory is kept. The protocol that every store implements.
+"""`Store`: the protocol of one user's stored memory.
 
-Pages are written by callers, one transaction each. All else is derived from pages and written by background work that
-holds the user's lease; such a write names its lease and is refused once another process has taken over.
+Callers add pages, one transaction per call. Everything else is derived from pages by background work that holds the
+user's lease. A background write names its lease and is refused once another process has taken the lease over.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,43 +36,43 @@ from memoryos_mcp.storage.values import (
 
 
 class Store(Protocol):
-    """One user's memory on disk, as one space sees it. Safe to share between tasks and between processes.
+    """One user's memory on disk, viewed from one vector space. Safe to share between tasks and between processes.
 
-    A space holds the vectors of one model. In no space, as a store is opened, there are no vectors.
+    A vector space holds the vectors of one model. A newly opened store is in no vector space and returns no vectors.
 
-    Every method raises `StorageError` if the disk fails; a method that takes a lease raises `LeaseLostError` once the
-    lease is another's.
+    Every method raises `StorageError` if the disk fails. A method that takes a lease raises `LeaseLostError` once
+    another process holds the lease.
     """
 
     @property
     def owned(self) -> UserData:
-        """What a person does with this memory, as seen from the same space."""
+        """The user's own operations on this memory, viewed from the same vector space."""
         ...
 
     async def in_space(self, identity: str, model: str) -> "Store":
-        """Return this store as seen from a space, which is made if need be and is the last used from now on.
+        """Return this store viewed from a model's vector space, created if missing and marked as the last used.
 
         Args:
-            identity: The model's.
-            model: How to load it again, JSON; nothing secret.
+            identity: The model's ``name:dimension:revision``.
+            model: How to load the model again, JSON; nothing secret.
         """
         ...
 
     async def in_old_space(self, identity: str) -> "Store":
-        """Return this store as seen from a space that is there."""
+        """Return this store viewed from an existing vector space."""
         ...
 
     async def spaces(self) -> list[Space]:
-        """Return the spaces that there are, the last used first."""
+        """Return all vector spaces, the last used first."""
         ...
 
     async def drop_spaces(self, lease: Lease, keep: Collection[str], unused_since: datetime) -> bool:
-        """Delete some vectors of spaces that are neither to be kept nor were used since; return whether more are left.
+        """Delete some of the vectors in unused vector spaces; return whether more are left.
 
         Args:
-            lease: The right to do so.
-            keep: Identities of spaces to keep.
-            unused_since: VectorSpaces that were used later are kept as well.
+            lease: The caller's lease.
+            keep: Identities of vector spaces to keep.
+            unused_since: Vector spaces that were used after this time are kept as well.
         """
         ...
 
@@ -83,10 +83,10 @@ class Store(Protocol):
 
         Args:
             turns: What was said.
-            forgettings: After how many forgettings it was read what they may quote; None if they quote nothing.
+            forgettings: Forget epoch at which the memories that turns may quote were read; None if they quote none.
 
         Raises:
-            LeaseLostError: Something was forgotten since; nothing was stored.
+            LeaseLostError: Something was forgotten since that epoch; nothing was stored.
         """
         ...
 
@@ -95,36 +95,36 @@ class Store(Protocol):
         ...
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
-        """Return pages without their text, ascending by ``seq``; those that are not there are left out."""
+        """Return pages without their text, ascending by ``seq``; missing ones are left out."""
         ...
 
     async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
-        """Return pages by ``seq`` with their chains and the span of one window each; missing ones are left out.
+        """Return pages by ``seq``, each with its chain's summary and the span of one window; missing ones are left out.
 
         Args:
-            windows: The window's part by the page's ``seq``; a part that is not there gives no span.
+            windows: Window number by the page's ``seq``; a missing window gives no span.
         """
         ...
 
     async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
-        """Return in how many pages words occur, and which of ``names``, lower-cased, the sides call each other by."""
+        """Return how many pages contain each word, and which lower-cased ``names`` the sides call each other by."""
         ...
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-        """Return which of the named pages hold which words, as far as those are not too common to look through.
+        """Return which of some pages contain which words; words that are too common to search are left out.
 
         Args:
-            counts: The words, with the number of pages that each occurs in.
+            counts: Number of pages that contain each word, by word.
             seqs: The pages.
         """
         ...
 
     async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-        """Return at most ``limit`` pages that hold any of the words, best first.
+        """Return at most ``limit`` pages that contain any of the words, best first.
 
         Args:
-            counts: The words, with the number of pages that each occurs in.
-            limit: How many pages at most.
+            counts: Number of pages that contain each word, by word.
+            limit: Maximum number of pages.
         """
         ...
 
@@ -146,36 +146,36 @@ class Store(Protocol):
         """Return the facts that hold now, oldest first.
 
         Args:
-            about: Of whom.
-            with_archived: Whether the archived ones are wanted too.
-            slots: Only those that answer one of these; None returns all.
+            about: Whom the facts are about.
+            with_archived: Whether to include archived facts.
+            slots: Return only facts in these slots; None returns all.
         """
         ...
 
     async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
-        """Return the facts of both sides that would hold if a learner had read no page from one on, oldest first.
+        """Return the facts of both sides that would hold if a learner had not read pages from ``from_seq`` on.
 
-        What such a fact has superseded is among them; the archived ones are not.
+        The oldest is first. Facts that the learner's later facts superseded are included; archived facts are not.
         """
         ...
 
     async def past_facts(self, about: About, limit: int) -> list[Fact]:
-        """Return facts that held and hold no more, at most ``limit``, the newest of them, oldest first.
+        """Return the newest ``limit`` facts that no longer hold, oldest first.
 
-        What the user said is wrong is not among them: it never held.
+        Facts that the user marked as wrong are left out: they never held.
         """
         ...
 
     async def corrected_facts(self) -> list[CorrectedFact]:
-        """Return what the user has said is wrong, of all assistants, the newest correction first."""
+        """Return the facts that the user marked as wrong, for all assistants, the newest correction first."""
         ...
 
     async def counts(self) -> Counts:
-        """Return how much there is."""
+        """Return how much the memory contains."""
         ...
 
     async def waiting(self) -> Pending:
-        """Return what the background has before it; cheaper than `counts`."""
+        """Return the pending background work; cheaper than `counts`."""
         ...
 
     async def changes(self, after: int, limit: int) -> Changes:
@@ -187,126 +187,126 @@ class Store(Protocol):
         ...
 
     async def page_vectors(self, seqs: Sequence[int]) -> PageVectors:
-        """Return the space's vectors of the named pages; pages without any are left out."""
+        """Return the vectors of some pages; pages without any are left out."""
         ...
 
     async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
-        """Return the space's token codes of the named pages, in their order, until so many bytes are read.
+        """Return the token codes of some pages, in the given order, up to ``max_bytes``.
 
-        Pages without any are left out; a page comes whole or not at all.
+        Pages without any are left out; a page is returned whole or not at all.
         """
         ...
 
     async def all_vectors(self, after_seq: int, limit: int) -> PageVectors:
-        """Return about ``limit`` of the space's vectors, of whole pages after a page; empty at the end."""
+        """Return about ``limit`` page vectors, of whole pages after ``after_seq``; empty at the end."""
         ...
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
-        """Count retrievals of segments: number of visits by segment."""
+        """Count retrievals of segments; ``visits`` is the number of visits by segment."""
         ...
 
     async def take_lease(self, ttl_s: float) -> Lease | None:
-        """Take or renew the right to do background work for ``ttl_s``; None if another process holds it."""
+        """Take or renew the lease on background work for ``ttl_s``; None if another process holds it."""
         ...
 
     async def release_lease(self, lease: Lease) -> None:
-        """Give the right back, so that another process need not wait for its end."""
+        """Release a lease, so that another process need not wait until it expires."""
         ...
 
     async def release_leases(self) -> None:
-        """Give back whatever this store still holds, at its end."""
+        """Release every lease that this store still holds, before it is closed."""
         ...
 
     async def unembedded(self, limit: int) -> list[Page]:
-        """Return pages without vectors in the space, oldest first."""
+        """Return pages without vectors, oldest first."""
         ...
 
     async def unembedded_facts(self, limit: int) -> list[Fact]:
-        """Return facts that hold and have no vector in the space, the archived ones last."""
+        """Return facts that hold and have no vector, the archived ones last."""
         ...
 
     async def unembedded_segments(self, limit: int) -> list[Segment]:
-        """Return segments that have no vector in the space."""
+        """Return segments without a vector."""
         ...
 
     async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
-        """Set the space's vectors of pages by ``seq``."""
+        """Set the vectors of pages by ``seq``."""
         ...
 
     async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        """Set the space's vectors of facts by number."""
+        """Set the vectors of facts by number."""
         ...
 
     async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        """Set the space's vectors of segments by number."""
+        """Set the vectors of segments by number."""
         ...
 
     async def backlog(self, limit: int) -> list[Page]:
-        """Return the oldest pages that wait for consolidation."""
+        """Return the oldest pages waiting for consolidation."""
         ...
 
     async def unread(self, limit: int) -> list[Page]:
-        """Return the oldest pages that were not read for knowledge yet."""
+        """Return the oldest pages not yet read for knowledge."""
         ...
 
     async def has_degraded(self) -> bool:
-        """Whether there are pages to be organised or read again."""
+        """Return whether there are pages to be organised or read again."""
         ...
 
     async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
-        """Return the next pages after a page that ``organiser`` filed in place of an LLM."""
+        """Return the next pages after ``after_seq`` that the fallback ``organiser`` filed in place of an LLM."""
         ...
 
     async def due_segments(self) -> list[int]:
-        """Return the segments to be read whatever their heat, because what they taught is to be learned anew."""
+        """Return the segments to be learned from again, whatever their heat."""
         ...
 
     async def count_page_attempt(self, lease: Lease, pages: Sequence[int]) -> int:
-        """Note that organising pages failed, and return how often it has for the most unlucky of them."""
+        """Count a failed attempt to organise pages; return the highest count among them."""
         ...
 
     async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
-        """Note that learning from a segment failed, and return how often it has since it last succeeded."""
+        """Count a failed attempt to learn from a segment; return the number of failures since the last success."""
         ...
 
     async def degraded_readings(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
-        """Return the next pages after a page that ``organiser`` did not file, but read in place of an LLM."""
+        """Return the next pages after ``after_seq`` that the fallback ``organiser`` read, but did not file."""
         ...
 
     async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
-        """Leave pages as the fallback has done them."""
+        """Accept the fallback's result for pages, so that they are not done again."""
         ...
 
     async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
-        """Return the next pages after a page that ``worker`` filed or read, in order of arrival."""
+        """Return the next pages after ``after_seq`` that ``worker`` filed or read, in order of arrival."""
         ...
 
     async def mark_degraded(self, worker: str) -> int:
-        """Have everything that ``worker`` organised or learned done again; return how many pages wait for that."""
+        """Mark everything that ``worker`` organised or learned as to be redone; return how many pages wait for it."""
         ...
 
     async def add_usage(self, entry: UsageEntry) -> None:
-        """Add to what calls of an LLM cost."""
+        """Add the cost of LLM calls."""
         ...
 
     async def usage(self, day: str | None) -> list[UsageEntry]:
-        """Return what calls cost, by purpose: of one day, or of all days together (then ``day`` is empty)."""
+        """Return the cost of LLM calls by purpose, for one day or all days together (then ``day`` is empty)."""
         ...
 
     async def note_failure(self, work: str, failure: Failure) -> None:
-        """Keep how a kind of background work has failed last."""
+        """Store the last failure of a kind of background work."""
         ...
 
     async def failures(self) -> dict[str, Failure]:
-        """Return how each kind of background work has failed last, by its name, in any process; the newest first."""
+        """Return the last failure of each kind of background work in any process, by its name, the newest first."""
         ...
 
     async def page_before(self, seq: int) -> tuple[Page, str] | None:
-        """Return the newest page older than ``seq``, with its chain's summary as it stands, empty without a chain."""
+        """Return the newest page older than ``seq``, with its chain's current summary (empty without a chain)."""
         ...
 
     async def newest_seq(self) -> int:
-        """Return the ``seq`` of the page that was added last; 0 without pages. There are not more pages than that."""
+        """Return the ``seq`` of the last added page, an upper limit of the number of pages; 0 without pages."""
         ...
 
     async def last_added_at(self) -> datetime | None:
@@ -320,23 +320,23 @@ class Store(Protocol):
     async def commit_filing(self, lease: Lease, filing: Filing) -> bool:
         """File pages under chains and segments, in one transaction.
 
-        A redo takes them out of their old ones first; a chain or segment that is left without a page goes.
+        A redo first takes the pages out of their old chains and segments; those left without pages are deleted.
 
         Returns:
-            False, with nothing written, if a page is not where it was: in the backlog, or for a redo, degraded.
+            False, with nothing written, if a page is no longer in the backlog (or for a redo, no longer degraded).
         """
         ...
 
     async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
-        """Take over what pages teach and mark them analysed, in one transaction.
+        """Store what was learned from pages and mark them analysed, in one transaction.
 
         Returns:
-            False, with nothing written, if profile or knowledge changed under the computation.
+            False, with nothing written, if profile or knowledge has changed since the lessons were computed.
         """
         ...
 
     async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
-        """Take segments out of the scored mid-term memory; their pages stay."""
+        """Remove segments from the scored mid-term memory; their pages stay."""
         ...
 
     async def expire(
@@ -345,21 +345,21 @@ class Store(Protocol):
         """Forget the oldest pages that were said longer ago than ``retention``, at most ``limit``.
 
         Args:
-            lease: The right to do so.
+            lease: The caller's lease.
             retention: How long pages are kept.
-            limit: How many pages at most.
+            limit: Maximum number of pages.
             receipt: The name of the receipt.
 
         Returns:
-            The receipt; None if no page is old enough; a time if the clock may be wrong, from when on a second look
-            forgets.
+            The receipt; None if no page is old enough. A time if the clock may be wrong: a call from then on forgets
+            the pages.
         """
         ...
 
     async def forgettings(self) -> int:
-        """Return how often something was forgotten: what was read before may be gone once it is more."""
+        """Return the forget epoch: how often something was forgotten. Once it grows, earlier reads may be outdated."""
         ...
 
     async def close(self) -> None:
-        """Finish what runs and release the files."""
+        """Wait for running calls and release the files."""
         ...

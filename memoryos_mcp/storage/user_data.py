@@ -1,6 +1,6 @@
-"""What a person does with their memory: see it, correct it, forget of it, take it along. The protocol of that.
+"""`UserData`: the protocol for inspecting, correcting, exporting, importing and forgetting one user's memory.
 
-It is apart from `Store`, the daily work of adding, answering and deriving, which few of these methods have to do with.
+`Store` is the protocol for the daily work: adding pages, retrieval and consolidation.
 """
 
 from collections import Counter
@@ -23,86 +23,87 @@ T = TypeVar("T")
 
 
 class UserData(Protocol):
-    """One user's memory on disk, as the person owns it. Safe to share as its store is.
+    """The user's own operations on one memory. Safe to share between tasks and between processes.
 
     Every method raises `StorageError` if the disk fails.
     """
 
     async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
-        """Return memories with what belongs to each, in the order of their ids; None for what is not there."""
+        """Return memories with what belongs to each, in the order of their ids; None for a missing one."""
         ...
 
     async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
-        """Return the next memories of a list from a place, at most ``limit``; None begins."""
+        """Return the next memories of a list, at most ``limit``, from ``place`` on; None starts at the beginning."""
         ...
 
     async def text_bytes(self) -> dict[Tier, int]:
-        """Return how long the texts of all pages are together, UTF-8, by tier."""
+        """Return the total size of the pages' texts by tier, in bytes of UTF-8."""
         ...
 
     async def correct(self, what: MemoryId, correction: Correction, *, is_dry_run: bool) -> Corrected:
-        """Carry out a checked correction of a fact or trait, or with ``is_dry_run`` tell only what it would change.
+        """Correct a fact or trait, or with ``is_dry_run`` only return what the correction would change.
 
         Raises:
-            ArgumentError: The memory is not there, is not current, or says the same already; nothing was changed.
+            ArgumentError: The memory is missing, not current, or already says the same; nothing was changed.
         """
         ...
 
     async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
-        """Return what ``take`` makes, in a thread, of everything that cannot be derived again, in one state."""
+        """Return what ``take`` makes, in a thread, of one state of all records that cannot be derived again."""
         ...
 
     async def known_pages(self, names: Sequence[tuple[str | None, str | None]]) -> int:
-        """Return how many of some pages are there, by their public name or their idempotency key."""
+        """Return how many of some pages exist, each named by its ``page_id`` or its idempotency key."""
         ...
 
     async def take_in_pages(self, batch: PageBatch) -> dict[str, str]:
-        """Add the pages of a file that are not there, with their groups, in one transaction.
+        """Add the missing pages of an imported file with their chains and segments, in one transaction.
 
         Returns:
-            The names of those that are there already, by their names in the file.
+            The stored ``page_id`` of each page that already existed, by its name in the file.
         """
         ...
 
     async def take_in_long_term(self, long_term: LongTerm) -> Counter[str]:
-        """Add what a file says beside its pages, in one transaction; return how much of it is new, by kind.
+        """Add all of an imported file but its pages, in one transaction.
 
-        With it returns how many facts were archived.
+        Returns:
+            How many records are new, by kind, and how many facts were archived.
         """
         ...
 
     async def add_found_facts(self, facts: Sequence[AddFact], learner: str) -> Counter[str]:
-        """Add facts that come without pages, each once; return how many are new, and how many were archived."""
+        """Add facts that have no pages, each once; return how many are new and how many facts were archived."""
         ...
 
     async def plan_of_everything(self) -> ForgetPlan:
-        """Return the plan that leaves nothing of what there is now."""
+        """Return the plan that forgets everything there is now."""
         ...
 
     async def plan_of(self, ids: Sequence[MemoryId]) -> ForgetPlan:
-        """Return the plan of named memories, all or none of them.
+        """Return the plan that forgets some memories.
 
         Raises:
-            ArgumentError: An id names nothing.
+            ArgumentError: A memory does not exist.
         """
         ...
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
-        """Return the numbers of the pages said from ``after`` on and earlier than ``before``, ascending."""
+        """Return the ``seq`` of the pages said at or after ``after`` and before ``before``, ascending."""
         ...
 
     async def kept_plan(self, handle: str) -> ForgetPlan | None:
-        """Return the plan that is kept under a handle; None if there is none, or it is too old."""
+        """Return the plan stored under a handle; None if it is missing or expired."""
         ...
 
     async def plan_forgetting(
         self, plan: ForgetPlan, handle: str, expires_at: datetime
     ) -> tuple[ForgetCounts, list[Sample]]:
-        """Keep a plan under a handle for a while, and return what it would come to; nothing is forgotten."""
+        """Store a plan under a handle until ``expires_at``; return what it would forget. Nothing is forgotten yet."""
         ...
 
     async def forget(self, handle: str) -> ForgetReceipt | None:
-        """Carry out a kept plan, once, in one transaction, and return the receipt; None if there is no such plan."""
+        """Carry out a stored plan once, in one transaction; return the receipt, or None if there is no such plan."""
         ...
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
@@ -110,21 +111,21 @@ class UserData(Protocol):
         ...
 
     async def unscrubbed(self) -> list[str]:
-        """Return the receipts of what may still lie in the files."""
+        """Return the names of receipts whose forgotten content may still be in the files."""
         ...
 
     async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
-        """Return the next chains and segments whose words went with a page, at most ``limit`` of each."""
+        """Return the next chains and segments that lost their summary with a page, at most ``limit`` of each."""
         ...
 
     async def give_words(self, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-        """Give what is wordless its words, chains first; False if something else was forgotten since it was found."""
+        """Set missing summaries, chains first; False if something else was forgotten since they were found."""
         ...
 
     async def scrub(self) -> bool:
-        """Overwrite in the files what was deleted; False if another process is reading, so that it could not be."""
+        """Overwrite deleted content in the files; False if that failed because another process is reading."""
         ...
 
     async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
-        """Take note that what was forgotten is gone from the files."""
+        """Mark receipts whose forgotten content is gone from the files."""
         ...

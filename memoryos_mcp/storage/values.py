@@ -1,4 +1,4 @@
-"""The values that cross the `Store` protocol: what a store returns, and what it is given to write."""
+"""The values of the `Store` protocol: what a store returns and what it is given to write."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +19,10 @@ class Receipt:
     """Proof that a page is on disk.
 
     Attributes:
-        page_id: Its public name.
         occurred_at: When it was said, with its zone's offset.
-        is_new: False if a page with the same idempotency key was there already.
-        pending: Pages that wait for consolidation.
-        redacted: Kinds of the secrets that were left out of it.
+        is_new: False if a page with the same idempotency key already existed.
+        pending: Pages waiting for consolidation.
+        redacted: Kinds of secrets removed from the page.
     """
 
     page_id: str
@@ -35,14 +34,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """What ranking needs of pages, without their text: columns of equal length.
+    """What ranking needs of pages, without their text: columns of shape ``(n,)``.
 
     Attributes:
-        seqs: The pages, ascending, shape ``(n,)``.
-        sessions: Their sessions, shape ``(n,)``.
-        segments: Their segments, 0 without one, shape ``(n,)``.
-        days: When they were said, in days since 1970 where it was said, shape ``(n,)``.
-        sizes: How long they are, bytes of UTF-8, shape ``(n,)``.
+        seqs: The pages, ascending.
+        sessions: Their sessions.
+        segments: Their segments, 0 without one.
+        days: Local date on which they were said, in days since 1970.
+        sizes: Length of their text in bytes of UTF-8.
     """
 
     seqs: NDArray[np.int64]
@@ -54,11 +53,11 @@ class Outlines:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page with what is shown beside it.
+    """A page with its chain and the span of one window.
 
     Attributes:
-        chain_summary: Its chain's summary, None without a chain.
-        span: Characters of the asked window in the page's text, None if there is no such window.
+        chain_summary: None without a chain.
+        span: Start and end of the requested window in the page's text, in characters; None if it is missing.
     """
 
     page: Page
@@ -68,15 +67,15 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class TermStats:
-    """What the word index knows of some words.
+    """Page counts and names among some words.
 
     Attributes:
-        pages: How many pages there are, about.
-        counts: In how many of them each word occurs.
-        user_names: Which of the words the user is called by.
-        agent_names: Which of the words the assistant is called by.
-        user_called: By what name the assistant mostly calls the user, as it is written; None if by none.
-        agent_called: The same of the assistant.
+        pages: Approximate number of all pages.
+        counts: Number of pages that contain each word.
+        user_names: Words that are names of the user.
+        agent_names: Words that are names of the assistant.
+        user_called: Name that the assistant mostly uses for the user, as written; None without one.
+        agent_called: Name that the user mostly uses for the assistant.
     """
 
     pages: int
@@ -89,13 +88,13 @@ class TermStats:
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """The token codes of some pages' windows, the windows of a page in a row and in order.
+    """The token codes of pages' windows; the windows of a page are consecutive and in order.
 
     Attributes:
-        seqs: Whose window it is, shape ``(w,)``.
-        counts: How many rows each window has for what the user states and asks and the assistant states and asks, in
-            this order, shape ``(w, 4)``.
-        codes: The rows of all windows one after the other, shape ``(counts.sum(), bytes)``, uint8.
+        seqs: The page of each window, shape ``(w,)``.
+        counts: Rows of each window for the user's statements, the user's questions, the assistant's statements and the
+            assistant's questions, shape ``(w, 4)``.
+        codes: The rows of all windows, concatenated, shape ``(counts.sum(), bytes)``, uint8.
     """
 
     seqs: NDArray[np.int64]
@@ -105,12 +104,11 @@ class TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class WordMatches:
-    """Which pages hold which words.
+    """Which pages contain which words.
 
     Attributes:
-        words: Which words.
-        user: Whether the user's side of a page does, shape ``(pages, words)``.
-        agent: Whether the assistant's does, shape ``(pages, words)``.
+        user: Whether the user's side of a page contains a word, shape ``(pages, words)``.
+        agent: The same for the assistant's side.
     """
 
     words: Sequence[str]
@@ -120,10 +118,10 @@ class WordMatches:
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """A page found by its words.
+    """A page found by keywords.
 
     Attributes:
-        score: Higher is better: BM25, or how many of the words it holds if all are common.
+        score: Higher is better: BM25, or the number of words that the page contains if all words are common.
     """
 
     seq: int
@@ -132,11 +130,11 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How a kind of background work has failed last.
+    """The last failure of a kind of background work.
 
     Attributes:
-        attempts: In a row; 0 once it has worked again.
-        error: What was wrong; no text of a dialogue.
+        attempts: Failures in a row; 0 once the work has succeeded again.
+        error: What was wrong, without dialogue text.
     """
 
     attempts: int
@@ -146,12 +144,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What the background has before it.
+    """Pending background work.
 
     Attributes:
-        backlog: Pages that wait to be organised.
+        backlog: Number of pages waiting to be organised.
         oldest_backlog_at: When the first of them was added; None without any.
-        unembedded: Pages without vectors in the space; 0 without a space.
+        unembedded: Number of pages without vectors; 0 without a vector space.
     """
 
     backlog: int
@@ -161,13 +159,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Vectors of one model, comparable with one another and with no other's.
+    """The vector space of one model; vectors of different spaces cannot be compared.
 
     Attributes:
-        identity: The model's, ``name:dimension:revision``.
-        model: How to load that model again, JSON.
-        unembedded: Pages without vectors of it.
-        used_at: When it was last written to or answered queries, to about a day.
+        identity: The model's ``name:dimension:revision``.
+        model: How to load the model again, JSON.
+        unembedded: Number of pages without vectors.
+        used_at: When it was last written or searched, to about a day.
     """
 
     identity: str
@@ -178,10 +176,10 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class PageVectors:
-    """The windows' vectors of some pages, all windows of a page in a row and in order.
+    """The vectors of pages' windows; the windows of a page are consecutive and in order.
 
     Attributes:
-        seqs: Whose window it is, ascending, shape ``(n,)``.
+        seqs: The page of each window, ascending, shape ``(n,)``.
         vectors: Unit length, shape ``(n, dimension)``, float32.
     """
 
@@ -194,11 +192,11 @@ class Changes:
     """Rows that changed after a point in the change sequence.
 
     Attributes:
-        position: The newest change told of; ask again from here.
+        position: The newest change in this result; continue from here.
         pages: Pages whose vectors were set, replaced or dropped.
         is_midterm: Whether a segment changed.
         is_longterm: Whether a fact or trait changed.
-        is_complete: False if there is more beyond ``position``.
+        is_complete: False if there are more changes after ``position``.
     """
 
     position: int
@@ -213,7 +211,7 @@ class Lease:
     """The right to do one user's background work.
 
     Attributes:
-        epoch: Grows each time the right changes hands; every background write is checked against it.
+        epoch: Grows each time the lease changes hands; every background write is checked against it.
     """
 
     epoch: int
@@ -224,9 +222,9 @@ class ChainPlan:
     """Pages to be linked.
 
     Attributes:
-        chain: The chain to extend; None makes one.
+        chain: The chain to extend; None creates one.
         pages: ``seq`` of the pages to add.
-        summary: The whole chain's summary, these pages included.
+        summary: Summary of the whole chain, these pages included.
     """
 
     chain: int | None
@@ -239,11 +237,11 @@ class SegmentPlan:
     """Pages to be filed under a topic.
 
     Attributes:
-        segment: The segment to extend; None makes one.
+        segment: The segment to extend; None creates one.
         pages: ``seq`` of the pages to add.
-        digest: The whole segment's words, these pages included.
-        vector: The whole segment's unit-length mean, these pages included.
-        summariser: Who wrote the digest.
+        digest: Summary and keywords of the whole segment, these pages included.
+        vector: Unit-length mean of the whole segment, these pages included.
+        summariser: Author of the digest.
     """
 
     segment: int | None
@@ -255,14 +253,12 @@ class SegmentPlan:
 
 @dataclass(frozen=True, slots=True)
 class Filing:
-    """Pages to be filed, all that follows from one batch.
+    """One batch of pages to be filed, each in exactly one chain and one segment.
 
     Attributes:
-        chains: Every page of the batch in exactly one.
-        segments: Every page of the batch in exactly one.
-        organiser: Who found them.
-        is_degraded: Whether the fallback did it for an LLM that failed, so that it is to be done again.
-        is_redo: Whether the pages are filed already and leave their chains and segments for these.
+        organiser: Author of the chains and segments.
+        is_degraded: Whether the fallback did it because the LLM failed, so that it must be done again.
+        is_redo: Whether the pages are already filed and leave their old chains and segments.
     """
 
     chains: Sequence[ChainPlan]
@@ -277,17 +273,16 @@ class Learning:
     """What was learned from some pages.
 
     Attributes:
-        segments: Whose pages they are, if they were read for the profile; their visits and interaction length return
-            to 0. Empty if they were read for knowledge alone, wherever they are.
+        segments: The pages' segments if the pages were read for the profile; their visits and interaction length are
+            reset to 0. Empty if the pages were read for knowledge only.
         pages: ``seq`` of the pages that were read.
-        lessons: What they teach.
-        traits: The profile that the lessons were computed from.
-        learner: Who read them.
-        corrections: What the user had corrected, of all assistants, when the lessons were computed.
-        is_degraded: Whether the fallback did it for an LLM that failed, so that it is to be done again.
-        replaces: A learner whose facts and traits go where every page they rest on has been read by another; None
-            keeps all.
-        is_reading: Whether they were read for knowledge.
+        traits: The profile from which the lessons were computed.
+        learner: Reader of the pages.
+        corrections: The user's corrections for all assistants when the lessons were computed.
+        is_degraded: Whether the fallback did it because the LLM failed, so that it must be done again.
+        replaces: A learner whose facts and traits are removed if another has read every page they rest on; None keeps
+            all.
+        is_reading: Whether the pages were read for knowledge.
     """
 
     segments: Sequence[int]
@@ -303,11 +298,11 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class DonePage:
-    """A page with what somebody did with it.
+    """A page with what a given worker did with it.
 
     Attributes:
-        is_filed: Whether they filed it.
-        is_read: Whether they read it for profile and knowledge.
+        is_filed: Whether the worker filed it.
+        is_read: Whether the worker read it for profile and knowledge.
     """
 
     page: Page
@@ -317,13 +312,13 @@ class DonePage:
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Pages of a file, with the groups that they are in.
+    """Pages of an imported file with their chains and segments.
 
     Attributes:
-        file: The file's SHA-256, by which a second attempt is known.
+        file: The file's SHA-256; it identifies a repeated import.
         pages: In the file's order.
-        chains: Those of the pages, by number.
-        segments: Those of the pages, by number.
+        chains: By number.
+        segments: By number.
     """
 
     file: str
@@ -334,12 +329,12 @@ class PageBatch:
 
 @dataclass(frozen=True, slots=True)
 class LongTerm:
-    """What a file says beside its pages.
+    """Everything in an imported file but its pages.
 
     Attributes:
         file: The file's SHA-256.
         records: In the file's order.
-        other_names: By what name the memory has pages that were there already under another, by their name in the file.
+        other_names: Names in the memory of pages that already existed under another name, by their name in the file.
     """
 
     file: str
@@ -349,13 +344,13 @@ class LongTerm:
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """What a store needs to know of the settings.
+    """The settings of a store.
 
     Attributes:
-        assistant_id: Whose facts the assistant's facts are.
+        assistant_id: Owner of the assistant's facts.
         short_term_capacity: Pages kept in short-term.
         session_gap_s: A longer silence starts a new session.
-        knowledge_capacity: Facts kept in force, of the user and of the assistant each.
+        knowledge_capacity: Unarchived facts kept about the user and about the assistant, each.
     """
 
     assistant_id: str
@@ -364,5 +359,5 @@ class StoreOptions:
     knowledge_capacity: int
 
     def owner(self, about: About) -> str:
-        """Return whose facts these are beside the user's: facts about the user are shared by all assistants."""
+        """Return the assistant that owns such facts; empty for the user's, which all assistants share."""
         return self.assistant_id if about is About.ASSISTANT else ""

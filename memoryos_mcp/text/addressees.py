@@ -1,25 +1,25 @@
-"""Names: by what the two sides of a dialogue call each other.
+"""Names that the two sides of a dialogue call each other.
 
-Who says "Thanks, Ada!" tells what the other side is called. Questions speak of people by name, while the pages they
-said it in do not; so such a name says whose side is asked about, and nothing about the subject.
+"Thanks, Ada!" reveals the name of the other side. Queries mention people by name, but the pages that these people
+wrote do not. So such a name selects a side and says nothing about the subject.
 """
 
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-# A name stands between the beginning of a sentence, a comma or a word of greeting, and another mark.
+# A name follows the start of a sentence, a comma or a greeting, and precedes a punctuation mark.
 _GREETINGS = (
     "hey|hi|hello|dear|thanks|thank you|wow|bye|yeah|yes|no|oh|well|sorry|congrats|"
     "hallo|danke|liebe|lieber|bonjour|salut|merci|hola|gracias|ciao|grazie|olá|obrigado|obrigada|hoi|bedankt|"
     "привет|спасибо"
 )
 _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
-# What stands before a name that is certainly called: at the beginning of a sentence "Certainly," may stand as well.
+# Precedes a name that is certainly an address. The start of a sentence does not count: "Certainly," may stand there.
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
 _BEFORE_CALL_CHARS = 12
 _NAME = r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
-# What stands before a name in a statement of one, by language; in some it may come after "moi".
+# What precedes a stated name, by language; in some, "moi" may come between.
 _BEFORE_NAME = (
     "i['’]?m|i am|is|are|name['’]s|called|named|calls? me|calls? you|go by|goes by|"
     "heiße|heisse|heißt|bin|nenne? mich|nenne? mich bitte|appelle|appelez|moi c['’]est|suis|nom est|"
@@ -41,24 +41,19 @@ NAME_MAX_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Speakers:
-    """What the two sides are called.
-
-    Attributes:
-        user: The user's name; None while it is not known.
-        agent: The assistant's name; None while it is not known.
-    """
+    """The names of the user and the assistant; None while unknown."""
 
     user: str | None = None
     agent: str | None = None
 
     @property
     def user_label(self) -> str:
-        """What stands before the user's words: ``User (Ada)``."""
+        """Label of the user's words: ``User (Ada)``."""
         return f"User ({self.user})" if self.user else "User"
 
     @property
     def agent_label(self) -> str:
-        """What stands before the assistant's words: ``Assistant (Ben)``."""
+        """Label of the assistant's words: ``Assistant (Ben)``."""
         return f"Assistant ({self.agent})" if self.agent else "Assistant"
 
 
@@ -66,46 +61,36 @@ NAMELESS = Speakers()
 
 
 def addressed(text: str) -> set[str]:
-    """Return what may be names by which somebody is addressed in a text, lower-cased; many are no names at all."""
+    """Return words that may be names of somebody addressed in a text, lower-cased; many are not names."""
     found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
     return found - _NO_NAMES
 
 
 def is_called(text: str, name: str) -> bool:
-    """Return whether a text certainly addresses somebody by a name, as in "Thanks, Ada!" and "Hi Ada,".
-
-    Args:
-        text: One side of a page.
-        name: As it is written.
-    """
+    """Return whether a text certainly addresses a name (case-sensitive), as in "Thanks, Ada!" and "Hi Ada,"."""
     end = 0
     while (start := text.find(name, end)) >= 0:
         end = start + len(name)
         before = _BEFORE_CALL.search(text[max(0, start - _BEFORE_CALL_CHARS) : start])
-        # "XML, Json, and more" calls nobody.
+        # "XML, Json, and more" addresses nobody.
         if before and (text[end : end + 1] in {"", ".", "!", "?"} or (text[end] == "," and not before["comma"])):
             return True
     return False
 
 
 def stated_name(text: str) -> str | None:
-    """Return the name that a statement of somebody's name tells; None if none can be made out."""
+    """Return the name in a statement of somebody's name; None if none is found."""
     found = next(filter(None, (form.search(text) for form in _STATED)), None)
     return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 
 def capitalised(text: str) -> list[str]:
-    """Return the words of a text that may be names, lower-cased, without possessive endings, each once."""
+    """Return the words of a text that may be names, lower-cased, without possessive endings and repeats."""
     return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Return a text without some names, or as it was if nothing else is in it.
-
-    Args:
-        text: A query.
-        names: Lower-cased.
-    """
+    """Return a query without some names, given in lower case, or unchanged if it contains nothing else."""
     kept, end = [], 0
     for start, last, name in places(text):
         if name in names:
@@ -118,7 +103,7 @@ def without(text: str, names: Set[str]) -> str:
 
 
 def places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where each word stands that may be a name, with its possessive ending, and the name, lower-cased."""
+    """Yield start and end, with a possessive ending, of each word that may be a name, and the lower-cased name."""
     for match in _WORD.finditer(text):
         if match[0][0].isupper():
             yield match.start(), match.end(), _POSSESSIVE.sub("", match[0]).lower()

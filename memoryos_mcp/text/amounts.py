@@ -2,5 +2,5 @@
 
 
 def amount(count: int, noun: str) -> str:
-    """Return how many of something there are, in English; the noun's plural ends in a mere ``s``."""
+    """Return a count with its noun, in English; the noun's plural ends in ``s``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,6 +1,6 @@
-"""Prose: the sentences somebody wrote themselves, without the code, tables and quotes they pasted.
+"""Prose: the sentences that somebody wrote, without the code, tables and quotes they pasted.
 
-The extractive analyst quotes, so everything here keeps the words as they were said; only white space may change.
+The extractive analyst quotes, so every function keeps the words; only white space may change.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 SIDE_MAX_CHARS = 20_000
 SENTENCES_MAX = 200
 
-# Open ends run to the end of the text: a block that was never closed is still no prose.
+# An unclosed block runs to the end of the text; it is not prose either.
 _FENCE = re.compile(r"(`{3}|~{3}).*?(?:\1|\Z)", re.DOTALL)
 _RECALLED = re.compile(r"<(memory|memories)\b[^<>]{0,200}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
 _QUOTED_OR_TABLE = re.compile(r"^\s*(?:>|\||[-=+|: ]{4,}$)|\|.*\|")
@@ -24,7 +24,7 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SPACE = re.compile(r"\s+")
 # Words that end sentences in chats, and that sentencex takes for abbreviations (Maine, Idaho, ...).
 _NO_ABBREVIATION = re.compile(r"(?:(?<=\bme\.)|(?<=\bok\.)|(?<=\bOK\.)|(?<=\bart\.)|(?<=\bHR\.)) (?=[A-Z])")
-# "am 12. April", "im 3. Stock": the full stop makes a number an ordinal and ends no sentence.
+# "am 12. April", "im 3. Stock": the full stop marks an ordinal and does not end a sentence.
 _NUMBER_AT_END = re.compile(r"(?:^|\s)\d{1,2}\.$")
 _COUNTED_BEHIND = re.compile(
     r"(?:(?i:jan|jän|feb|mär|apr|mai|juni?|juli|aug|sep|okt|nov|dez)\w*\b|[a-zäöüß]|(?:Geburtstag|Stock|Klasse|Semester|Monat"
@@ -36,10 +36,8 @@ ELLIPSIS = "…"
 def own_lines(text: str) -> list[tuple[str, bool]]:
     """Return the lines of prose, each with whether it is an item of a list, heading or outline.
 
-    Code, quoted lines, tables and recalled memories are left out; a sentence that a line end broke is whole again.
-
-    Args:
-        text: One side of a page; only its first ``SIDE_MAX_CHARS`` characters are read, up to the last whole line.
+    Code, quoted lines, tables and recalled memories are left out. A sentence broken by a line end is joined again.
+    Only the first ``SIDE_MAX_CHARS`` characters are read, up to a whole line or sentence.
     """
     if len(text) > SIDE_MAX_CHARS:
         head = text[:SIDE_MAX_CHARS]
@@ -65,17 +63,12 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return the text without the recalled memories that were pasted into it."""
+    """Return the text without recalled memories that were pasted into it."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:
-    """Return the sentences of prose in order, with their white space made single, at most ``SENTENCES_MAX``.
-
-    Args:
-        text: One side of a page.
-        with_lists: Whether items of lists and headings count.
-    """
+    """Return the sentences of prose in order, with white space collapsed, at most ``SENTENCES_MAX``."""
     found: list[str] = []
     for line, is_item in own_lines(text):
         if is_item and not with_lists:
@@ -87,7 +80,7 @@ def sentences(text: str, *, with_lists: bool) -> list[str]:
 
 
 def shorten(sentence: str, max_chars: int) -> str:
-    """Return the sentence, cut at a word's end and marked with … if it is longer than ``max_chars``."""
+    """Return the sentence, cut at the end of a word and marked with … if it is longer than ``max_chars``."""
     if len(sentence) <= max_chars:
         return sentence
     head = sentence[:max_chars]
@@ -96,7 +89,7 @@ def shorten(sentence: str, max_chars: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text with its white space made single."""
+    """Return the text with white space collapsed."""
     return _SPACE.sub(" ", text).strip()
 
 

@@ -1,23 +1,22 @@
-"""Quoting: how stored text is shown as data, wherever a model or a person reads it.
+"""Quoting: shows stored text as data, to a model or a person.
 
-A line that begins at the margin begins with words of ours. Stored text follows on that line, or on lines that are set
-in. So no stored text can pass for a heading, the head of a page, or the delimiters around it.
+A line without indent begins with our own words. Stored text follows on that line or on indented lines. So stored text
+cannot pass for a heading, the head of a page, or the delimiters around it.
 """
 
 import re
 from collections.abc import Iterable
 
-# The extractive analyst skips what is between them where a client pastes it back.
+# The extractive analyst skips text between them when a client pastes it back.
 OPEN, CLOSE = "<memory>", "</memory>"
 INDENT = "  "
 TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
 
 _ELLIPSIS = "…"
-# All that `str.splitlines` or a terminal takes for the end of a line.
+# Everything that `str.splitlines` or a terminal treats as a line end.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# What a terminal obeys is shown by Unicode's pictures of it, or by U+FFFD where it has none; so are marks that would
-# have text be read in another order than it stands in. Marks that nobody sees are left out; joiners and selectors are
-# looked at one by one.
+# Control characters are shown as Unicode's pictures of them, or as U+FFFD where there is none. Marks that change the
+# reading order become U+FFFD. Invisible marks are removed. Joiners and selectors are checked one by one.
 _SHOWN: dict[int, int | None] = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
@@ -27,29 +26,29 @@ _SHOWN: dict[int, int | None] = {
     **dict.fromkeys([*range(0x13430, 0x13440), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159]),
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0, 0xFFFE]),
 }
-# A text without any of these is shown as it stands. In one class they would be looked for ten times as slowly.
+# A text without any of these is shown unchanged. A single class for both would be ten times slower.
 _LOW = "".join(chr(code) for code in _SHOWN if code <= 0xFFFF)
 _SHOWN_LOW = re.compile(f"[{re.escape(_LOW)}\u200c\u200d\u2028\u2029\ufe00-\ufe0f]")
 _SHOWN_HIGH = re.compile(
     "[\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Scripts whose letters take another form beside a joiner: of the Arabic, the Indian and the Mongolian family.
+# Scripts whose letters change their form next to a joiner: of the Arabic, Indian and Mongolian families.
 _JOINED = (
     "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1a00-\u1aaf\u1b00-\u1c4f\ua840-\ua8df\ua980-\ua9df\uaa00-\uaa5f"
     "\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00010aff\U00010d00-\U00011fff\U0001e900-\U0001e95f"
 )
-# Indian signs that take the vowel from a consonant; a joiner behind one may end a word.
+# Indian signs that remove the vowel of a consonant; a joiner after one may end a word.
 _VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
-# Joiners that join nothing, or stand in a row, can hide a text. One joins two such letters, or what follows such a
-# sign; the second of the two kinds joins emoji.
+# Joiners that join nothing, or several in a row, can hide text. A joiner is valid between two such letters or after
+# such a sign; U+200D also joins emoji.
 _JOINERS = re.compile(
     f"[\u200c\u200d](?!(?<=[{_JOINED}].)[{_JOINED}]|(?<=[{_VIRAMA}].)(?![\u200c\u200d])"
     f"|(?:(?<=[{_EMOJI}]\u200d)|(?<=[{_EMOJI}]\ufe0f\u200d))[{_EMOJI}])"
 )
-# Selectors of a sign's look: one belongs behind a symbol, or into a key's sign; elsewhere they can hide a text.
+# Variation selectors: one may follow a symbol or be part of a keycap; elsewhere they can hide text.
 _SELECTORS = re.compile("[\ufe00-\ufe0d]|(?<![^\\w\\s])[\ufe0e\ufe0f](?!\u20e3)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# Signs that may stand in a delimiter unseen, and so must not keep it from being found.
+# Invisible characters that must not keep a delimiter from being found.
 _UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
 _OPENING_SIGNS = "<\ufe64\uff1c"
 _DELIMITER = re.compile(
@@ -58,24 +57,24 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text with nothing in it that is obeyed or hidden; its lines end with a line feed, tabs stay."""
+    """Return a text without active control characters and hidden marks; lines end with a line feed, tabs stay."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:
-    """Return a text as `plain` shows it, in one line."""
+    """Return a text in one line, as `plain` shows it."""
     return plain(" ".join(text.split()))
 
 
 def quoted(text: str, label: str = "") -> str:
-    """Return a text after a label, its further lines set in; without a label all of its lines are set in."""
+    """Return a text after a label, with further lines indented; without a label, all lines are indented."""
     return (label or INDENT) + plain(text).strip("\n").replace("\n", f"\n{INDENT}")
 
 
 def delimited(lines: Iterable[str]) -> str:
-    """Return lines between the delimiters, which nothing in them can close or open."""
+    """Return lines between the delimiters; no line can open or close them."""
     return "\n".join([OPEN, *map(disarmed, lines), CLOSE])
 
 
@@ -85,7 +84,7 @@ def disarmed(text: str) -> str:
 
 
 def topic_text(summary: str) -> str:
-    """Return what a topic is about in one line, at most 40 tokens long with its title."""
+    """Return a topic's summary in one line, at most 40 tokens long with its title."""
     text = one_line(summary)
     room = TOPIC_MAX_BYTES - len(TOPIC_TITLE)
     encoded = text.encode("utf-8", "replace")
@@ -97,5 +96,5 @@ def topic_text(summary: str) -> str:
 
 
 def topic_line(summary: str) -> str:
-    """Return the line that pages of a topic stand under."""
+    """Return the heading of a topic's pages."""
     return TOPIC_TITLE + topic_text(summary)

@@ -1,13 +1,13 @@
-"""Stems: the forms that the inflections of a word share, by the script that the word is written in.
+"""Stems: the form that the inflections of a word share, by the script of the word.
 
-Words of Cyrillic and Greek script are stemmed by Snowball, those of Arabic script lightly, after Larkey, Ballesteros
-and Connell, "Light stemming for Arabic information retrieval" (2007). Other languages of these scripts are stemmed as
-Russian, Greek and Arabic are; since queries are stemmed as pages are, they lose little by it.
+Snowball stems Cyrillic and Greek words. Arabic words are stemmed lightly, after Larkey, Ballesteros and Connell, "Light
+stemming for Arabic information retrieval" (2007). Other languages in these scripts are stemmed as Russian, Greek and
+Arabic. They lose little by it, because queries are stemmed like pages.
 
-Too many languages are written in Latin script, and a query of three words does not tell which one it is in. So words of
-Latin letters that are not English share one light stemmer, after Savoy, "Light stemming approaches for the French,
-Portuguese, German and Hungarian languages" (2006): to take the endings off nouns and adjectives is about as useful for
-search as a full stemmer for each language. No language has to be told from another, only English from all others.
+Many languages use Latin script, and a query of three words does not reveal its language. So Latin words that are not
+English share one light stemmer, after Savoy, "Light stemming approaches for the French, Portuguese, German and
+Hungarian languages" (2006). Removing the endings of nouns and adjectives is about as useful for search as a full
+stemmer for each language. Only English has to be told from other languages.
 """
 
 import re
@@ -47,7 +47,7 @@ _per_thread = threading.local()
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return the form that a lower-cased word shares with its inflections: ASCII words as English, others by script."""
+    """Return the stem of a lower-cased word: ASCII words as English, others by script."""
     if word.isascii():
         return _snowball("english", word)
     return script_stem(word) or (latin_stem(word) if is_latin(word) else word)
@@ -55,7 +55,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def script_stem(word: str) -> str | None:
-    """Return the stem of a lower-cased word whose script alone tells how to stem it, None for any other."""
+    """Return the stem of a lower-cased word if its script decides the stemmer, otherwise None."""
     if _CYRILLIC.fullmatch(word):
         return _snowball("russian", word.replace("ё", "е"))
     if _ARABIC.fullmatch(word):
@@ -66,16 +66,15 @@ def script_stem(word: str) -> str | None:
 
 
 def is_latin(word: str) -> bool:
-    """Whether a lower-cased word is one of Latin letters, an elided article before it perhaps."""
+    """Whether a lower-cased word has Latin letters only, perhaps after an elided article."""
     return _LATIN.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=20_000)
 def latin_stem(word: str) -> str:
-    """Return what a word of Latin letters shares with its inflections in most languages but English.
+    """Return the light stem of a lower-cased Latin word that is not English.
 
-    Args:
-        word: Lower-cased. Accents and umlauts, an elided article and the commonest endings are taken off.
+    Accents and umlauts, an elided article and the most common endings are removed.
     """
     found = _LATIN_ENDING.sub("", folded(_LATIN_ELISION.sub("", word)))
     return _DOUBLED.sub(r"\1", found)
@@ -92,9 +91,9 @@ def folded(text: str) -> str:
 
 
 def _arabic(word: str) -> str:
-    """Return an Arabic word without article, "and", pronoun, ending of number and of gender.
+    """Return an Arabic word without article, "and", pronoun, and endings of number and gender.
 
-    What follows a short stem's feminine ending shows it as a t, so there it is kept as one: ``شقة`` and ``شقتي``.
+    The feminine ending of a short stem is written as a t before a suffix, so it is kept as t: ``شقة`` and ``شقتي``.
     """
     found = _ARABIC_AND.sub("", _ARABIC_ARTICLE.sub("", folded(word)))
     for ending in (_ARABIC_PRONOUN, _ARABIC_NUMBER, _ARABIC_FEMININE):
@@ -107,7 +106,7 @@ def _snowball(language: str, word: str) -> str:
 
 
 def _stemmer(language: str) -> "BaseStemmer":
-    """Return this thread's stemmer: it keeps the word it works on in itself, so two threads must not share one."""
+    """Return this thread's stemmer; stemmers have state, so threads must not share one."""
     stemmer = getattr(_per_thread, language, None)
     if stemmer is None:
         import snowballstemmer

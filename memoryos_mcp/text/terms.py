@@ -1,12 +1,12 @@
-"""Words of a text, as lexical search, keywords and overlap see them.
+"""Words of a text, as used by keyword search, keywords and overlap.
 
-Scripts that are written without spaces (Chinese, Japanese, Thai, ...) and Korean, whose particles hang on its
-words, are cut into overlapping pairs of characters, the usual way to search them without a dictionary. The last
-character of a run stands alone as well, so that a single character is found, as a prefix, wherever it stands.
+Scripts without spaces (Chinese, Japanese, Thai, ...) and Korean, whose particles are attached to words, are cut into
+overlapping pairs of characters. This is the usual way to search them without a dictionary. The last character of a run
+is also indexed alone, so that a prefix search finds every single character.
 
-The word index stems what stays of a text as English. What another language inflects is given to it as stems instead:
-words of a script that tells how to stem them always, words of Latin letters where the text has more function words of
-other languages than English ones. A short query does not tell its language, so a query's word is looked for as either.
+The word index stems text as English. Words of other languages are stemmed beforehand: always if their script decides
+the stemmer; for Latin letters if the text has more foreign function words than English ones. A short query does not
+reveal its language, so its words are searched in both forms.
 """
 
 import re
@@ -23,7 +23,7 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# Vowel signs and accents, which are no letters to ``\\w``, up to those of the unspaced scripts.
+# Vowel signs and accents, which ``\\w`` does not match, up to those of the unspaced scripts.
 _MARKS = "".join(char for char in map(chr, range(0x300, 0xE00)) if unicodedata.category(char) in {"Mn", "Mc"})
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_MARKS}]+[^\W_{_UNSPACED}]*)*"
 _WORD = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:['’]{_LETTERS})?")
@@ -83,7 +83,7 @@ FOREIGN_STOP_WORDS = frozenset(
     تحت منذ لي لك له لها لنا لكم لهم بي به بها فيه فيها منه منها عليه عليها إليه إليها عني عندي معي معه معها عم عمّ
     """.split()
 )
-# Of these, English text has some as well: as its own words, in names, or abbreviated.
+# Those that also occur in English text: as English words, in names, or as abbreviations.
 _ENGLISH_TOO = frozenset(
     """
     ante bin car cet che chi com come comment con das dei del dem den des die dir dos dove ella elle era eras este hat
@@ -96,17 +96,13 @@ _TELLS_FOREIGN = frozenset(
 )
 _ALL_STOP_WORDS = STOP_WORDS | FOREIGN_STOP_WORDS
 _TELLS_ENGLISH = STOP_WORDS - FOREIGN_STOP_WORDS
-# Ends the stems of foreign words in the index, so that no English word is taken for one: the word index takes a
-# character of private use for a letter.
+# Ends the stems of foreign words in the index, so that no English word equals one. The word index treats this
+# private-use character as a letter.
 _MARK = "\ue000"
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where the words of a text stand and how they read, lower-cased; unspaced runs as pairs of characters.
-
-    Args:
-        text: In NFKC form.
-    """
+    """Yield start, end and lower-cased form of each word of an NFKC text; unspaced runs as pairs of characters."""
     for match in _WORD.finditer(text):
         word, start = match[0].lower(), match.start()
         if _UNSPACED_RUN.match(word):
@@ -122,7 +118,7 @@ def words(text: str) -> list[str]:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether more words tell that a text is not English, being common elsewhere or accented, than tell that it is."""
+    """Whether foreign function words and accented words outnumber the English function words of a text."""
     found = _TOLD_BY.findall(text.lower())
     foreign = sum(word in _TELLS_FOREIGN for word in found)
     if not text.isascii():
@@ -131,12 +127,12 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the words that carry no meaning in a text: English ones, and in a text that is not English all others."""
+    """Return the stop words for a text: English ones, or those of all languages if the text is not English."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 
 def is_content(word: str, stops: Set[str]) -> bool:
-    """Whether a word carries meaning: none of the stop words, no single Latin letter or digit."""
+    """Whether a word carries meaning: neither a stop word nor a single Latin letter or digit."""
     return word not in stops and (len(word) > 1 or not word.isascii())
 
 
@@ -147,19 +143,19 @@ def content_words(text: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return what to search for, each once: the content words, or every word if there is no content word."""
+    """Return the words to search for, without repeats: the content words, or all words if there are none."""
     return list(dict.fromkeys(content_words(query) or words(query)))
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether the word is a piece of a script that is searched by pairs of characters."""
+    """Whether the word is of a script that is searched by pairs of characters."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
 def index_text(text: str) -> str:
-    """Return the text as the word index takes it, English text unchanged.
+    """Return the text as the word index takes it; English text is unchanged.
 
-    Unspaced runs become pairs and a last single, words of other languages their stems.
+    Unspaced runs become pairs and a last single character; words of other languages become stems.
     """
     foreign = is_foreign(text)
     if text.isascii() and not foreign:
@@ -168,11 +164,7 @@ def index_text(text: str) -> str:
 
 
 def index_forms(word: str) -> tuple[str, ...]:
-    """Return what a query's word is looked for as, in an index of what `index_text` returns.
-
-    Args:
-        word: One that `words` returns.
-    """
+    """Return the forms in which the index (see `index_text`) may contain a word that `words` returned."""
     if found := script_stem(word):
         return (found,)
     return (word, latin_stem(word) + _MARK) if is_latin(word) else (word,)

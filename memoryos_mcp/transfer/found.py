@@ -1,6 +1,6 @@
-"""What a reader of another system's memory finds: pages, facts, and what it had to leave.
+"""Results of an importer: pages and facts from another system's memory, and what was skipped.
 
-A reader is a module of `memoryos_mcp.transfer.importers`; `Reader` says what it offers.
+An importer is a module of `memoryos_mcp.transfer.importers` with the interface `Reader`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,16 +15,13 @@ from memoryos_mcp.model.pages import Source
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """One exchange of a dialogue, as it stood in the other system.
+    """One exchange of a dialogue, as recorded in the other system; one of its sides may be empty.
 
     Attributes:
-        user_input: What the user said; may be empty if the assistant's side is not.
-        agent_response: What the assistant answered; may be empty.
-        occurred_at: When it was said: ISO 8601 text, or a datetime; without a zone it is in the user's, None is now.
-        key: Its name, the same at every import and no other page's of any system: ``chatgpt:<conversation>:<message>``.
-            At most 256 characters; hash what is longer. Two pages with an equal key are one.
-        meta_data: Plain JSON to keep with it, such as the conversation's title.
-        source: Where its text comes from.
+        occurred_at: ISO 8601 text or a datetime. Without a zone the user's zone applies; None means now.
+        key: Idempotency key, stable across imports and unique over all systems: ``chatgpt:<conversation>:<message>``.
+            At most 256 characters; hash a longer one. Pages with the same key are stored once.
+        meta_data: Plain JSON to store with the page, such as the conversation's title.
     """
 
     user_input: str
@@ -37,13 +34,11 @@ class FoundPage:
 
 @dataclass(frozen=True, slots=True)
 class FoundFact:
-    """A piece of knowledge without the pages it was learned from.
+    """A fact without the pages it was learned from.
 
     Attributes:
-        about: Whom it is about.
-        text: The fact in words.
-        at: When it was learned; without a zone it is in the user's, None is now.
-        key: Its name in the other system, to tell of it; facts of equal words are one.
+        at: When it was learned. Without a zone the user's zone applies; None means now.
+        key: Name for reports only; facts with the same text are stored once.
     """
 
     about: About
@@ -54,11 +49,11 @@ class FoundFact:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that cannot be taken in.
+    """Something that cannot be imported.
 
     Attributes:
-        reason: Why, in a few words without a quote: equal reasons are counted together ("an image").
-        where: Where it stands, without dialogue text: "conversation 12, message 3".
+        reason: A few words without quoted text, such as "an image"; equal reasons are counted together.
+        where: The location without dialogue text, such as "conversation 12, message 3".
     """
 
     reason: str
@@ -66,26 +61,26 @@ class Skipped:
 
 
 Found = FoundPage | FoundFact | Skipped
-# Takes how many bytes of the file or folder were read so far; shown as progress.
+# Receives the number of bytes of the file or folder read so far, to show progress.
 Tell = Callable[[int], None]
 
 
 class Reader(Protocol):
-    """A module that reads the memories of one other system, or of one of its export formats."""
+    """An importer module for one other system, or for one of its export formats."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a module's constant
-        """What ``--format`` calls it: lower case, with hyphens."""
+        """Name of the format for ``--format``: lower case, with hyphens."""
         ...
 
     def recognises(self, path: Path) -> bool:
-        """Whether a file or folder looks like its own; reads little of it, and raises nothing for what is not."""
+        """Return whether a file or folder looks like this format; reads little of it, and does not raise."""
         ...
 
     def read(self, path: Path, tell: Tell) -> Iterator[Found]:
-        """Yield what is there in order of time within each conversation, holding no more than one conversation.
+        """Yield the contents in order of time within each conversation; at most one conversation is in memory.
 
         Raises:
-            ImportFormatError: It cannot be read on: cut off, no such format, beyond a limit.
+            ImportFormatError: The file is cut off, of another format, or exceeds a limit.
         """
         ...

@@ -1,8 +1,8 @@
-"""JSON of any size, one entry at a time: the parts of a document are cut out by their brackets, then parsed one by one.
+"""Reading of JSON documents of any size, one entry at a time: entries are cut out by their brackets, then parsed.
 
-A whole parse of gigabytes would need many times their size in memory, and one bad spot would lose everything. Cut out
-first, an entry that is too long is passed over without being kept, and one that is damaged inside costs nothing but
-itself. (The known streaming parsers stop for good at half of a surrogate pair, which exports do contain.)
+Parsing gigabytes at once would need many times their size in memory, and one bad spot would lose everything. Here an
+entry that is too long is skipped without being kept in memory, and damage inside an entry costs only that entry.
+(Known streaming parsers stop for good at an unpaired surrogate, which exports do contain.)
 """
 
 import json
@@ -32,10 +32,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Bytes(Protocol):
-    """What entries are read from."""
+    """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most ``size``; none at the end."""
+        """Return the next bytes, at most ``size``; empty at the end."""
         ...
 
 
@@ -44,10 +44,10 @@ class Entry:
     """One entry of a document.
 
     Attributes:
-        section: Key of the top object that the entry stands under; empty if the document is a list.
-        number: Its place in the section, from 1.
-        value: What it holds; None if it has a problem.
-        problem: Why it could not be read, without a quote.
+        section: Key in the top-level object; empty if the document is a list.
+        number: Position in the section, from 1.
+        value: The parsed JSON; None if there is a problem.
+        problem: Why the entry could not be read, without quoted text.
     """
 
     section: str
@@ -58,11 +58,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the beginning of a document tells of its form.
+    """Keys found at the beginning of a document.
 
     Attributes:
-        top: Keys of the top object; none if the document is a list.
-        inner: Keys of the objects in a list that is the document, or that stands under a key of the top object.
+        top: Keys of the top-level object; empty if the document is a list.
+        inner: Keys of the objects in a list that is the document itself or a value of the top-level object.
     """
 
     top: frozenset[str]
@@ -70,12 +70,12 @@ class Outline:
 
 
 def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX_BYTES) -> Iterator[Entry]:
-    """Yield the entries of a list, or those of each list and object under the keys of an object.
+    """Yield the entries of a top-level list, or of each list and object in a top-level object.
 
     Args:
         stream: The document, UTF-8.
-        name: What errors call it.
-        max_bytes: Entries over this size are passed over.
+        name: The document's name in error messages.
+        max_bytes: A larger entry is not kept; it has a problem instead of a value.
 
     Raises:
         ImportFormatError: The document is empty, cut off, or damaged between its entries.
@@ -98,7 +98,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
 
 
 def outline(stream: Bytes) -> Outline:
-    """Return what the beginning of a document tells of its form; nothing of what is no JSON."""
+    """Return the keys at the beginning of a document; empty sets if it is not JSON."""
     head = stream.read(OUTLINE_BYTES)
     top, inner, open_marks = set(), set(), ""
     for match in _OUTLINE_MARK.finditer(head):
@@ -115,7 +115,7 @@ def outline(stream: Bytes) -> Outline:
 
 
 def parse(text: bytes) -> tuple[Any, str | None]:
-    """Return what a short JSON text holds, and None or the problem with it."""
+    """Return the value of a short JSON text and None, or None and the problem."""
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
 
 
 class _Window:
-    """A moving view of a document, as long as what is being cut out of it."""
+    """A buffer that moves over a document."""
 
     def __init__(self, stream: Bytes, name: str) -> None:
         self._stream = stream
@@ -140,7 +140,7 @@ class _Window:
             self._at = len(_BYTE_ORDER_MARK)
 
     def peek(self) -> bytes:
-        """Return the next byte that is no blank, without taking it; nothing at the end."""
+        """Return the next byte that is not blank without consuming it; empty at the end."""
         while True:
             blank = _BLANK.match(self._bytes, self._at)
             self._at = blank.end() if blank else self._at
@@ -150,7 +150,7 @@ class _Window:
                 return b""
 
     def members(self) -> Iterator[str]:
-        """Yield the key of each member of the list or object that begins here; each is to be cut before the next."""
+        """Yield the key of each member of the list or object that begins here; cut each one before the next."""
         is_object = self._take(b"[{") == b"{"
         closer = b"}" if is_object else b"]"
         number = 0
@@ -162,7 +162,7 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Return the bytes of the value that begins here, or None and the problem; it is passed over either way."""
+        """Consume the value that begins here; return its bytes and None, or None and the problem."""
         first = self.peek()
         if not first or first in b",:]}":
             self.fail("a value is missing" if first else _CUT_OFF)
@@ -178,7 +178,7 @@ class _Window:
         return (b"".join(pieces), None) if size <= max_bytes else (None, TOO_LONG)
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise an error that says where the document is damaged."""
+        """Raise an error with the position of the damage."""
         message = f"{self._name} is damaged at byte {self._passed + self._at:,}: {problem}. Get it again"
         raise ImportFormatError(message)
 
@@ -202,7 +202,7 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield a value's bytes bit by bit, each with how deep it is nested at most so far."""
+        """Yield a value's bytes in pieces, each with the deepest nesting so far."""
         if first in b'[{"':
             yield from self._bracketed()
             return
@@ -232,7 +232,7 @@ class _Window:
             if not depth and not is_in_text and not needs_more:
                 break
             if needs_more:
-                # What is left is a backslash whose other half is in the next bytes.
+                # At most a backslash is left; the character that it escapes is in the next chunk.
                 yield self._bytes[start : self._at], deepest
                 if not self._more():
                     self.fail(_CUT_OFF)
@@ -240,7 +240,7 @@ class _Window:
         yield self._bytes[start : self._at], deepest
 
     def _more(self) -> bool:
-        """Read on; what was passed is let go."""
+        """Read the next chunk and drop the consumed bytes; return whether there was a chunk."""
         chunk = self._stream.read(CHUNK_BYTES)
         self._passed += self._at
         self._bytes, self._at = self._bytes[self._at :] + chunk, 0

@@ -1,4 +1,4 @@
-"""Lines of a file that nobody vouches for: read in pieces, never more of it at once than one line of bounded length."""
+"""Lines of an untrusted file; at most one line of limited length is in memory at once."""
 
 import gzip
 import os
@@ -11,9 +11,9 @@ from typing import BinaryIO, cast
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.transfer.found import Tell
 
-# Longer than any line of ours: a page has at most ten million characters, each at most six bytes as JSON.
+# Longer than any line of an export: a page has at most ten million characters, each at most six bytes as JSON.
 LINE_MAX_BYTES = 64 * 1024 * 1024
-# What is packed tighter than that is packed to do harm; text is packed some ten times.
+# Text compresses about tenfold; a much higher ratio means a file made to fill disks.
 UNPACKED_PER_PACKED = 100
 UNPACKED_FREELY_BYTES = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -21,10 +21,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield a file, unpacked if gzip packed it, and the file as it lies on disk.
+    """Yield a file, decompressed if it is gzip, and the raw file on disk.
 
     Raises:
-        ImportFormatError: It cannot be read, or its packing is damaged or cut off.
+        ImportFormatError: It cannot be read or decompressed, or is cut off.
     """
     try:
         with path.open("rb") as raw:
@@ -48,10 +48,10 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def lines(path: Path, tell: Tell) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends; the last one may lack it.
+    """Yield the lines of a file with their line ends; the last one may lack it.
 
     Raises:
-        ImportFormatError: It cannot be read, is cut off, or beyond a limit.
+        ImportFormatError: The file cannot be read, is cut off, or exceeds a limit.
     """
     with opened(path) as (file, raw):
         number = 0

@@ -1,7 +1,7 @@
-"""Our own format: a memory as lines of JSON, without loss, the same for the same memory.
+"""The export format of this package: a memory as JSON lines, lossless and deterministic.
 
-Vectors, word index and counts of pages are left out: they are derived again. The last line holds a SHA-256 of those
-before it, so that a file that was cut off or changed is noticed before anything of it is taken in.
+Vectors, word index and page counts are left out, because they can be derived again. The last line has a SHA-256 of the
+lines before it, so that a cut or changed file is detected before anything is imported.
 """
 
 import hashlib
@@ -37,11 +37,11 @@ _ANY_LINE: TypeAdapter[Record | End] = TypeAdapter(Annotated[Record | End, Field
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds.
+    """A summary of a file.
 
     Attributes:
-        sha256: Of its lines; two files with the same one say the same.
-        counts: How many lines of each kind.
+        sha256: Hash of the lines before the last.
+        counts: Number of lines of each kind.
     """
 
     sha256: str
@@ -49,12 +49,7 @@ class Contents:
 
 
 def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents:
-    """Write a memory line by line; return what was written.
-
-    Args:
-        records: The memory.
-        put: Takes the lines.
-    """
+    """Pass a memory line by line to ``put``; return a summary of it."""
     digest, counts = hashlib.sha256(), Counter[str]()
 
     def put_line(line: Header | Record | End) -> None:
@@ -72,7 +67,7 @@ def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file begins as ours do."""
+    """Return whether a file begins like an export of this package."""
     if not path.is_file():
         return False
     try:
@@ -84,10 +79,10 @@ def recognises(path: Path) -> bool:
 
 
 def check(path: Path, tell: Tell) -> Contents:
-    """Return what a file holds, having read it to its end.
+    """Read a file to its end and return a summary of it.
 
     Raises:
-        ImportFormatError: It is cut off, changed, too new, or no file of ours.
+        ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
     """
     reading = _Reading(path)
     for _ in reading.records(tell):
@@ -96,10 +91,10 @@ def check(path: Path, tell: Tell) -> Contents:
 
 
 def read(path: Path, tell: Tell) -> Iterator[Record]:
-    """Yield what a file holds.
+    """Yield the records of a file.
 
     Raises:
-        ImportFormatError: It is cut off, changed, too new, or no file of ours.
+        ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
     """
     return _Reading(path).records(tell)
 
@@ -211,7 +206,7 @@ class _Reading:
 
 
 def _problem(line: bytes, error: ValidationError) -> str:
-    """Return what is wrong with a line, in words that quote nothing of it."""
+    """Return what is wrong with a line, without quoting it."""
     try:
         line.decode()
     except UnicodeDecodeError:

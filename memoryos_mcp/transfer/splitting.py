@@ -1,19 +1,19 @@
-"""Pages that are longer than a page may be, in parts that are not."""
+"""Splitting of pages that exceed the maximum page length."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from memoryos_mcp.transfer.found import FoundPage
 
-# A part ends after a line, a sentence or a word, if there is one in its last tenth.
+# A part ends after a paragraph, line, sentence or word, if one of these ends in its last tenth.
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
 def split(page: FoundPage, max_chars: int) -> Iterator[FoundPage]:
-    """Yield a page as it is, or in parts of at most ``max_chars`` characters, both sides together.
+    """Yield a page unchanged, or in parts of at most ``max_chars`` characters, both sides together.
 
-    The first part keeps the page's key, and the second's ends in ``#2``. First comes what the user said, then what the
-    assistant answered; no character is lost.
+    The parts of the user's text come first; no character is lost. The first part keeps the page's key, the second one's
+    key ends in ``#2``.
     """
     if len(page.user_input) + len(page.agent_response) <= max_chars:
         yield page

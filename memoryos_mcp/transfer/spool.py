@@ -1,4 +1,4 @@
-"""Turns of another system on their way: checked, then given out in order of time, whatever their number."""
+"""Temporary storage for imported turns: they are checked, then returned in order of time, whatever their number."""
 
 import json
 import sqlite3
@@ -22,14 +22,14 @@ CREATE TABLE turns (
 
 
 class Spool:
-    """What a reader finds, held in a temporary file that has no name; end it with `close`.
+    """The results of an importer, in an unnamed temporary file; end it with `close`.
 
     Args:
-        prepare: Returns a turn as it may be stored; an `ArgumentError` says that it may not.
-        max_page_chars: Upper limit of both sides of a page.
+        prepare: Redacts a turn before it is stored; raises `ArgumentError` if it may not be stored.
+        max_page_chars: Maximum length of both sides of a page together.
         zone: The user's zone; None means this machine's.
-        now: The present, with a zone.
-        tally: Takes note of what was found.
+        now: The current time, with a zone.
+        tally: Counts what was found.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Spool:
         self._file.execute(_TABLE)
 
     def fill(self, found: Iterator[Found]) -> None:
-        """Take in all that a reader finds.
+        """Store everything that an importer yields.
 
         Raises:
-            ImportFormatError: The reader cannot read on.
+            ImportFormatError: The importer cannot read on.
             StorageError: There is no space for the temporary file.
         """
         try:
@@ -69,7 +69,7 @@ class Spool:
             raise StorageError(msg) from error
 
     def turns(self) -> Iterator[Turn]:
-        """Yield the turns in order of time; those of one time as they were found."""
+        """Yield the turns in order of time; turns of the same time in the order they were found."""
         for (text,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
             user_input, agent_response, occurred_at, meta_data, key, source, gives_orders = json.loads(text)
             yield Turn(
@@ -125,7 +125,7 @@ class Spool:
         if not text or len(text) > FACT_MAX_CHARS:
             raise ArgumentError(argument="fact", problem=f"is empty or over {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
-        # A fact is a text as a page is: what may not be stored in the one may not in the other.
+        # Facts follow the rules of pages: text that may not be stored in a page may not be stored in a fact.
         prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))
         return AddFact(about=fact.about, text=prepared.user_input, slot=None, valid_from=at, evidence=())
 

@@ -1,7 +1,7 @@
-"""The files that a memory is read from: plain, in a folder, or inside a ZIP archive, always as a stream.
+"""Input files of an import as streams: plain, in a folder, or inside a ZIP archive.
 
-An archive is never unpacked: the wanted members are read where they are, so their names reach no file system, and a
-member that would swell beyond belief is refused before it is read.
+An archive is never unpacked to disk, so the names of its members never reach the file system. A member with an
+implausible compression ratio is refused before it is read.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import IO, NoReturn
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.transfer.found import Tell
 
-# Dialogue as JSON is packed to a tenth; what is packed a hundred times smaller is no dialogue.
+# Dialogue as JSON compresses about tenfold; a hundredfold is not plausible.
 MAX_RATIO = 100
 SMALL_BYTES = 64 << 20
 _ZIP_BEGINS = b"PK\x03\x04"
@@ -24,14 +24,14 @@ _FOREIGN = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Not
 
 
 class Stream:
-    """A stream of bytes that tells how far it is.
+    """A stream of bytes that reports its progress.
 
     Args:
-        name: What the file is called; its own name only, never a path.
-        stream: Where the bytes come from.
-        file: The file on disk below it.
-        before: Bytes of the files that were read before it.
-        tell: Takes how many bytes were read so far.
+        name: The file's own name, never a path.
+        stream: The source of the bytes.
+        file: The file on disk that contains it.
+        before: Total size of the files read before this one.
+        tell: Receives the number of bytes read so far.
     """
 
     def __init__(self, name: str, stream: IO[bytes], *, file: IO[bytes], before: int, tell: Tell) -> None:
@@ -67,12 +67,12 @@ class Stream:
 
 
 def streams(path: Path, wanted: re.Pattern[str], tell: Tell) -> Iterator[Stream]:
-    """Yield the file itself, or those of a folder or an archive whose own name matches, in order of name.
+    """Yield the file itself, or the files of a folder or archive whose own name matches, in order of name.
 
-    Each is to be read before the next is asked for.
+    Read each stream before you request the next.
 
     Raises:
-        ImportFormatError: Something cannot be opened, or an archive is hostile.
+        ImportFormatError: A file cannot be opened, or an archive is not safe to read.
     """
     before = 0
     for file in _files(path, wanted):
@@ -103,10 +103,10 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 
 
 def listing(folder: Path) -> list[Path]:
-    """Return what is in a folder, in order of name.
+    """Return the contents of a folder, in order of name.
 
     Raises:
-        ImportFormatError: It cannot be looked into.
+        ImportFormatError: The folder cannot be read.
     """
     try:
         return sorted(folder.iterdir())

@@ -1,7 +1,7 @@
-"""Taking in: a file of ours or of another system becomes part of a memory, in transactions of some hundred pages.
+"""Import of an export, or of another system's file, into a memory, in transactions of a few hundred pages.
 
-The whole file is read and checked before the first of it is stored. What is stored stays if a later transaction fails,
-and the same file taken in again goes on from there: pages are known by their names and keys.
+The whole file is read and checked before anything is stored. If a transaction fails, the previous ones stay. A second
+import of the same file continues from there, because pages are identified by their ids and keys.
 """
 
 import json
@@ -25,27 +25,27 @@ from memoryos_mcp.transfer.found import Reader, Skipped
 from memoryos_mcp.transfer.spool import Spool
 from memoryos_mcp.transfer.tally import Tally
 
-# One transaction's worth: others wait for it, and each costs a sync of the disk.
+# Size of one transaction: other writers wait for it, and each one costs a disk sync.
 PAGES_PER_WRITE = 300
 CHARS_PER_WRITE = 3_000_000
 FACTS_PER_WRITE = 1_000
 
 T = TypeVar("T")
-# Shows what is being done and how many bytes of the file are.
+# Shows the current step and the number of bytes done.
 Show = Callable[[str, int], None]
 Prepare = Callable[[Turn], Redaction]
 Opening = Callable[[], AbstractAsyncContextManager[Store | None]]
 
 
 class TakingIn:
-    """Takes one file into a memory.
+    """Imports one file into a memory.
 
     Args:
-        opening: Opens the memory once the file is read, so that one that cannot be used makes none; None if there is
-            none yet and there shall be none: then everything is new.
+        opening: Opens the memory after the file is read, so that an unusable file creates none. It yields None if a
+            dry run finds no memory; everything then counts as new.
         path: The file or folder.
-        prepare: Returns a turn as it may be stored; an `ArgumentError` says that it may not.
-        show: Is told how far it is.
+        prepare: Redacts a turn before it is stored; raises `ArgumentError` if it may not be stored.
+        show: Shows progress.
         is_dry_run: Whether nothing is stored.
     """
 
@@ -58,11 +58,11 @@ class TakingIn:
         self._is_dry_run = is_dry_run
 
     async def own(self) -> None:
-        """Take in a file of ours.
+        """Import an export of this package.
 
         Raises:
-            ImportFormatError: It cannot be used; nothing was stored.
-            StorageError: The disk failed; what was stored before stays.
+            ImportFormatError: The file cannot be used; nothing was stored.
+            StorageError: A transaction failed; the previous ones stay.
         """
         contents = await to_thread.run_sync(own.check, self._path, partial(self._show, "checking"))
         steps = self._steps(own.read(self._path, partial(self._show, "storing")), contents.sha256)
@@ -77,17 +77,17 @@ class TakingIn:
                     self.tally.new += await store.owned.take_in_long_term(long_term)
 
     async def found(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
-        """Take in what a reader of another system finds.
+        """Import the results of an importer.
 
         Args:
-            reader: Reads the file or folder.
-            max_page_chars: Upper limit of both sides of a page.
+            reader: The importer for the file or folder.
+            max_page_chars: Maximum length of both sides of a page together.
             zone: The user's zone; None means this machine's.
-            now: The present, with a zone.
+            now: The current time, with a zone.
 
         Raises:
-            ImportFormatError: It cannot be used; nothing was stored.
-            StorageError: The disk failed; what was stored before stays.
+            ImportFormatError: The file cannot be used; nothing was stored.
+            StorageError: A transaction failed; the previous ones stay.
         """
         spool = Spool(self._prepare, max_page_chars=max_page_chars, zone=zone, now=now, tally=self.tally)
         try:
@@ -123,7 +123,7 @@ class TakingIn:
             self.tally.new["page"] += sum(receipt.is_new for receipt in receipts)
 
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
-        """Yield the pages of a file of ours in batches with their groups, then everything else."""
+        """Yield the pages in batches with their chains and segments, then everything else."""
         chains: dict[int, ChainRecord] = {}
         segments: dict[int, SegmentRecord] = {}
         long_term: list[LongTermRecord] = []
@@ -151,7 +151,7 @@ class TakingIn:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the page as it may be stored, if it may."""
+        """Yield the redacted page; nothing if it may not be stored."""
         turn = Turn(
             user_input=page.user_input,
             agent_response=page.agent_response,
@@ -179,7 +179,7 @@ class TakingIn:
 
 
 def _batches(items: Iterator[T], chars: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield what fits one transaction each, by number and by length."""
+    """Yield batches that fit one transaction each, by number and by length."""
     batch: list[T] = []
     length = 0
     for item in items:

@@ -1,22 +1,22 @@
-"""What became of the things that a file holds."""
+"""Counts of what an import found, added and skipped."""
 
 from collections import Counter, defaultdict
 
 from memoryos_mcp.transfer.found import Skipped
 
-# So many of the places where something was left out are told.
+# Number of places reported for each reason.
 PLACES_TOLD = 3
 
 
 class Tally:
-    """Counts what is found, what of it is new, and what is left out and why.
+    """Counts of what was found, what of it is new, and what was skipped and why.
 
     Attributes:
-        found: By kind, what can be taken in.
-        new: By kind, what was not there before; with it, how many facts were archived.
-        skipped: By reason, how often.
-        places: By reason, the first places.
-        redacted: By kind, secrets that were left out of what is taken in.
+        found: By kind, what can be imported.
+        new: By kind, what was not in the memory before; also the number of archived facts.
+        skipped: Number of skipped things by reason.
+        places: The first places by reason.
+        redacted: By kind, secrets removed from what can be imported.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Tally:
         self.places = defaultdict[str, list[str]](list)
 
     def skip(self, skipped: Skipped) -> None:
-        """Take note of something that is left out."""
+        """Count something that is skipped."""
         self.skipped[skipped.reason] += 1
         if len(self.places[skipped.reason]) < PLACES_TOLD:
             self.places[skipped.reason].append(skipped.where)

@@ -1,1 +1,1 @@
-"""What the command line does, a module or a folder for each command; `cli` says what they are called and take."""
+"""Implementation of the commands, one module or folder each; `cli` defines their names and options."""

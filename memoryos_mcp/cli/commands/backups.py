@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp backup`` and ``memoryos-mcp restore``: copies of memories, made while servers run."""
+"""The commands ``memoryos-mcp backup``, which works while servers run, and ``memoryos-mcp restore``."""
 
 import json
 import secrets
@@ -21,16 +21,11 @@ from memoryos_mcp.text.amounts import amount
 def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool) -> None:
     """Copy the configured user's memory, or every user's, and print what was copied.
 
-    Args:
-        settings: Say whose memory it is.
-        target: A new file, or a folder, in which files are named by user and time.
-        is_of_all: Whether every user's memory is copied; then the target is a folder.
-        as_json: Print one JSON object.
+    The target is a new file, or a folder in which files are named by user and time. For all users it is a folder.
 
     Raises:
-        ArgumentError: There is a file of that name, or no folder for it.
-        DamagedStoreError: A memory is damaged; the others are copied all the same.
-        StorageError: A memory cannot be read, or its copy not be written.
+        ArgumentError: The file exists already, or its folder does not.
+        StorageError: A memory is missing or damaged, or cannot be copied; the others are copied anyway.
     """
     prepare_stdout()
     sources = (
@@ -46,7 +41,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
             try:
                 if not source.exists():
                     msg = f"there is no memory of {settings.user_id} in {settings.data_storage_path}"
-                    raise StorageError(msg)  # noqa: TRY301 - told with the others
+                    raise StorageError(msg)  # noqa: TRY301 - reported with the others
                 copy = make_copy(source, file, lambda done, total: show("copying", done, total), is_in_use=True)
             except StorageError as error:
                 problems.append(str(error))
@@ -65,10 +60,10 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
 
 
 def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
-    """Return whether copies go into a folder, which is there then.
+    """Return whether copies go into a folder, which is created if it is missing.
 
     Raises:
-        ArgumentError: There is a file of that name, or no folder for it.
+        ArgumentError: The file exists already, or its folder does not.
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
@@ -81,19 +76,15 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
 
 
 def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool) -> None:
-    """Put a backup in the place of the configured user's memory, or say what that would do.
+    """Replace the configured user's memory with a backup, or without confirmation print what that would do.
 
-    Args:
-        settings: Say whose memory it is.
-        copy: The backup; it stays.
-        is_confirmed: Whether to do it.
-        as_json: Print one JSON object.
+    The backup stays. After an error nothing is changed.
 
     Raises:
-        ArgumentError: The backup is another user's.
-        DamagedStoreError: The backup is damaged or no memory; nothing was changed.
-        NewerStoreError: A newer version wrote it; nothing was changed.
-        StorageError: The memory is in use, or cannot be written; nothing was changed.
+        ArgumentError: The backup belongs to another user.
+        DamagedStoreError: The backup is damaged, or the file is not a backup.
+        NewerStoreError: A newer version wrote it.
+        StorageError: The memory is in use, or cannot be written.
     """
     prepare_stdout()
     try:
@@ -134,7 +125,7 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
 
 
 def _there(target: Path) -> Copy | None:
-    """Return what the memory in place holds; None if there is none, or none that can be read."""
+    """Return a summary of the current memory; None if it is missing or cannot be read."""
     if not target.exists():
         return None
     try:
@@ -162,5 +153,5 @@ def _in_words(copy: Copy | None) -> str:
 
 
 def _stamp(moment: datetime) -> str:
-    """Return a time as a part of a file's name."""
+    """Return a time in the form used in file names."""
     return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"

@@ -11,7 +11,7 @@ from memoryos_mcp.cli.installer.catalogue import CLIENTS
 
 
 def client_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say which client's file is meant, and how it is gone about."""
+    """Add the options that select the clients, and how to change their files."""
     for option in (
         json_option,
         click.option("--force", "is_forced", is_flag=True, help="Also if another program's entry has the name."),
@@ -27,15 +27,15 @@ def client_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class ClientCommand(Command):
-    """A command that takes its clients by ``--client``, and says so to who names one without it."""
+    """A command with ``--client``, which it suggests when a client is named without the option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line."""
+        """Parse the command line."""
         named = [word for word in args if word in (*CLIENTS, "all")]
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            # Its subclasses are about an option, and say what was meant.
+            # The subclasses concern an option, and suggest one themselves.
             if type(error) is not click.UsageError or not named:
                 raise
             msg = f"{error.message}. Did you mean '--client {named[0]}'?"

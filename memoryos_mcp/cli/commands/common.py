@@ -1,4 +1,4 @@
-"""What commands share that look into a user's memory or try a model: whether it is there, and how far work has come."""
+"""Shared helpers of commands: opening a user's memory, showing progress, and trying an embedding model."""
 
 import sys
 import time
@@ -21,18 +21,18 @@ from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 
-# Between two looks at an engine's background work.
+# Interval between two checks of an engine's background work.
 POLL_S = 0.25
-# Between two lines of progress where there is no terminal.
+# Interval between two lines of progress without a terminal.
 LINE_EVERY_S = 10.0
-# Work that fails so often without a success between is given up.
+# After this many failures without a success in between, a command gives up.
 FAILURES_IN_A_ROW = 3
-# A number no memory reaches: opened with it, a store moves no page out of short-term.
+# Larger than any memory, so that an opened store moves no page out of short-term.
 _ALL_PAGES = 1_000_000_000
 
 
 async def is_there(settings: Settings) -> bool:
-    """Return whether the configured user has a memory, and tell on stderr if not: opening it would make one."""
+    """Return whether the configured user has a memory; if not, report it on stderr. Opening it would create one."""
     if await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
         return True
     told = f"memoryos-mcp: there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet"
@@ -44,12 +44,9 @@ async def is_there(settings: Settings) -> bool:
 async def opened_store(
     settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
 ) -> AsyncIterator[SqliteStore]:
-    """Yield the configured user's memory; as it is without a capacity, nothing in it changes but by the caller.
+    """Yield the configured user's memory; with ``only_reads`` it cannot be changed.
 
-    Args:
-        settings: Say whose it is.
-        short_term_capacity: Pages that stay in short-term.
-        only_reads: Whether the caller cannot change it either.
+    With the default capacity no page leaves short-term, so that only the caller changes the memory.
 
     Raises:
         StorageError: It cannot be opened.
@@ -74,9 +71,9 @@ async def opened_store(
 
 @contextmanager
 def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int], None]]:
-    """Yield what shows how far work is, by what is being done, units done and units in all.
+    """Yield a function that shows progress, given the current step, the units done and the total.
 
-    It is a bar on a terminal, else a line now and then.
+    Progress is a bar on a terminal, else an occasional line.
     """
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -96,12 +93,12 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """What an embedding model turned out to be.
+    """Properties of a loaded embedding model.
 
     Attributes:
-        space: Identity of its vectors.
-        dimension: Their length.
-        load_s: How long it took to load, fetching it included, seconds.
+        space: Identity of its vector space.
+        dimension: Length of its vectors.
+        load_s: Time to load it, download included, in seconds.
     """
 
     space: str
@@ -110,10 +107,10 @@ class TriedModel:
 
 
 async def try_model(model: EmbeddingModel, settings: Settings) -> TriedModel:
-    """Load a model, fetched first if need be, have it embed a query, and let it go.
+    """Load a model (downloading it if needed), embed a query, and close it.
 
     Raises:
-        ModelError: It could not be loaded, or did not answer.
+        ModelError: The model could not be loaded, or did not answer.
     """
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)

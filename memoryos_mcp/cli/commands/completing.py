@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp completion``: what a shell needs to complete the command line."""
+"""The command ``memoryos-mcp completion``: the script with which a shell completes the command line."""
 
 import os
 import sys
@@ -25,14 +25,14 @@ WHERE: Mapping[str, str] = {
 
 
 def print_script(commands: click.Command, shell: str | None) -> None:
-    """Print the script that completes a command line, and on a terminal where it belongs.
+    """Print the completion script, and on a terminal where to install it.
 
     Args:
-        commands: What is completed.
-        shell: One of `SHELLS`; None means the one that ``SHELL`` names.
+        commands: The commands to complete.
+        shell: One of `SHELLS`; None means the shell in the variable ``SHELL``.
 
     Raises:
-        click.UsageError: No shell is named, or none that is known.
+        click.UsageError: The shell is not given or not supported.
     """
     chosen = shell or PurePath(os.environ.get("SHELL", "")).name
     completes = get_completion_class(chosen) if chosen in SHELLS else None

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp correct``: a fact or trait by the person's word, with the texts of before and after."""
+"""The command ``memoryos-mcp correct``: corrects or restores a fact or trait, and prints its previous and new text."""
 
 import json
 from collections.abc import Mapping
@@ -23,15 +23,12 @@ _DONE = {
 
 
 async def correct(settings: Settings, given: Mapping[str, object], *, as_json: bool) -> None:
-    """Correct a fact or trait of the configured user's memory, or restore it, and print what changed.
+    """Correct or restore a fact or trait of the configured user's memory, and print what changed.
 
-    Args:
-        settings: Say whose memory it is.
-        given: The arguments of the tool ``correct_memory``.
-        as_json: Print one JSON object, the result of that tool.
+    ``given`` contains the arguments of the tool ``correct_memory``; the JSON output is that tool's result.
 
     Raises:
-        ArgumentError: It cannot be carried out; nothing was changed.
+        ArgumentError: An argument is not valid; nothing was changed.
         click.Abort: There is no memory.
         StorageError: The memory cannot be read or written.
     """
@@ -46,7 +43,7 @@ async def correct(settings: Settings, given: Mapping[str, object], *, as_json: b
         argument = "ID" if error.argument == "id" else f"--{error.argument}"
         problem = str(error).removeprefix(f"{error.argument}: ").replace("wrong: true", "--wrong")
         raise ArgumentError(argument=argument, problem=problem) from error
-    assert isinstance(result, CorrectMemoryResult)  # noqa: S101 - for the type checker: the tool's own
+    assert isinstance(result, CorrectMemoryResult)  # noqa: S101 - for the type checker: the tool's result
     if as_json:
         click.echo(json.dumps(result.model_dump(mode="json")))
         return

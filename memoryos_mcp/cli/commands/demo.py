@@ -1,7 +1,7 @@
-"""The demo: a short conversation with a real server, a restart, and what it then remembers.
+"""The demo: a short conversation with a real server, a restart, and what it remembers afterwards.
 
-The server runs as a client runs it: its own process, MCP over stdio, default settings, an empty folder. What is said
-stands in `demo_script`; everything shown as remembered is what the server returned.
+The server runs as a client would run it: its own process, MCP over stdio, default settings, an empty folder. The
+conversation is in `demo_script`; everything shown as remembered was returned by the server.
 """
 
 import json
@@ -55,7 +55,7 @@ SETTLE_TIMEOUT_S = 60.0
 POLL_S = 0.05
 # Retrievals are counted as visits about once a second.
 VISITS_TIMEOUT_S = 5.0
-# Few, so that there is something to choose from.
+# Few, so that retrieval has to choose.
 PAGES_ASKED_FOR = 3
 SIGNALS_SHOWN = 3
 EVENING_HOUR = 19
@@ -79,10 +79,10 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
     """Show the demo on stdout; takes about ten seconds.
 
     Args:
-        server_command: Starts the server, but for the flag that names its folder; None means this package's.
+        server_command: Starts the server, without the option for its folder; None means this package's server.
 
     Raises:
-        MemoryOSError: The server did not start, refused a call or did not answer; its last words are in the text.
+        MemoryOSError: The server did not start, refused a call or did not answer; includes its last log lines.
     """
     console = make_console()
     console.width = min(console.width, WIDTH_COLUMNS)
@@ -102,14 +102,7 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
 
 
 class _Demo:
-    """The demo, step by step.
-
-    Args:
-        console: Where it is shown.
-        server_command: Starts the server, but for the flag that names its folder.
-        data_folder: Where the server keeps the memory; empty at first.
-        log: What the server says on stderr.
-    """
+    """The demo, step by step; ``log`` receives the server's stderr."""
 
     def __init__(self, console: Console, server_command: Sequence[str], data_folder: Path, log: TextIO) -> None:
         self._console = console
@@ -119,7 +112,7 @@ class _Demo:
         self._visits: Counter[str] = Counter()
 
     async def run(self) -> None:
-        """Hold both parts of the conversation."""
+        """Run both parts of the demo."""
         self._console.print(Rule(Text("MemoryOS: what was said last month, remembered today", style="bold")))
         self._note(
             "A real server in a process of its own, on an empty folder: MCP over stdio, default settings, "
@@ -140,7 +133,7 @@ class _Demo:
 
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[tuple[Client, float]]:
-        """Yield a client of a fresh server on the folder, and the seconds from process start to the first reply."""
+        """Yield a client of a new server on the folder, and the seconds from process start to the first reply."""
         arguments = [*self._server_command[1:], "--data-storage-path", str(self._data_folder)]
         parameters = StdioServerParameters(command=self._server_command[0], args=arguments)
         started = time.perf_counter()
@@ -149,7 +142,7 @@ class _Demo:
             yield client, time.perf_counter() - started
 
     async def _converse(self, client: Client) -> None:
-        """Add the conversation, page by page, and show it."""
+        """Add the conversation page by page, and show it."""
         table = Table.grid(padding=(0, 2, 0, 0), expand=True)
         table.add_column(style="dim", width=len("2000-01-01"), no_wrap=True)
         table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
@@ -175,11 +168,11 @@ class _Demo:
         )
 
     async def _settle(self, client: Client) -> GetMemoryStatsResult:
-        """Wait until the background has embedded everything and organised what is due."""
+        """Wait until everything is embedded and no consolidation is due; return the statistics."""
         batch_pages = (await _config(client))["consolidation_batch_pages"] or BATCH_PAGES
 
         def is_settled(stats: GetMemoryStatsResult) -> bool:
-            # Nothing was visited yet, and recency is under 1: a topic is hot if it has this many unread pages.
+            # Without visits and with a recency under 1, a topic is hot if it has this many unread pages.
             is_hot = any(segment.l_interaction >= stats.heat_threshold for segment in stats.top_segments)
             return not stats.unembedded_pages and stats.backlog_pages < batch_pages and not is_hot
 
@@ -201,10 +194,10 @@ class _Demo:
     async def _wait(
         self, client: Client, what: str, is_done: Callable[[GetMemoryStatsResult], bool]
     ) -> GetMemoryStatsResult:
-        """Return the first state of the memory that is as wished for.
+        """Return the first statistics for which ``is_done`` is true.
 
         Raises:
-            MemoryOSError: It did not come, or background work keeps failing.
+            MemoryOSError: There were none within `SETTLE_TIMEOUT_S`.
         """
         give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
         columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
@@ -273,7 +266,7 @@ class _Demo:
         self._console.print(Padding(table, (1, 0, 1, 2)))
 
     async def _show_heat(self, client: Client, before: GetMemoryStatsResult) -> None:
-        """Show how being asked about has warmed the topics."""
+        """Show how the questions have warmed the topics."""
         with anyio.move_on_after(VISITS_TIMEOUT_S):
             await self._wait(
                 client,
@@ -308,7 +301,7 @@ class _Demo:
 
 
 def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetime]]:
-    """Yield each turn with its time: an evening so many days ago, turns of one evening some minutes apart."""
+    """Yield each exchange with its time, in the evening of its day; those of one evening are minutes apart."""
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:
@@ -322,7 +315,7 @@ def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetim
 
 
 async def _call(client: Client, tool: str, model: type[ResultT], arguments: dict[str, Any]) -> ResultT:
-    """Return a tool's result, checked.
+    """Return a tool's validated result.
 
     Raises:
         MemoryOSError: The server refused the call.
@@ -340,13 +333,13 @@ async def _stats(client: Client) -> GetMemoryStatsResult:
 
 
 async def _config(client: Client) -> Any:
-    """Return the server's settings in force."""
+    """Return the server's current settings."""
     (content,) = (await client.read_resource("memoryos://config")).contents
     return json.loads(content.text) if isinstance(content, TextResourceContents) else {}
 
 
 def _shown(result: RetrieveMemoryResult, look: Look) -> Iterator[tuple[str, Text]]:
-    """Yield the best of what was remembered in one tier, as labels and texts."""
+    """Yield the best results of one tier, as labels and texts."""
     if look is Look.SHORT_TERM:
         for page in reversed(result.short_term_memory[-RECENT_SHOWN:]):
             yield from _page(page, "")
@@ -372,7 +365,7 @@ def _page(page: ShortTermPage, origin: str) -> Iterator[tuple[str, Text]]:
 
 
 def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
-    """Return where a page was found and what made its score."""
+    """Return where a page was found, and the main parts of its score."""
     largest = sorted((page.signals or {}).items(), key=lambda signal: -abs(signal[1]))[:SIGNALS_SHOWN]
     parts = ", ".join(f"{name} {share:+.1f}" for name, share in largest)
     score = f"score {page.score:.2f} ({parts})"
@@ -383,7 +376,7 @@ def _origin(page: RetrievedPage, topics: Mapping[str, RetrievedSegment]) -> str:
 
 
 def _reason(result: RetrieveMemoryResult, look: Look) -> str:
-    """Return whether the best page was found by its words or, without a word of the question, by its meaning."""
+    """Return whether the best page was found by its words, or by its meaning if it has no word of the question."""
     if look is not Look.MID_TERM or not result.retrieved_pages or result.understood is None:
         return ""
     best = result.retrieved_pages[0]

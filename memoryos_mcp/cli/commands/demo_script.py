@@ -1,4 +1,4 @@
-"""What is said in the demo: a month of conversation, and the questions asked after it."""
+"""The demo's conversation over a month, and the questions asked after it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Look(Enum):
-    """Where a question's answer is looked for."""
+    """The part of a result that contains a question's answer."""
 
     SHORT_TERM = "short-term"
     MID_TERM = "mid-term"
@@ -19,7 +19,7 @@ class Exchange:
     """One turn of the conversation.
 
     Attributes:
-        days_ago: At least 1, so that an evening of that day is past.
+        days_ago: At least 1, so that the evening of that day has passed.
     """
 
     days_ago: int

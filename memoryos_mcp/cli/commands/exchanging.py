@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp export`` and ``memoryos-mcp import``: a memory is taken along, others are taken in."""
+"""The commands ``memoryos-mcp export`` and ``memoryos-mcp import``."""
 
 import asyncio
 import gzip
@@ -39,7 +39,7 @@ from memoryos_mcp.transfer.tally import Tally
 STDOUT = "-"
 _BYTES_PER_MB = 1_000_000
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)")
-# Endings of files that an export is not, as no program would read it.
+# Extensions of other formats: a program for one of them could not read an export.
 _OTHER_FORMATS = frozenset(
     {".csv", ".tsv", ".xlsx", ".xml", ".yaml", ".yml", ".md", ".txt", ".html", ".pdf", ".db", ".sqlite", ".zip"}
 )
@@ -99,14 +99,15 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
     """Write the configured user's memory to a file, with progress on stderr.
 
     Args:
-        settings: Say whose memory it is.
-        target: The file; an export there is replaced once the new one is whole; packed if its name ends in ``.gz``;
-            ``-`` is stdout.
-        as_json: Print what was written as one JSON object; with a file only.
+        settings: Select the user.
+        target: The file, or ``-`` for stdout. A name that ends in ``.gz`` has it compressed. An existing export is
+            replaced once the new one is complete.
+        as_json: Print the counts as one JSON object; not with stdout.
 
     Raises:
-        ArgumentError: There is no folder for the file, it is one itself, or it is or would be a file of something else.
-        StorageError: The memory cannot be read, or the file not be written; or pages are damaged, and marked in it.
+        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
+        click.Abort: There is no memory.
+        StorageError: The memory cannot be read, the file cannot be written, or pages are damaged (and marked in it).
     """
     if as_json and target == STDOUT:
         raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
@@ -135,19 +136,14 @@ async def import_memory(
     is_dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Take a file into the configured user's memory, with progress on stderr, and print what became of it.
+    """Import a file or folder into the configured user's memory, with progress on stderr, and print a report.
 
-    Args:
-        settings: Say whose memory it is.
-        path: The file or folder.
-        name: Its format; None has it recognised.
-        is_dry_run: Only read and count.
-        as_json: Print one JSON object.
+    ``name`` is the format; None means to recognise it. A dry run only reads and counts.
 
     Raises:
-        ArgumentError: There is no such format.
+        ArgumentError: The format does not exist.
         ImportFormatError: The file cannot be used; nothing was stored.
-        StorageError: The disk failed; what was stored before stays.
+        StorageError: A transaction failed; the previous ones stay.
     """
     prepare_stdout()
     reader = await to_thread.run_sync(_chosen, path, name)
@@ -186,11 +182,11 @@ async def import_memory(
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the reader of a file, None for our own format.
+    """Return the importer for a file; None for our own format.
 
     Raises:
-        ArgumentError: There is no such format.
-        ImportFormatError: The file is not there, empty, or of no known format.
+        ArgumentError: The format does not exist.
+        ImportFormatError: The file is missing, empty, or of an unknown format.
     """
     names = [own.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
@@ -198,7 +194,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         meant = f"; did you mean {close}?" if close else ""
         raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
     if not path.exists():
-        if address := _ADDRESS.match(str(path)):  # a path has lost one of its slashes
+        if address := _ADDRESS.match(str(path)):  # `Path` removes one of the slashes
             msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
         else:
             msg = f"{path} is not there"
@@ -220,14 +216,14 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
 
 
 def _size(path: Path) -> int:
-    """Return how many bytes a file has, or the files of a folder."""
+    """Return the size in bytes of a file, or of all files in a folder."""
     if path.is_dir():
         return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
     return path.stat().st_size
 
 
 def _told(records: Iterator[Record], tell: Callable[[int], None]) -> Iterator[Record]:
-    """Yield records, and tell how many pages have passed."""
+    """Yield records, and report the number of pages among them."""
     passed = 0
     for record in records:
         passed += isinstance(record, PageRecord)
@@ -236,7 +232,7 @@ def _told(records: Iterator[Record], tell: Callable[[int], None]) -> Iterator[Re
 
 
 def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
-    """Return a function for a thread's progress that ends the thread's work once the task that waits is cancelled."""
+    """Return a progress function that ends a thread's work once the task that waits for it is cancelled."""
     task = asyncio.current_task()
 
     def stopping(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -250,10 +246,10 @@ def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield what takes bytes for a file, which is in its place only once it is whole, or for stdout.
+    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete.
 
     Raises:
-        ArgumentError: There is no folder for it, it is one itself, or it is a file of something else.
+        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
         StorageError: It cannot be written.
     """
     path = Path(target)
@@ -291,7 +287,7 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
 
 
 def _guarded(write: Callable[[bytes], object], target: str) -> Callable[[bytes], object]:
-    """Return ``write`` with its errors told as those of the target: it is called where the store's are expected."""
+    """Return ``write`` with its errors attributed to the target: its caller expects errors of the store."""
 
     def put(line: bytes) -> None:
         try:

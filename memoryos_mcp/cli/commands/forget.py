@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp forget``: shows what would go, asks, forgets, and says whether it is scrubbed."""
+"""The command ``memoryos-mcp forget``: shows a dry run, asks, forgets, and reports whether files are scrubbed."""
 
 import json
 import signal
@@ -21,17 +21,13 @@ _COPIES = "copies that a restore kept beside the memory"
 
 
 async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_json: bool) -> None:
-    """Forget what is selected of the configured user's memory, once it was shown and agreed to.
+    """Show the selected part of the configured user's memory, ask unless ``is_sure``, and forget it.
 
-    Args:
-        settings: Say whose memory it is.
-        selection: What to forget.
-        is_sure: Forget without asking.
-        as_json: Print one JSON object: the receipt, or without ``is_sure`` the dry run.
+    The JSON output is the receipt, or the dry run without ``is_sure``.
 
     Raises:
-        ArgumentError: The selection cannot be used.
-        click.Abort: There is no memory; or the person does not agree, or cannot be asked.
+        ArgumentError: The selection is not valid.
+        click.Abort: There is no memory, or the person does not agree or cannot be asked.
         StorageError: The memory cannot be read or written.
     """
     prepare_stdout()
@@ -61,7 +57,7 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
 
 async def show_receipts(settings: Settings, *, as_json: bool) -> None:
-    """Print the receipts of all that was forgotten, the oldest first.
+    """Print the receipts of everything that was forgotten, the oldest first.
 
     Raises:
         StorageError: The memory cannot be read.
@@ -88,7 +84,7 @@ def _agrees() -> bool:
     if not sys.stdin.isatty():
         click.echo("memoryos-mcp: nothing was forgotten; give --yes where nobody can be asked", err=True)
         return False
-    # The event loop would only take note of Ctrl-C, and the person be asked on.
+    # The event loop would only record Ctrl-C, and the prompt would stay.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return click.confirm("Forget this for good?", err=True)
@@ -100,7 +96,7 @@ def _show_dry_run(dry_run: DryRun) -> None:
     console = make_console()
     for sample in dry_run.samples:
         line = Text(f"{sample.at:%Y-%m-%d %H:%M}  {one_line(sample.id)}  {one_line(sample.text)}")
-        if console.is_terminal:  # which would begin a line of its own with the rest
+        if console.is_terminal:  # which would wrap the rest
             line.truncate(console.width, overflow="ellipsis")
         click.echo(line.plain)
     if not dry_run:

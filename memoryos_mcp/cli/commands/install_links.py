@@ -1,7 +1,7 @@
-"""Links that have a client add the server when they are opened: ``memoryos-mcp install --link``.
+"""Links that add the server to a client when they are opened: ``memoryos-mcp install --link``.
 
 Cursor: https://cursor.com/docs/mcp/install-links. VS Code: https://code.visualstudio.com/api/extension-guides/ai/mcp,
-"MCP URL handler". The entry is what would stand in the client's file under the server's name.
+"MCP URL handler". The entry is the one that the client's file would contain under the server's name.
 """
 
 import base64
@@ -20,13 +20,13 @@ from memoryos_mcp.errors import ArgumentError
 
 
 def cursor_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return the link that has Cursor add a server under a name."""
+    """Return the link that adds a server to Cursor under a name."""
     config = base64.b64encode(_compact(entry)).decode()
     return f"cursor://anysphere.cursor-deeplink/mcp/install?name={quote(name, safe='')}&config={quote(config, safe='')}"
 
 
 def vscode_link(name: str, entry: Mapping[str, object]) -> str:
-    """Return the link that has VS Code add a server under a name."""
+    """Return the link that adds a server to VS Code under a name."""
     return f"vscode:mcp/install?{quote(_compact({'name': name, **entry}), safe='')}"
 
 
@@ -34,16 +34,12 @@ LINKS: Mapping[str, Callable[[str, Mapping[str, object]], str]] = {"cursor": cur
 
 
 def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_json: bool) -> None:
-    """Print a line for each client, its link alone, so that it can be handed to what opens links.
+    """Print each client's link alone on a line, so that it can be passed to a program that opens links.
 
-    Args:
-        clients: Names, or `ALL` for every client that takes links.
-        name: What the server's entry is called.
-        server: What the client is to start or to reach.
-        as_json: Print one JSON object.
+    `ALL` among the clients means every client with links.
 
     Raises:
-        ArgumentError: A client takes no links, or the name cannot be used.
+        ArgumentError: A client does not support links, or the name is not valid.
     """
     prepare_stdout()
     check_name(name)

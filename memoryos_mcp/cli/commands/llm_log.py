@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp llm-log``: what was sent to the LLM for a user, and what came back.
+"""The command ``memoryos-mcp llm-log``: the requests to the LLM for a user, and its replies.
 
-The log may be large: it is read line by line, and only what is shown is kept.
+The log may be large: it is read line by line, and only the lines to show are kept.
 """
 
 from collections import deque
@@ -27,15 +27,15 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
     """Print the log of the configured user to stdout.
 
     Args:
-        settings: Say whose log it is, where it lies, and in which zone times are told.
-        last: How many calls to list, the newest last; at least 1.
-        number: Print this call in full instead; calls are numbered from 1 by their line in the log.
-        as_json: Print the lines as they stand in the log.
+        settings: Select the user, the data folder and the zone of times.
+        last: Number of calls to list, the newest last; at least 1.
+        number: Print this call in full instead; it is the line number in the log, from 1.
+        as_json: Print the lines of the log unchanged.
 
     Raises:
         click.BadParameter: No call has this number.
         StorageError: The log cannot be read.
-        ArgumentError: The configured user id cannot name a user.
+        ArgumentError: The configured user id is not valid.
     """
     prepare_stdout()
     path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
@@ -56,7 +56,7 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
 
 
 def _last(path: Path, count: int) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log with their numbers; a missing log has none."""
+    """Return the last lines of a log with their numbers; empty if the log is missing."""
     try:
         with path.open("rb") as file:
             return list(deque(_numbered(file), maxlen=count))
@@ -86,7 +86,7 @@ def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _read(raw: bytes) -> LogLine | None:
-    """Return what a line says; None if it is damaged."""
+    """Return a parsed line; None if it is damaged."""
     try:
         return LogLine.model_validate_json(raw)
     except ValidationError:
@@ -153,7 +153,7 @@ def _print_part(console: Console, title: str, text: str) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Return a text that is shown as it is: no markup, no escape sequences."""
+    """Return a text to show literally, without markup and escape sequences."""
     return Text(plain(text))
 
 
@@ -162,7 +162,7 @@ def _time(line: LogLine, settings: Settings) -> str:
 
 
 def _tokens(line: LogLine) -> tuple[str, str]:
-    """Return tokens of prompt and reply; empty for what was not counted."""
+    """Return the tokens of prompt and reply; empty if they were not counted."""
     usage = line.completion.usage if line.completion is not None else None
     return ("", "") if usage is None else (str(usage.prompt_tokens), str(usage.completion_tokens))
 

@@ -1,4 +1,4 @@
-"""What the commands share that show a memory in the terminal: how it is opened, and how times and ids are told."""
+"""Shared helpers of the commands that show a memory: opening it read-only, layout and times."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -13,17 +13,17 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 
-# How a list is set in under its heading.
+# Indentation of a list under its heading.
 INDENT = (0, 0, 0, 2)
 
 
 @asynccontextmanager
 async def opened_to_look(settings: Settings) -> AsyncIterator[tuple[MemoryService, MemoryEngine]]:
-    """Yield the configured user's memory, in which nothing changes and no background work is done.
+    """Yield the configured user's memory, read-only and without background work.
 
     Raises:
-        click.Abort: There is none; that was told on stderr, and none was made.
-        StorageError: It cannot be opened.
+        click.Abort: There is no memory; this was reported on stderr, and none was created.
+        StorageError: The memory cannot be opened.
     """
     if not await is_there(settings):
         raise click.Abort
@@ -32,12 +32,12 @@ async def opened_to_look(settings: Settings) -> AsyncIterator[tuple[MemoryServic
 
 
 def heading(title: str, beside: str = "") -> Text:
-    """Return the title of a section, with what is to be known about it."""
+    """Return the title of a section, with a note beside it."""
     return Text.assemble((f"\n{title}", "bold"), (f"  {beside}" if beside else "", "dim"))
 
 
 def rows(*columns: str) -> Table:
-    """Return an empty list with columns that stand as in the styles given, the last one as wide as there is room."""
+    """Return an empty table with one column per style; the last one takes the remaining width."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for style in columns[:-1]:
         table.add_column(style=style, no_wrap=True)
@@ -46,21 +46,21 @@ def rows(*columns: str) -> Table:
 
 
 def print_parts(console: Console, parts: Iterable[RenderableType]) -> None:
-    """Print what a command shows; in a pipe without the blanks that fill a line up."""
+    """Print the parts of an output; in a pipe, without trailing blanks."""
     for index, part in enumerate(parts):
         with console.capture() as capture:
             console.print(part)
-        # A heading keeps a line from what stands before it; before the first there is nothing.
+        # A heading begins with an empty line, which the first part does not need.
         shown = capture.get() if index else capture.get().removeprefix("\n")
         lines = shown.split("\n")
         console.file.write("\n".join(lines if console.is_terminal else (line.rstrip() for line in lines)))
 
 
 def day(timestamp: str) -> str:
-    """Return the day of a time as results tell it."""
+    """Return the day of a result's timestamp."""
     return timestamp[:10]
 
 
 def minute(timestamp: str) -> str:
-    """Return a time as results tell it, to the minute."""
+    """Return a result's timestamp, to the minute."""
     return timestamp[:16].replace("T", " ")

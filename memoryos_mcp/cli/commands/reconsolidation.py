@@ -1,7 +1,7 @@
-"""The command ``memoryos-mcp reconsolidate``: the LLM does again what was organised or learned without it.
+"""The command ``memoryos-mcp reconsolidate``: the LLM does the work of the fallback again.
 
-Each page keeps its place until the LLM has found it a new one, and what waits is marked in the store: however this
-ends, what was done stays done, and the rest is done by the next process that has the LLM.
+Each page keeps its place until the LLM has found a new one, and pending pages are marked in the store. However the
+command ends, finished work stays, and the next process with the LLM does the rest.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 
-# About what a call shows of the memory beside pages: up to five known segments and some facts; traits.
+# Estimated context of a call in addition to its pages: up to five known segments and some facts; traits.
 ORGANISE_CONTEXT_TOKENS = 900
 LEARN_CONTEXT_TOKENS = 400
 _PAGES_AT_ONCE = 1000
@@ -40,7 +40,7 @@ _KEPT = "what was done stays done, and the rest is done by the next server that 
 
 
 class Ending(StrEnum):
-    """Why it ended."""
+    """Why the command ended."""
 
     DONE = "done"
     FAILED = "failed"
@@ -88,10 +88,10 @@ class Forecast(BaseModel):
 
 
 def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
-    """Make sure that there is an LLM to do anything again.
+    """Check that an LLM is configured.
 
     Raises:
-        ConfigError: None is configured, or not so that it can be asked; says what to set.
+        ConfigError: No LLM is configured, or not completely; says what to set.
     """
     if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
         msg = (
@@ -102,16 +102,12 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
 
 
 async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
-    """Have the LLM do again all that was done without it for the configured user; print what came of it to stdout.
-
-    Args:
-        settings: Say whose memory it is, and which LLM.
-        as_json: Print one JSON object.
+    """Have the LLM do all work of the fallback again for the configured user; print the outcome to stdout.
 
     Raises:
         ConfigError: No LLM is configured.
         BudgetSpentError: The day's tokens are spent; the rest stays marked.
-        MemoryOSError: Work keeps failing; the rest stays marked.
+        MemoryOSError: The work keeps failing; the rest stays marked.
     """
     check_llm(settings, os.environ)
     prepare_stdout()
@@ -133,11 +129,7 @@ async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
 
 
 async def forecast(settings: Settings, *, as_json: bool) -> None:
-    """Print to stdout about what it will take; asks nobody and changes nothing.
-
-    Args:
-        settings: Say whose memory it is, and which LLM.
-        as_json: Print one JSON object.
+    """Print an estimate of the work to stdout; calls no LLM and changes nothing.
 
     Raises:
         ConfigError: No LLM is configured.
@@ -158,12 +150,12 @@ async def forecast(settings: Settings, *, as_json: bool) -> None:
         )
 
 
-# Doing it -----------------------------------------------------------------------------------------------------------
+# The work -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """What calls have cost, of all purposes together."""
+    """The cost of calls for all purposes together."""
 
     calls: int
     failed_calls: int
@@ -172,12 +164,12 @@ class _Spent:
 
     @property
     def tokens(self) -> int:
-        """Of prompts and replies together."""
+        """Tokens of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
-    """Mark what is to be done again, and watch the engine's background until it is done or cannot be."""
+    """Mark the pages to do again, and watch the engine's background work until it is done or blocked."""
     before = _spent(await engine.stats())
     pages = await engine.reconsolidate()
     patience = _Patience(settings.llm_daily_token_limit)
@@ -189,7 +181,7 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
             pages = max(pages, left)
             step = "sorting pages" if left else "learning from them"
             show(f"{step}, {spent.calls:,} calls, {spent.tokens:,} tokens", pages - left, pages)
-            # Seen twice: the parts of one look are not of one moment, and what was answered may still be committed.
+            # Required twice: the statistics are not one snapshot, and a reply may not be committed yet.
             is_done = stats.is_settled and not left
             obstacle = None if is_done else patience.obstacle(stats)
             if (obstacle is not None and hindered_at == left) or (is_done and was_done):
@@ -208,26 +200,22 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
 
 
 class _Patience:
-    """Tells when there is no use in waiting any longer.
-
-    Args:
-        daily_token_limit: The budget; None is no limit.
-    """
+    """Decides when further waiting is useless; a limit of None means no limit."""
 
     def __init__(self, daily_token_limit: int | None) -> None:
         self._limit = daily_token_limit
         self._least_left: int | None = None
-        # Failures of each loop when a page was last done: where some batches fail and others do not, it goes on.
+        # Failures of each loop when a page was last done: the wait continues while some batches succeed.
         self._forgiven: dict[str, int] = {}
 
     def obstacle(self, stats: Stats) -> tuple[Ending, str] | None:
-        """Return what keeps the work from being done; None if nothing does."""
+        """Return what blocks the work; None if nothing does."""
         failed = {name: health.failed_attempts for name, health in stats.health.items()}
         if self._least_left is None or stats.counts.degraded < self._least_left:
             self._least_left = stats.counts.degraded
             self._forgiven = failed
         spent = sum(entry.prompt_tokens + entry.completion_tokens for entry in (stats.llm.today if stats.llm else ()))
-        # It shows as a redo that was refused, or as work that the fallback did; calls under way are waited for.
+        # A spent budget shows as a refused redo, or as work done by the fallback. Running calls may finish.
         if self._limit is not None and spent >= self._limit and (failed["redo"] or stats.is_settled):
             return Ending.BUDGET_SPENT, f"{spent:,} tokens are spent today and {_LIMIT} is {self._limit:,}"
         for name, health in stats.health.items():
@@ -235,7 +223,7 @@ class _Patience:
             forgiven = min(self._forgiven.get(name, 0), failed[name])
             if failed[name] - forgiven >= FAILURES_IN_A_ROW:
                 error = health.last_error or "unknown"
-                # Calls under way count as spent beforehand, so that the last of a budget may be refused unspent.
+                # Running calls are reserved in advance, so the rest of a budget may be refused before it is spent.
                 return (Ending.BUDGET_SPENT if _LIMIT in error else Ending.FAILED), error
         return None
 
@@ -271,7 +259,7 @@ def _told(outcome: Outcome) -> str:
     )
 
 
-# Saying what it would take ------------------------------------------------------------------------------------------
+# The forecast -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,8 +267,8 @@ class _Again:
     """A page to be done again.
 
     Attributes:
-        tokens: It takes about so many in a prompt.
-        is_filed: Whether the fallback sorted it, so that it is sorted again.
+        tokens: Estimated length in a prompt.
+        is_filed: Whether the fallback segmented it, so that it is segmented again.
         is_read: Whether the fallback learned from it, so that its segment is read again.
     """
 
@@ -292,7 +280,7 @@ class _Again:
 
 
 async def _to_do_again(settings: Settings) -> list[_Again]:
-    """Return the pages that the fallback did, in order of arrival."""
+    """Return the pages that the fallback worked on, in order of arrival."""
     async with opened_store(settings) as store:
         return await _done_by(store, ExtractiveAnalyst().name)
 
@@ -314,13 +302,12 @@ async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:
 
 
 def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
-    """Return what doing pages again will take.
+    """Return an estimate of the work to do pages again.
 
-    They are sorted in batches as the settings say, a call each, which also tells their facts. How the LLM will divide
-    them into segments nobody knows, so those of now stand for them: all pages of those in which the fallback has read
-    a page are judged again for the profile. A prompt is its instructions, its form, its pages as they will be shown
-    and an allowance for what is known; none is longer than `llm_max_prompt_tokens`. Second rounds after an unusable
-    reply come on top.
+    Pages are segmented in batches of the configured size. Each batch is one call, which also extracts facts. The LLM's
+    segments are not known yet, so the present ones are used. If the fallback has read a page of a segment, all its
+    pages are judged again for the profile. A prompt contains instructions, form, pages and an allowance for context,
+    up to `llm_max_prompt_tokens`. Second calls after an unusable reply are not included.
     """
     size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
     filed = [page.tokens for page in pages if page.is_filed]
@@ -348,6 +335,6 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
 
 
 def _tokens(request: ChatRequest) -> int:
-    """Return about how many tokens a request takes."""
+    """Return the estimated number of tokens of a request."""
     form = json.dumps(dict(request.form.schema), separators=(",", ":")) if request.form else ""
     return estimate_tokens(form) + sum(estimate_tokens(message.content) for message in request.messages)

@@ -1,6 +1,6 @@
-"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``: an embedding model is changed, and fetched.
+"""The commands ``memoryos-mcp reembed`` and ``memoryos-mcp warmup``, to change and to download an embedding model.
 
-A running server changes it by itself, in the background; `reembed` tells how far that is, or does it now.
+A running server re-embeds in the background by itself; `reembed` shows the progress, or does it now.
 """
 
 import asyncio
@@ -22,11 +22,7 @@ _KEPT = "what was done stays done, and the next server goes on with it"
 
 
 async def show_status(settings: Settings, *, as_json: bool) -> None:
-    """Print how far the configured user's vectors have come; loads no model and changes nothing.
-
-    Args:
-        settings: Say whose memory it is, and which model.
-        as_json: Print one JSON object.
+    """Print the progress of embedding for the configured user; loads no model and changes nothing.
 
     Raises:
         StorageError: The memory cannot be read.
@@ -36,15 +32,11 @@ async def show_status(settings: Settings, *, as_json: bool) -> None:
 
 
 async def reembed(settings: Settings, *, as_json: bool) -> None:
-    """Give all pages of the configured user vectors of the configured model, with progress on stderr.
-
-    Args:
-        settings: Say whose memory it is, and which model.
-        as_json: Print the status at the end as one JSON object.
+    """Embed all pages of the configured user with the configured model, with progress on stderr.
 
     Raises:
         ConfigError: No model is configured.
-        ModelError: It cannot be loaded, or keeps failing; what was done stays done.
+        ModelError: The model cannot be loaded, or keeps failing; finished work stays.
     """
     model = configured_model(settings)
     if model is None:
@@ -55,7 +47,7 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
     if has_memory:
         embedder = make_embedder(model, settings)
         try:
-            await embedder.load()  # one that cannot be used is told at once, and not retried
+            await embedder.load()  # an unusable model is reported at once, not retried
             async with MemoryService(settings, embedder=embedder) as service, service.user(settings.user_id) as engine:
                 await _until_whole(engine)
         except asyncio.CancelledError:
@@ -67,15 +59,11 @@ async def reembed(settings: Settings, *, as_json: bool) -> None:
 
 
 async def warm_up(settings: Settings, *, as_json: bool) -> None:
-    """Load the configured model, fetching it if need be, and print what it is.
-
-    Args:
-        settings: Say which model.
-        as_json: Print one JSON object.
+    """Load the configured model, downloading it if needed, and print its properties.
 
     Raises:
         ConfigError: No model is configured.
-        ModelError: It cannot be loaded.
+        ModelError: The model cannot be loaded.
     """
     model = configured_model(settings)
     if model is None:
@@ -105,7 +93,7 @@ def _show(status: EmbeddingStatus, *, as_json: bool) -> None:
 
 
 async def _until_whole(engine: MemoryEngine) -> None:
-    """Watch the engine's background until every page has vectors of the model, or it keeps failing."""
+    """Wait until every page has vectors of the model; raise `ModelError` if it keeps failing."""
     with progress_on_stderr() as show:
         while True:
             stats = await engine.stats()

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp search``: what the memory holds about a question, as assistants are told it."""
+"""The command ``memoryos-mcp search``: what the memory contains about a question, as assistants receive it."""
 
 import asyncio
 import json
@@ -28,10 +28,10 @@ from memoryos_mcp.retrieval.recall import LeftOut
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, left_out_text
 from memoryos_mcp.text.stemming import folded
 
-# A model that is not ready by then is not waited for: only words are compared.
+# Time limit for loading the model; after that, search uses words only.
 PATIENCE_S = 15.0
 FOUND_STYLE = "bold yellow"
-# Of a line, what may stand before the first word that was looked for.
+# Share of the visible characters that may precede the first match.
 LEAD_SHARE = 0.25
 SMALLEST_SNIPPET_CHARS = 24
 
@@ -43,9 +43,9 @@ class Form:
     """How a result is shown.
 
     Attributes:
-        is_full: Whether pages come whole, not as one line each.
-        is_explained: Whether it is told why they were found.
-        as_json: Whether it is printed as one JSON object, the tool's own result.
+        is_full: Whether pages are shown in full, not as one line each.
+        is_explained: Whether the reasons for finding them are shown.
+        as_json: Whether the tool's result is printed as one JSON object.
     """
 
     is_full: bool
@@ -54,18 +54,18 @@ class Form:
 
 
 async def search_memory(settings: Settings, query: str, form: Form, *, max_results: int | None) -> None:
-    """Print what the configured user's memory holds about a query; no visit is counted, nothing in it changes.
+    """Print what the configured user's memory contains about a query; counts no visits and changes nothing.
 
     Args:
-        settings: Say whose memory it is, and which model embeds the query.
+        settings: Select the user and the embedding model.
         query: A question or a few words.
         form: How the result is shown.
-        max_results: Pages at most beside the most recent ones; None means the setting's number.
+        max_results: Maximum number of older pages, in addition to the most recent ones; None means the setting.
 
     Raises:
-        ArgumentError: The query cannot be used.
+        ArgumentError: The query is not valid.
         click.Abort: There is no memory.
-        StorageError: It cannot be read.
+        StorageError: The memory cannot be read.
     """
     console = make_console()
     given = {"query": query, "max_results": max_results, "explain": form.is_explained}
@@ -84,7 +84,7 @@ async def search_memory(settings: Settings, query: str, form: Form, *, max_resul
         else:
             print_parts(console, _parts(result, form, console))
         if isinstance(problem, TimeoutError):
-            # A thread that loads a model cannot be stopped, and nobody is to wait for it.
+            # The thread that loads the model cannot be stopped, so the process exits without waiting for it.
             sys.stdout.flush()
             os._exit(0)
 
@@ -95,7 +95,7 @@ class _TooSlowError(TimeoutError):
 
 
 async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
-    """Load the embedding model, if it is quick; return why not. It is never fetched from the network here."""
+    """Load the embedding model if that is quick, and return why it failed. Nothing is downloaded."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if settings.wants_no_embedder:
         return None
@@ -203,7 +203,7 @@ def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: froze
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:
-    """Return a text with the words marked that hold a root of what was looked for."""
+    """Return a text with the words highlighted that contain a root of the query."""
     shown = Text(text)
     for start, end in _places(text, found):
         shown.stylize(FOUND_STYLE, start, end)
@@ -211,13 +211,7 @@ def highlighted(text: str, found: frozenset[str]) -> Text:
 
 
 def snippet(line: str, found: frozenset[str], room: int) -> Text:
-    """Return a line from a little before the first word that was looked for, if that would else not be seen.
-
-    Args:
-        line: Without line ends.
-        found: Roots of what was looked for.
-        room: Characters that will be seen, about.
-    """
+    """Return a line, which begins a little before the first match if no match is in its first ``room`` characters."""
     first = next((start for start, end in _places(line, found) if end > room), None)
     if first is None or any(end <= room for _, end in _places(line, found)):
         return highlighted(line, found)
@@ -226,7 +220,7 @@ def snippet(line: str, found: frozenset[str], room: int) -> Text:
 
 
 def _places(text: str, found: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Yield where words stand that hold a root; in scripts without spaces only the root's own characters."""
+    """Yield the spans of words that contain a root; in scripts without spaces, the spans of the root itself."""
     for match in _WORDS.finditer(text):
         word = match[0]
         plain_word = folded(word)

@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp show``: memories whole, by their ids, each with what it rests on and what was before."""
+"""The command ``memoryos-mcp show``: memories in full by their ids, each with its evidence and history."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,24 +27,21 @@ from memoryos_mcp.engine.tools.memory_tools import get_memory
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import TELLING_IDS
 
-# More than a page may hold by default: a person who asks for one wants all of it.
+# More than a page may contain by default, so that pages are shown in full.
 WHOLE_TOKENS = 1_000_000
 
 Line = tuple[str, str | None]
 
 
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
-    """Print memories of the configured user; nothing changes.
+    """Print memories of the configured user by their public ids; nothing changes.
 
-    Args:
-        settings: Say whose memory it is.
-        ids: Public names of pages, topics, chains, facts and traits.
-        as_json: Print one JSON object, the result of the tool ``get_memory``.
+    The JSON output is the result of the tool ``get_memory``.
 
     Raises:
-        ArgumentError: One is no id, or names nothing; then nothing is printed.
+        ArgumentError: An id is not valid or does not exist; nothing is printed.
         click.Abort: There is no memory.
-        StorageError: It cannot be read.
+        StorageError: The memory cannot be read.
     """
     console = make_console()
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})

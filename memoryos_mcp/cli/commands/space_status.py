@@ -1,4 +1,4 @@
-"""How far vectors of embedding models have come in a memory, as commands tell it."""
+"""The progress of embedding in a memory, by vector space, as commands show it."""
 
 from datetime import datetime
 
@@ -46,11 +46,7 @@ class EmbeddingStatus(BaseModel):
 
 
 async def embedding_status(settings: Settings, *, has_memory: bool) -> EmbeddingStatus:
-    """Return how far the configured user's vectors have come; loads no model and changes nothing.
-
-    Args:
-        settings: Say whose memory it is, and which model.
-        has_memory: Whether there is a memory.
+    """Return the progress of embedding for the configured user; loads no model and changes nothing.
 
     Raises:
         StorageError: The memory cannot be read.
@@ -61,7 +57,7 @@ async def embedding_status(settings: Settings, *, has_memory: bool) -> Embedding
         async with opened_store(settings, only_reads=True) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
-    # One model may have several spaces, if other weights came under its name; the last used is the present one.
+    # A model has several vector spaces if its weights changed under the same name; the last used is the present one.
     present = models.index(configured) if configured in models else None
     found = [
         SpaceStatus(

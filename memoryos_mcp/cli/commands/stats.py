@@ -1,4 +1,4 @@
-"""The command ``memoryos-mcp stats``: a user's memory at a glance, for people who would rather look than read."""
+"""The command ``memoryos-mcp stats``: a user's memory at a glance."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
 BAR_CELLS = 16
 _HEAT_STYLES = ((1.0, "bold red"), (0.6, "yellow"), (0.0, "cyan"))
 _UNITS = ("B", "kB", "MB", "GB")
-# Only a running server knows these; what the file tells stands under `embedding`.
+# Only a running server knows these; the state in the file is shown under `embedding`.
 _OF_A_SERVER = {"search_mode", "embedding_space", "embedding_move", "is_settled", "background", "ranking"}
 
 
@@ -60,16 +60,13 @@ class Overview(BaseModel):
 
 
 async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> None:
-    """Print what the configured user's memory holds, what is hot in it and what waits; nothing in it changes.
+    """Print the contents, hot topics and pending work of the configured user's memory; nothing in it changes.
 
-    Args:
-        settings: Say whose memory it is, and which models work on it.
-        is_whole: Whether all topics, traits and facts are shown.
-        as_json: Print one JSON object, which always has all traits and facts.
+    ``is_whole`` shows all topics, traits and facts; the JSON output always has all traits and facts.
 
     Raises:
         click.Abort: There is no memory.
-        StorageError: It cannot be read.
+        StorageError: The memory cannot be read.
     """
     console = make_console()
     overview = await _overview(settings, is_whole=is_whole)
@@ -182,7 +179,7 @@ def _heat_style(segment: SegmentStats, threshold: float) -> str:
 
 def _bar(share: float, console: Console) -> str:
     full = min(BAR_CELLS, int(share * BAR_CELLS))
-    # A console of another encoding would show question marks.
+    # A console with another encoding would show question marks.
     filled, empty = "█░" if console.encoding.lower().startswith("utf") else "#."
     return filled * full + empty * (BAR_CELLS - full)
 

@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp token``: make, list and revoke the tokens with which clients connect over HTTP.
 
-A running server needs no restart: it asks the file about each token.
+A running server needs no restart: it looks up each token in the file.
 """
 
 import json
@@ -30,7 +30,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def data_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the two options that say where the data folder is."""
+    """Add the two options that set the data folder."""
     return config_option(setting_option("data_storage_path")(command))
 
 
@@ -125,7 +125,7 @@ def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_
     settings = load_settings(config_file, {"data_storage_path": data_storage_path})
     from memoryos_mcp.model.callers import token_id_of
 
-    token_id = token_id_of(token_id)  # a whole token says its id too
+    token_id = token_id_of(token_id)  # a whole token contains its id
     with closing(_store(settings)) as tokens:
         try:
             is_new = tokens.revoke(token_id)
@@ -141,16 +141,16 @@ def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_
 
 
 def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
-    """Return from when on a token is not accepted.
+    """Return the time at which a token expires.
 
     Args:
-        text: A whole number of hours, days or weeks like ``12h``, ``30d`` or ``4w``, or the last day that it is
-            accepted, like ``2027-01-31``.
-        now: The present, with a zone.
-        zone: The zone of the day; None for this machine's.
+        text: A whole number of hours, days or weeks like ``12h``, ``30d`` or ``4w``, or the last valid day, like
+            ``2027-01-31``.
+        now: The current time, with a zone.
+        zone: The zone of the day; None means this machine's.
 
     Raises:
-        click.BadParameter: It is none of these, past, or too far.
+        click.BadParameter: The text is not such a time, or the time is past or too far in the future.
     """
     text = text.strip().lower()
     msg = "is no time; write it like 12h, 30d, 4w or 2027-01-31"
@@ -180,7 +180,7 @@ def _store(settings: Settings) -> "TokenStore":
 
 
 def _described(entry: "TokenEntry") -> dict[str, object]:
-    """Return what is told of a token in JSON's types; times in ISO 8601, UTC."""
+    """Return a token's entry as JSON types; times in ISO 8601, UTC."""
     return {
         "id": entry.token_id,
         "user_id": entry.user_id,

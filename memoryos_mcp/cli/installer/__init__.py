@@ -1,1 +1,1 @@
-"""MCP clients: where each keeps its list of servers, what an entry looks like there, and how a file is changed."""
+"""MCP clients: where each keeps its list of servers, what an entry looks like, and how the file is changed."""

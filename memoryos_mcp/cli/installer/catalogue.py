@@ -1,4 +1,4 @@
-"""What is known of each MCP client: where its file is, what an entry looks like there, what it cannot do."""
+"""Facts about each MCP client: where its file is, what an entry looks like, and what it does not support."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +18,9 @@ class Place:
     """A file in which a client may keep its servers.
 
     Attributes:
-        folder: What the client itself makes, so that it tells whether the client is there. Begins with one of the bases
-            of `memoryos_mcp.cli.installer.places`; may hold ``*``.
-        file: The file's path in it.
-        platforms: Where there is such a place.
+        folder: Created by the client, so it shows whether the client is installed. Begins with a base folder of
+            `memoryos_mcp.cli.installer.places`; may contain ``*``.
+        file: The file's path in the folder.
     """
 
     folder: str
@@ -31,14 +30,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """What an entry for a server over Streamable HTTP looks like.
+    """The form of an entry for a server over Streamable HTTP.
 
     Attributes:
-        url_key: Under which the address stands.
-        fixed: What stands beside it.
-        headers_key: Under which headers stand.
-        reference: How a value names a variable of the environment, with ``NAME`` in its place; None if it cannot.
-        variable_key: Under which the name of a token's variable stands, where there is a key for it.
+        fixed: Further keys of every entry.
+        reference: How a value refers to the environment variable ``NAME``; None if it cannot.
+        variable_key: Key for the name of a token's variable; None if there is no such key.
     """
 
     url_key: str = "url"
@@ -53,18 +50,17 @@ class Client:
     """An MCP client.
 
     Attributes:
-        name: As it is named on the command line.
-        title: As its makers name it.
-        path: Keys down to the object that holds a member for each server.
-        user: Places for all of a user's work; the first one is made if none is there.
-        project: File for one project, from the project's folder; None if the client knows none.
-        form: How its files are written.
-        fixed: What a stdio entry holds beside command and arguments.
-        usual: What a new entry holds as well; one that is there keeps its own.
-        http: Of an entry for a server over HTTP; None if the client cannot have one.
-        instead_of_http: What to do, where it cannot.
-        then: What makes the client see the change.
-        own_command: The client's command, where its user file is changed through that only.
+        name: The name on the command line.
+        title: The name that its makers use.
+        path: Keys down to the object that has a member for each server.
+        user: Places for all of a user's work; the first one is created if none exists.
+        project: Path of a project's file, from the project's folder; None if there is none.
+        fixed: Further keys of every stdio entry.
+        usual: Further keys of a new entry; an existing entry keeps its own.
+        http: None if the client does not support servers over HTTP.
+        instead_of_http: Advice for such a client.
+        then: How the user makes the client see the change.
+        own_command: The client's command, if its user file is changed only by that command.
     """
 
     name: str

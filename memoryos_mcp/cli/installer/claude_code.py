@@ -1,7 +1,8 @@
-"""Claude Code's own file is changed by Claude Code: its running sessions write the whole of it again and again.
+"""Changes to Claude Code's user file, made by Claude Code's own command.
 
-What another program puts there is lost with the next such write, and two writes at once have damaged it; the client's
-command takes part in its locking. A file for a project is small, belongs to people, and is changed like any other.
+Running sessions rewrite the whole file again and again. The next rewrite loses changes of other programs, and two
+writes at once have damaged the file. The client's command takes part in its locking. A project's file is small and
+edited by people; it is changed directly, like any other.
 """
 
 import shutil
@@ -14,7 +15,7 @@ from memoryos_mcp.cli.installer.catalogue import Client
 from memoryos_mcp.errors import ArgumentError, ClientFileError
 
 LIMIT_S = 60
-# What the client's command takes of an entry.
+# Keys of an entry that the client's command can express.
 _SAID = frozenset({"type", "command", "args", "url", "headers"})
 
 
@@ -22,8 +23,8 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
     """Return the command line that adds an entry for all of a user's projects.
 
     Raises:
-        ArgumentError: The entry holds a token, which would stand in the list of processes.
-        ClientFileError: The entry holds what the command line cannot say, and would lose it.
+        ArgumentError: The entry holds a token, which would be visible in the list of processes.
+        ClientFileError: The entry holds keys that the command line cannot express and would lose.
     """
     if lost := sorted(key for key, value in entry.items() if value and key not in _SAID):
         msg = (
@@ -46,7 +47,7 @@ def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str
 
 
 def remove_command(client: Client, name: str) -> list[str]:
-    """Return the command line that takes an entry out again."""
+    """Return the command line that removes an entry."""
     return [str(client.own_command), "mcp", "remove", "--scope", "user", name]
 
 
@@ -54,7 +55,7 @@ def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
     """Run command lines of the client, one after the other.
 
     Raises:
-        ClientFileError: The client's command is not there, or fails.
+        ClientFileError: The client's command is missing or fails.
     """
     program = shutil.which(str(client.own_command))
     if program is None:

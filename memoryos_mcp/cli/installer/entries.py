@@ -1,4 +1,4 @@
-"""The entry of this server in a client's file: what it is to be, and what an entry that is there turns out to be."""
+"""The entry of this server in a client's file: how it is built, and how an existing entry is classified."""
 
 import os
 import re
@@ -16,13 +16,13 @@ from memoryos_mcp.cli.installer.catalogue import Client, Http
 from memoryos_mcp.errors import ArgumentError
 
 NAME = "memoryos"
-# Of the other project whose distribution is called as our command is.
+# Another project, whose distribution has the name of our command.
 _FOREIGN = re.compile(r"memoryos-mcp(?![-\w])(?:[=@<>~!\[].*)?")
 _RUNNERS = frozenset({"uvx", "pipx", "uv"})
 
 
 class Kind(StrEnum):
-    """Whose an entry is."""
+    """The owner of an entry."""
 
     OURS = "ours"
     OTHER_PROJECT = "other project"
@@ -31,12 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A server that the client starts.
-
-    Attributes:
-        command: Absolute path of the program.
-        args: Its arguments.
-    """
+    """A server that the client starts. The command is an absolute path."""
 
     command: str
     args: tuple[str, ...]
@@ -44,12 +39,7 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A server that the client reaches over Streamable HTTP.
-
-    Attributes:
-        token: What it is shown; None without one.
-        token_variable: Name of the variable that holds the token, instead of the token.
-    """
+    """A server that the client reaches over Streamable HTTP, with a token or the name of a variable that holds it."""
 
     url: str
     token: str | None = field(default=None, repr=False)
@@ -62,15 +52,15 @@ def this_command() -> tuple[str, ...]:
     script = scripts / ("memoryos-mcp.exe" if os.name == "nt" else "memoryos-mcp")
     if script.is_file() and os.access(script, os.X_OK):
         return (str(script),)
-    # -P: a client may start it in a project that holds files named like modules of the standard library.
+    # -P: a client may start it in a project with files named like modules of the standard library.
     return (sys.executable, "-P", "-m", "memoryos_mcp")
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry of a server, with what the user has added to the present one.
+    """Return the entry of a server, with the user's additions to the present one.
 
     Raises:
-        ArgumentError: The client cannot have such a server.
+        ArgumentError: The client does not support such a server.
     """
     kept = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
@@ -82,7 +72,7 @@ def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dic
     kept = _without(kept, {"env", *client.fixed, *_remote_keys(client)})
     entry = {**http.fixed, http.url_key: server.url, **_token(client, http, server), **kept}
     before = present if isinstance(present, Mapping) else {}
-    # A token goes to the address that it was given for, and to no other.
+    # A token is kept only for the address that it was given for.
     is_same = before.get(http.url_key) == server.url and server.token is None and server.token_variable is None
     if is_same and http.variable_key is not None and http.variable_key in before:
         entry[http.variable_key] = before[http.variable_key]
@@ -91,7 +81,7 @@ def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dic
 
 
 def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[str, Any]:
-    """Return the headers of an entry, with its token's or without."""
+    """Return the headers of an entry, with or without its token."""
     headers = entry.get(http.headers_key)
     if not isinstance(headers, Mapping):
         return {}
@@ -99,7 +89,7 @@ def _headers(entry: Mapping[str, Any], http: Http, *, with_token: bool) -> dict[
 
 
 def _without(kept: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return what the user has added: all but these keys and the command line."""
+    """Return the user's additions: all but these keys and the command line."""
     ours = {"command", "args", *keys}
     return {key: value for key, value in kept.items() if key not in ours}
 
@@ -126,7 +116,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
 
 
 def kind_of(client: Client, entry: Any) -> Kind:
-    """Return whose an entry is: this server's, of this or an earlier installation, or another's."""
+    """Return the owner of an entry: this server, in this or an earlier installation, or another one."""
     if not isinstance(entry, Mapping):
         return Kind.FOREIGN
     words = _words(entry)
@@ -157,12 +147,12 @@ def _words(entry: Mapping[str, Any]) -> list[str]:
 
 
 def file_name(command: str) -> str:
-    """Return the name of a program without its folder and suffix, whichever system's path it is."""
+    """Return the name of a program without its folder and suffix, for paths of any system."""
     return PureWindowsPath(PurePosixPath(command).name).name.lower().removesuffix(".exe").removesuffix(".cmd")
 
 
 def problem_of(entry: Mapping[str, Any]) -> str | None:
-    """Return why a client could not start the server of an entry of ours; None if it could, or has only to reach it."""
+    """Return why a client could not start the server of our entry; None if it could, or if the server is remote."""
     words = _words(entry)
     if not words:
         return None
@@ -175,5 +165,5 @@ def problem_of(entry: Mapping[str, Any]) -> str | None:
 
 
 def typed(words: Sequence[str]) -> str:
-    """Return a command line as it is typed."""
+    """Return a command line quoted for the shell."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

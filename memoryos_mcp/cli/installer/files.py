@@ -1,4 +1,4 @@
-"""Clients' files on disk: read as they are, backed up, and replaced in one step, or left as they were."""
+"""Clients' files on disk: read, backed up, and replaced in one step, or left unchanged."""
 
 import os
 import secrets
@@ -18,12 +18,12 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """What a file held when it was read.
+    """A file as it was read.
 
     Attributes:
-        path: As the client names it; may be a link.
-        target: Where the content is.
-        content: Its bytes; None if it is not there.
+        path: The client's path; may be a link.
+        target: The path without links.
+        content: Its bytes; None if there is no file.
     """
 
     path: Path
@@ -32,10 +32,10 @@ class ClientFile:
 
     @property
     def text(self) -> str:
-        """The content without its byte order mark; empty if it is not there.
+        """The content without its byte order mark; empty if there is no file.
 
         Raises:
-            ClientFileError: It is not UTF-8.
+            ClientFileError: The content is not UTF-8.
         """
         content = self.content or b""
         if content.startswith(_OTHER_BOMS):
@@ -48,10 +48,10 @@ class ClientFile:
             raise ClientFileError(msg) from error
 
     def encoded(self, text: str) -> bytes:
-        """Return a text as this file holds it: with a byte order mark if it has one.
+        """Return the bytes of a text, with a byte order mark if the file has one.
 
         Raises:
-            ClientFileError: It holds a path that is no Unicode text.
+            ClientFileError: The text contains a path that is not valid Unicode.
         """
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
@@ -61,10 +61,10 @@ class ClientFile:
 
 
 def read(path: Path) -> ClientFile:
-    """Return what a file holds.
+    """Return a file with its content.
 
     Raises:
-        ClientFileError: It cannot be read, is no file, or is larger than any such file.
+        ClientFileError: The path cannot be read, is not a regular file, or is too large for settings.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -83,7 +83,7 @@ def read(path: Path) -> ClientFile:
 
 
 def backups(path: Path) -> list[Path]:
-    """Return the copies that were made of a file before it was changed, the newest first."""
+    """Return the backups of a file, newest first."""
     target = Path(os.path.realpath(path))
     with suppress(OSError):
         found = [each for each in target.parent.iterdir() if each.name.startswith(target.name + BACKUP_MARK)]
@@ -92,19 +92,12 @@ def backups(path: Path) -> list[Path]:
 
 
 def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) -> Path | None:
-    """Replace a file in one step, with a copy of what it held beside it; permissions, owner and links stay.
+    """Replace a file in one step and return the backup of its old content; None if there was no file.
 
-    Args:
-        file: As it was read; if it has changed since, nothing is written.
-        content: What it holds from then on.
-        now: Names the copy.
-        is_private: Whether a file that is made anew is for this account only.
-
-    Returns:
-        The copy; None if there was no file.
+    Permissions, owner and links stay. ``is_private`` makes a new file readable for this account only.
 
     Raises:
-        ClientFileError: It cannot be written, or has changed since it was read; it is as it was.
+        ClientFileError: The file cannot be written, or has changed since it was read; it is unchanged.
     """
     target = file.target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -117,7 +110,7 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
         _write_new(unfinished, content, mode)
         if file.content is not None:
             _keep_rights(target.stat(), unfinished)
-            # It may hold the keys of other servers.
+            # The backup may hold the keys of other servers.
             backup = target.with_name(f"{target.name}{BACKUP_MARK}{now:%Y%m%dT%H%M%S%f}")
             _write_new(backup, file.content, 0o600)
         _check_unchanged(file)
@@ -150,7 +143,7 @@ def _check_unchanged(file: ClientFile) -> None:
 
 
 def _check_writable(file: ClientFile) -> None:
-    """Refuse what its owner has made read-only: to replace it would go round that."""
+    """Refuse a file that its owner made read-only, because replacing it would get around that."""
     for path, what in ((file.target, "is"), (file.target.parent, "is in a folder that is")):
         with suppress(FileNotFoundError):
             if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
@@ -159,7 +152,7 @@ def _check_writable(file: ClientFile) -> None:
 
 
 def _keep_rights(status: os.stat_result, path: Path) -> None:
-    """Give a file the permissions and the owner of the one it replaces."""
+    """Give a file the permissions and the owner of the file that it replaces."""
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (path.stat().st_uid, path.stat().st_gid):
         os.chown(path, status.st_uid, status.st_gid)
     path.chmod(stat.S_IMODE(status.st_mode))

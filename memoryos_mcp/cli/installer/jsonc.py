@@ -1,7 +1,7 @@
-"""JSON as clients' files hold it, with comments and trailing commas: one member is put in or taken out, no more.
+"""JSON with comments and trailing commas, as in clients' files: one member is added, changed or removed.
 
-The text is scanned into values that know where they stand, and what changes is that span; all else stays character by
-character. What comes of it is scanned again and compared with what was wanted before anybody sees it.
+The text is scanned into values with their positions. Only the span of the change is edited; all else stays character by
+character. The result is read again and compared with the expected value before it is returned.
 """
 
 import json
@@ -14,7 +14,7 @@ from memoryos_mcp.errors import ClientFileError
 
 _MAX_DEPTH = 200
 _BETWEEN = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-# Possessive: what is never tried again need not be remembered for each character.
+# Possessive quantifiers: without backtracking, nothing is stored for each character.
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\x00-\x1f]++|\\.)*+")
       | (?P<mark>[{}\[\]:,])
@@ -25,13 +25,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value and where it stands.
-
-    Attributes:
-        start: Index of its first character.
-        end: Index after its last.
-        members: Of an object: its members in order, doubled ones too.
-    """
+    """A value at ``text[start:end]``. The members of an object are in order, duplicates included."""
 
     start: int
     end: int
@@ -41,12 +35,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A member of an object.
-
-    Attributes:
-        start: Index of its key's first character.
-        comma: Index of the comma after it; None without one.
-    """
+    """A member of an object; ``start`` is the index of its key, ``comma`` of the comma after it, None without one."""
 
     key: str
     start: int
@@ -56,13 +45,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How a file is laid out.
-
-    Attributes:
-        newline: What ends its lines.
-        indent: What one level is set in by.
-        is_in_lines: Whether it has more than one line, or none at all.
-    """
+    """The layout of a file; ``is_in_lines`` is true for more than one line, and for an empty file."""
 
     newline: str
     indent: str
@@ -70,28 +53,25 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object that a text holds; an empty text holds an empty one.
+    """Return the object in a text; an empty text holds an empty object.
 
     Raises:
-        ClientFileError: It is not JSON, or no object.
+        ClientFileError: The text is not JSON, or not an object.
     """
     try:
-        value = json.loads(text)  # many times faster than the scanner, which is for what JSON does not know
+        value = json.loads(text)  # many times faster than the scanner, which comments and trailing commas need
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else dict(_object(text).value)
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """Return a text in which the member at a path has a value; objects on the way that are not there are made.
+    """Return the text with a value for the member at a path, given as keys from the outermost object down.
 
-    Args:
-        text: JSON with comments; may be empty.
-        path: Keys from the outermost object down to the member.
-        value: What the member holds from then on; if it is there, only its value is replaced.
+    Missing objects on the path are created. Of an existing member only the value is replaced.
 
     Raises:
-        ClientFileError: The text is not JSON, something on the way is no object, or a key of the path stands twice.
+        ClientFileError: The text is not JSON, a value on the path is not an object, or a key of the path occurs twice.
     """
     root, style = _object(text), _style(text)
     if not text.strip():
@@ -110,7 +90,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return a text without the member at a path; the text itself if there is none.
+    """Return the text without the member at a path; the text itself if there is none.
 
     Raises:
         ClientFileError: As for `with_member`.
@@ -127,12 +107,12 @@ def without_member(text: str, path: Sequence[str]) -> str:
     head, rest = _around(text, objects[-1].members, found)
     try:
         return _checked(head + rest, wanted)
-    except ClientFileError:  # what stood before was a comment, which only the end of its line ends
+    except ClientFileError:  # a line comment before the member needs its line end
         return _checked(head + _style(text).newline + rest, wanted)
 
 
 def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str, str]:
-    """Return the text before and after a member, without the space before it and the comma that it took."""
+    """Return the text before and after a member, without the space before it and without its comma."""
     index = members.index(found)
     start = len(text[: found.start].rstrip(" \t\r\n"))
     if found.comma is not None:
@@ -151,7 +131,7 @@ class _Place:
 
 
 def _inserted(text: str, inner: _Node, key: str, value: Any, place: _Place) -> str:
-    """Return the text with a member behind the last one, with comma and indent as they are around it."""
+    """Return the text with a member after the last one, with the comma and indent of the members around it."""
     style, depth = place.style, place.depth
     if not inner.members:
         if not style.is_in_lines:
@@ -179,7 +159,7 @@ def _inserted(text: str, inner: _Node, key: str, value: Any, place: _Place) -> s
 
 
 def _after_comment(text: str, at: int) -> int:
-    """Return the index behind a comment that stands on the same line, else the index itself."""
+    """Return the index after a comment on the same line, or the index itself without one."""
     match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/(?=[ \t]*[\r\n]))").match(text, at)
     return match.end() if match else at
 
@@ -189,7 +169,7 @@ def _key(key: str) -> str:
 
 
 def _shown(value: Any, style: _Style, depth: int) -> str:
-    """Return a value as JSON, laid out as the file is."""
+    """Return a value as JSON in the layout of the file."""
     if not style.is_in_lines:
         return json.dumps(value, ensure_ascii=False)
     shown = json.dumps(value, ensure_ascii=False, indent=style.indent)
@@ -203,10 +183,10 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the object that a text holds.
+    """Return the object in a text.
 
     Raises:
-        ClientFileError: It is not JSON, or no object.
+        ClientFileError: The text is not JSON, or not an object.
     """
     if not text.strip():
         return _Node(0, 0, {})
@@ -218,7 +198,7 @@ def _object(text: str) -> _Node:
 
 
 def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
-    """Return the objects from the outermost down to the one that holds the last key, as far as they are there."""
+    """Return the objects from the outermost down to the one for the last key, as far as they exist."""
     objects = [root]
     for key in path[:-1]:
         member = _only(objects[-1], key)
@@ -246,7 +226,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 
 def _with(held: Any, path: Sequence[str], value: Any, *, depth: int) -> Any:
-    """Return what the text is to hold: the same object with the member's value."""
+    """Return the expected content: the same object with the member's value."""
     if depth == len(path):
         return value
     inner = held.get(path[depth], {}) if isinstance(held, dict) else {}
@@ -254,10 +234,10 @@ def _with(held: Any, path: Sequence[str], value: Any, *, depth: int) -> Any:
 
 
 def _checked(text: str, wanted: Any) -> str:
-    """Return a text if it holds what it is to hold.
+    """Return a text if it has the expected content.
 
     Raises:
-        ClientFileError: It does not; that would be a fault of this module.
+        ClientFileError: It does not; that would be a defect of this module.
     """
     if read(text) != wanted:
         msg = "it is laid out in a way that this command cannot change safely; change it by hand"
@@ -266,13 +246,13 @@ def _checked(text: str, wanted: Any) -> str:
 
 
 def _skipped(text: str, at: int) -> int:
-    """Return where the next token begins, behind space and comments."""
+    """Return where the next token begins, after space and comments."""
     match = _BETWEEN.match(text, at)
     return at if match is None else match.end()
 
 
 class _Scanner:
-    """Reads one text from its first token to its last."""
+    """Scans one text from its first token to its last."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -283,7 +263,7 @@ class _Scanner:
         """Return the one value of the text.
 
         Raises:
-            ClientFileError: It is not JSON.
+            ClientFileError: The text is not JSON.
         """
         node = self._value(0)
         if self._kind != "end":
@@ -291,7 +271,7 @@ class _Scanner:
         return node
 
     def _significant(self) -> Iterator[tuple[str, int, int]]:
-        """Yield kind, start and end of each token that is neither space nor comment; at last the end."""
+        """Yield kind, start and end of each token except space and comments, then a token for the end."""
         at = _skipped(self._text, 0)
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)

@@ -1,4 +1,4 @@
-"""Where clients' files are on this machine, and which clients are here."""
+"""Where clients' files are on this machine, and which clients are installed."""
 
 import os
 import sys
@@ -14,13 +14,7 @@ _PLATFORMS: Mapping[str, Platform] = {"darwin": "macos", "win32": "windows"}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What decides where files are.
-
-    Attributes:
-        home: The user's home folder.
-        environment: Variables by name.
-        project: Folder of the project that a file of project scope belongs to.
-    """
+    """The facts that decide where files are. Files of project scope are in the folder ``project``."""
 
     platform: Platform
     home: Path
@@ -29,10 +23,10 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return the machine that this runs on, with the working folder as the project.
+        """Return this machine, with the working folder as the project.
 
         Raises:
-            ClientFileError: There is no home folder, or no working folder any more.
+            ClientFileError: There is no home folder, or the working folder no longer exists.
         """
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
@@ -44,11 +38,11 @@ class Machine:
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
-        """Return a folder that places begin with.
+        """Return a base folder of places.
 
         Args:
-            name: ``home``, ``config`` (where desktop programs keep settings), ``local`` (the same on Windows for one
-                machine), ``xdg`` (settings on Unix), ``codex`` or ``claude`` (which have variables of their own).
+            name: ``home``, ``config`` (settings of desktop programs), ``local`` (settings for one machine on Windows),
+                ``xdg`` (settings on Unix), ``codex`` or ``claude`` (which have their own variables).
         """
         if name == "home":
             return self.home
@@ -67,18 +61,14 @@ class Machine:
         return self._from("XDG_CONFIG_HOME", self.home / ".config")
 
     def _from(self, variable: str, otherwise: Path) -> Path:
-        """Return the folder that a variable names; by the rules of XDG only an absolute one counts."""
+        """Return the folder that a variable names; by the XDG rules only an absolute path counts."""
         named = Path(self.environment.get(variable) or "")
         return named if named.is_absolute() else otherwise
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A client's file, there or not.
-
-    Attributes:
-        is_client_there: Whether the client has left traces at this place.
-    """
+    """A client's file, which may not exist. The client is there if it has left traces at this place."""
 
     client: Client
     scope: Scope
@@ -87,7 +77,7 @@ class Found:
 
 
 def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
-    """Return the files to change for a client: all where it is; if it is nowhere, the one where it would be.
+    """Return the files to change for a client: all places where it is found, else its first possible place.
 
     Raises:
         ArgumentError: The client has no file for a project.
@@ -102,7 +92,7 @@ def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
         if machine.platform in place.platforms:
             for folder in _folders(place, machine):
                 file = folder / place.file
-                # A home folder is there whatever the client has done.
+                # A home folder exists without the client.
                 is_there = os.path.lexists(file) if folder == machine.home else _is_folder(folder)
                 found.append(Found(client, scope, file, is_there))
     return [each for each in found if each.is_client_there] or found[:1]

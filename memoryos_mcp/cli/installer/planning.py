@@ -1,4 +1,4 @@
-"""What would change in a client's file, and doing it: one entry in, or out again."""
+"""Changes of a client's file, planned and carried out: one entry is added, updated or removed."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from memoryos_mcp.cli.installer.catalogue import Client
 from memoryos_mcp.cli.installer.places import Found
 from memoryos_mcp.errors import ClientFileError
 
-# How many copies are compared with what taking the entry out should give.
+# How many backups are compared with the expected result of a removal.
 _BACKUPS_TRIED = 10
 _EDITORS = {"json": jsonc, "toml": toml}
 
@@ -29,14 +29,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A change of one file, not made yet.
-
-    Attributes:
-        file: As it was read.
-        before: Its text.
-        after: Its text once the change is made.
-        has_token: Whether a token is put in.
-    """
+    """A change of one file, not made yet; ``before`` and ``after`` are the file's texts."""
 
     found: Found
     action: Action
@@ -46,10 +39,10 @@ class Plan:
     has_token: bool = False
 
     def carry_out(self, now: datetime) -> Path | None:
-        """Write the file and return the copy of what it held; None if nothing is to be written, or there was no file.
+        """Write the file and return its backup; None if there is nothing to write, or there was no file.
 
         Raises:
-            ClientFileError: It cannot be written, or has changed since it was read.
+            ClientFileError: The file cannot be written, or has changed since it was read.
         """
         if self.action is Action.NOTHING:
             return None
@@ -58,7 +51,7 @@ class Plan:
 
 
 def present_entry(client: Client, path: Path, name: str = entries.NAME) -> Any:
-    """Return the entry of a name in a client's file; None if there is no such file or entry.
+    """Return the entry with a name in a client's file; None if there is no such file or entry.
 
     Raises:
         ClientFileError: The file cannot be read.
@@ -67,7 +60,7 @@ def present_entry(client: Client, path: Path, name: str = entries.NAME) -> Any:
 
 
 def all_entries(client: Client, path: Path) -> dict[str, Any]:
-    """Return all entries of a client's file by their names.
+    """Return all entries of a client's file by name.
 
     Raises:
         ClientFileError: The file cannot be read.
@@ -79,11 +72,11 @@ def all_entries(client: Client, path: Path) -> dict[str, Any]:
 
 
 def plan_install(found: Found, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
-    """Return what puts a server into a client's file.
+    """Return the change that adds or updates a server in a client's file.
 
     Raises:
-        ArgumentError: The client cannot have such a server.
-        ClientFileError: The file cannot be read or changed, or somebody else's entry has the name.
+        ArgumentError: The client does not support such a server.
+        ClientFileError: The file cannot be read or changed, or a foreign entry has the name.
     """
     client, file = found.client, files.read(found.file)
     present = _entry(client, file, name)
@@ -100,12 +93,12 @@ def plan_install(found: Found, server: entries.Local | entries.Remote, name: str
 
 
 def plan_uninstall(found: Found, name: str, *, is_forced: bool) -> Plan:
-    """Return what takes a server out of a client's file again.
+    """Return the change that removes a server from a client's file.
 
-    Where nothing else was changed since it was put in, what comes back is the file as it was before, byte by byte.
+    If nothing else has changed since the server was added, the file becomes byte for byte what it was before.
 
     Raises:
-        ClientFileError: The file cannot be read or changed, or the entry is somebody else's.
+        ClientFileError: The file cannot be read or changed, or the entry is foreign.
     """
     client, file = found.client, files.read(found.file)
     present = _entry(client, file, name)
@@ -121,9 +114,9 @@ def plan_uninstall(found: Found, name: str, *, is_forced: bool) -> Plan:
 
 
 def _before_it(found: Found, file: files.ClientFile, present: Any, name: str) -> str | None:
-    """Return a copy's text that differs from the file by the entry only; None if there is no such copy."""
+    """Return the text of a backup that differs from the file only by the entry; None if there is none."""
     client, path = found.client, (*found.client.path, name)
-    if not isinstance(present, Mapping):  # nothing that was put in from here
+    if not isinstance(present, Mapping):  # not written by this program
         return None
     for backup in files.backups(found.file)[:_BACKUPS_TRIED]:
         try:
@@ -138,10 +131,10 @@ def _before_it(found: Found, file: files.ClientFile, present: Any, name: str) ->
 
 
 def check_ours(found: Found, present: Any, name: str, doing: str) -> None:
-    """Refuse to touch an entry that is somebody else's.
+    """Refuse to touch a foreign entry.
 
     Raises:
-        ClientFileError: It is.
+        ClientFileError: The entry is not ours.
     """
     kind = entries.kind_of(found.client, present)
     if kind is entries.Kind.OURS:
@@ -172,7 +165,7 @@ def _read(client: Client, file: files.ClientFile) -> Any:
 
 @contextmanager
 def _telling(path: Path) -> Iterator[None]:
-    """Have what is wrong with a text told of its file."""
+    """Add the path of the file to errors about its text."""
     try:
         yield
     except ClientFileError as error:

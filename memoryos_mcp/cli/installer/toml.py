@@ -1,7 +1,7 @@
-"""TOML as Codex's file holds it: one table is put at the end or taken out, the rest stays character by character.
+"""TOML as in Codex's file: one table is appended, replaced or removed; the rest stays character by character.
 
-The standard library reads TOML but does not write it; what a change comes to is read again and compared with what was
-wanted before anybody sees it.
+The standard library reads TOML but does not write it. The result of a change is read again and compared with the
+expected content before it is returned.
 """
 
 import json
@@ -14,17 +14,17 @@ from typing import Any
 from memoryos_mcp.errors import ClientFileError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-# What may hold the beginning of a line that is no header: strings over several lines, and comments beside them.
+# Strings and comments, which may contain text like a header, and the marks of structure.
 _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'|#[^\n]*|[\[\]{}=\n]", re.DOTALL
 )
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the table that a text holds.
+    """Return the table in a text.
 
     Raises:
-        ClientFileError: It is not TOML.
+        ClientFileError: The text is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -35,15 +35,12 @@ def read(text: str) -> Mapping[str, Any]:
 
 
 def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return a text with a table at a path; one that is there is replaced where it stands.
+    """Return the text with a table at a path, given as keys from the outermost table down.
 
-    Args:
-        text: TOML; may be empty.
-        path: Keys from the outermost table down to the one to set.
-        value: Its content: texts, numbers, flags, times, lists of these, and tables of these.
+    An existing table is replaced in place. Values are texts, numbers, booleans, times, and lists and tables of these.
 
     Raises:
-        ClientFileError: The text is not TOML, or what is there is written in another form than a table.
+        ClientFileError: The text is not TOML, or the existing value is not written as a table.
     """
     held = read(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -62,7 +59,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return a text without the table at a path; the text itself if there is none.
+    """Return the text without the table at a path; the text itself if there is none.
 
     Raises:
         ClientFileError: As for `with_member`.
@@ -97,7 +94,7 @@ def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return what the text is to hold; without the member if the value is None, and without a table made for it."""
+    """Return the expected content. None as the value removes the member, and the tables that this leaves empty."""
     key, rest = path[0], path[1:]
     new = _with(held.get(key, {}), rest, value) if rest else value
     others = {name: kept for name, kept in held.items() if name != key}
@@ -105,7 +102,7 @@ def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str,
 
 
 def _checked(text: str, wanted: Mapping[str, Any]) -> str:
-    """Return a text if it holds what it is to hold.
+    """Return a text if it has the expected content.
 
     Raises:
         ClientFileError: It does not.
@@ -121,12 +118,12 @@ def _checked(text: str, wanted: Mapping[str, Any]) -> str:
 
 
 def _without_empty(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table without empty tables at its top: one is there or not as its last header is."""
+    """Return a table without the empty tables at its top, whose presence depends on their last header."""
     return {key: value for key, value in table.items() if value != {}}
 
 
 def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Return a table under its header; tables in it are written in a line each."""
+    """Return a table under its header, with each inner table on one line."""
     lines = [f"[{'.'.join(map(_key, path))}]", *(f"{_key(key)} = {_shown(each)}" for key, each in value.items())]
     return "\n".join(lines)
 
@@ -144,15 +141,15 @@ def _shown(value: Any) -> str:
         return "[" + ", ".join(map(_shown, value)) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
-    # A basic string of TOML is one of JSON but for DEL, which only TOML wants escaped.
+    # Basic strings of TOML are strings of JSON, except that TOML also requires DEL to be escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
-    """Return from where to where a table stands with its own tables, without what follows its last line.
+    """Return start and end of a table with its inner tables, without the comments and blank lines after its last line.
 
     Raises:
-        ClientFileError: It has no header of its own, or its tables stand apart.
+        ClientFileError: The table has no header of its own, or its inner tables are not adjacent.
     """
     headers = list(_headers(text))
     ours = [index for index, (_, keys) in enumerate(headers) if keys[: len(path)] == list(path)]
@@ -170,7 +167,7 @@ def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
 
 
 def _headers(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield where the line of each header begins, and its keys."""
+    """Yield the start of each header's line, and the header's keys."""
     depth, line, has_equals = 0, 0, False
     for match in _STRING.finditer(text):
         mark = match[0]

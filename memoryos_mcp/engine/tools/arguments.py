@@ -1,4 +1,4 @@
-"""Arguments of the tools, checked so that an error names the argument and the fix and never repeats its text."""
+"""Arguments of the tools. An error names the argument and the fix, and never quotes the argument's value."""
 
 import difflib
 import json
@@ -26,7 +26,7 @@ def _empty_is_conversation(value: object) -> object:
 
 
 def _read_object(value: object) -> object:
-    """Return the object that a client sent as JSON text, as some do."""
+    """Return the object that some clients send as JSON text."""
     if isinstance(value, str):
         try:
             return json.loads(value) if value.strip() else None
@@ -37,7 +37,7 @@ def _read_object(value: object) -> object:
 
 
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
-# How many results or tokens may be asked for: bounds of the engine, which is not imported before it is needed.
+# The engine's bounds, repeated here because the engine is imported only when it is needed.
 RESULTS: JsonDict = {"minimum": 1, "maximum": 100}
 TOKENS: JsonDict = {"minimum": 100, "maximum": 1_000_000}
 SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_empty_is_conversation)]
@@ -92,16 +92,16 @@ class NoArguments(Arguments):
     """Nothing to say."""
 
 
-# Beside each tool's own arguments, for those who may name another user.
+# An extra argument of every tool, for callers who may act as another user.
 USER_ID = "user_id"
 USER_ID_SCHEMA = {"type": "string", "description": "Whose memory. Default: the caller's own."}
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return which user is named, None if none is, and the other arguments.
+    """Return the named user (None if the argument is missing) and the other arguments.
 
     Raises:
-        ArgumentError: It is no text. Null and "" are none either: whose memory it is must not be guessed.
+        ArgumentError: The user is not a string. Null is an error too, because the user must not be guessed.
     """
     if USER_ID not in given:
         return None, given
@@ -112,21 +112,16 @@ def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 
 def check(model: type[ArgumentsT], given: dict[str, Any], *, beside: Sequence[str] = ()) -> ArgumentsT:
-    """Return the arguments, checked.
-
-    Args:
-        model: What the tool takes.
-        given: What the client gave.
-        beside: Further arguments that the caller may give, already taken out.
+    """Return the validated arguments; ``beside`` adds names to the suggestions for unknown ones.
 
     Raises:
-        ArgumentError: The first argument that cannot be used.
+        ArgumentError: An argument is missing, unknown or not valid.
     """
     try:
         return model.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        # A misspelt argument is the cause, the missing one that it should have been only the effect.
+        # A misspelt name comes first: it also causes the error about the missing argument.
         cause = min(found, key=lambda one: one["type"] != "extra_forbidden")
         raise _translated(cause, [*model.model_fields, *beside]) from None
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 
 TOPICS_SHOWN = 10
-# Of the knowledge of each side a profile shows the newest; all of it would fill the window of an assistant.
+# Newest facts about each side in a profile; all of them would fill an assistant's context window.
 FACTS_SHOWN = 100
 SCORE_DIGITS = 4
 
@@ -89,10 +89,10 @@ async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArgume
 
 
 async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
-    """Ask all three tiers.
+    """Search all three tiers.
 
     Raises:
-        ArgumentError: Among others, if the manner of the answer takes more than half of the tokens.
+        ArgumentError: An argument is not valid, or the manner of the answer takes more than half of the tokens.
     """
     manner = manner_lines(arguments.relationship_with_user, arguments.style_hint)
     async with service.user(user_id) as engine:
@@ -245,14 +245,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(service: Memories, user_id: str, stats: "Stats", *, topics_shown: int | None) -> GetMemoryStatsResult:
-    """Return the state of a memory as results tell it.
-
-    Args:
-        service: Whose settings and clock it goes by.
-        user_id: Whose memory it is.
-        stats: Its state.
-        topics_shown: Topics at most; None for all.
-    """
+    """Return a memory's state as a result with at most ``topics_shown`` topics; None for all."""
     counts, settings = stats.counts, service.settings
     move = stats.move
     return GetMemoryStatsResult(
@@ -314,10 +307,10 @@ def _segment_id(number: int) -> str:
 
 
 def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
-    """Return the tokens that lines about the manner of the answer take of the budget.
+    """Return the tokens that the lines about the manner of the answer take from the budget.
 
     Raises:
-        ArgumentError: They leave less than half of it.
+        ArgumentError: They take more than half of it.
     """
     budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
     reserved = sum(map(estimate_tokens, manner))
@@ -384,7 +377,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return wishes, who somebody is, and the newest of the other facts."""
+    """Return all wishes, all facts about who somebody is, and the newest of the other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

@@ -1,4 +1,4 @@
-"""What a tool is: its name and description, its arguments, its result and the function behind it."""
+"""Definition of a tool: its name and description, its arguments, its result and the function behind it."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from memoryos_mcp.engine.tools.arguments import Arguments
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool returns: a model for programs and a text for readers."""
+    """The result of a tool: a model for programs and a text for readers."""
 
     result: BaseModel
     text: str
@@ -25,9 +25,9 @@ class ToolDefinition:
     """A tool as it is listed and called.
 
     Attributes:
-        reads_only: Whether it leaves the memory as it was.
+        reads_only: Whether it leaves the memory unchanged.
         call: Takes the service, the user and the checked arguments.
-        destroys: Whether it may take away what cannot be brought back.
+        destroys: Whether a call may remove data that cannot be restored.
     """
 
     name: str
@@ -41,10 +41,10 @@ class ToolDefinition:
 
 
 def text_time(moment: datetime) -> str:
-    """Return a time as results tell it: ISO 8601, to the second."""
+    """Return a time as results show it: ISO 8601, to the second."""
     return moment.isoformat(timespec="seconds")
 
 
 def shown_heat(heat: float) -> float:
-    """Return heat rounded down: what is just under the threshold must not look as if it had reached it."""
+    """Return heat rounded down, so that heat just below the threshold does not look as if it had reached it."""
     return math.floor(heat * 1000) / 1000

@@ -1,4 +1,4 @@
-"""The tool that forgets: a dry run first, then with its handle the deed."""
+"""The tool that forgets: a dry run first, then the deletion, confirmed with the handle of the dry run."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -61,12 +61,12 @@ class ForgetMemoryResult(BaseModel):
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
-    """Make a dry run, or carry one out.
+    """Make a dry run, or carry out a confirmed one.
 
     Raises:
-        ArgumentError: The arguments cannot be used; nothing was forgotten.
+        ArgumentError: The arguments are not valid; nothing was forgotten.
     """
-    from memoryos_mcp.consolidation.forgetting import Selection  # its libraries are not for the server's start
+    from memoryos_mcp.consolidation.forgetting import Selection  # its imports would slow the server's start
 
     if not arguments.confirm:
         dry_run = await engine.plan_forgetting(

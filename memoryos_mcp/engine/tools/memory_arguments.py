@@ -1,4 +1,4 @@
-"""Arguments of the tools by which a memory is seen and corrected."""
+"""Arguments of the tools that show, list and correct memories."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from memoryos_mcp.engine.tools.arguments import RESULTS, TOKENS, Arguments, Count
 
-# As in the engine, which is not imported before it is needed.
+# The engine's values, repeated here because the engine is imported only when it is needed.
 Tiers = Literal["", "pages", "short_term", "backlog", "mid_term", "segments", "knowledge", "profile", "long_term"]
 States = Literal["", "current", "superseded", "archived"]
 
@@ -19,7 +19,7 @@ def _one_is_a_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-# A text that says what holds instead; left out, null and "" mean that there is none.
+# A replacement text. A missing value, null and "" mean that there is none.
 Instead = Annotated[str | None, BeforeValidator(_empty_is_none)]
 
 

@@ -1,4 +1,4 @@
-"""Results of the tools by which a memory is seen and corrected."""
+"""Results of the tools that show, list and correct memories."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""Memories that were asked for by id or listed, as readable text."""
+"""Readable text of shown, listed and corrected memories."""
 
 from collections.abc import Iterator, Sequence
 
@@ -39,7 +39,7 @@ def listed_text(result: ListMemoriesResult) -> str:
 
 
 def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
-    """Return what a correction changed, both texts of it, or would change."""
+    """Return the old and the new text of a correction that was made or is only tried."""
     if result.status == "dry_run":
         told = "Nothing is changed yet. Call again without dry_run if this is what the user means."
     elif is_restored:

@@ -1,4 +1,4 @@
-"""The tools by which a memory is seen and corrected. ``tools`` lists them with the others."""
+"""The tools that show, list and correct memories. ``tools`` lists them with the others."""
 
 import json
 from typing import TYPE_CHECKING, Literal

@@ -1,4 +1,4 @@
-"""Results of the tools. The keys of the reference keep their names; ours stand beside them."""
+"""Results of the tools. Keys of the reference implementation keep their names; further keys are ours."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""JSON schemas of the tools as clients are sent them: every client pays for each character in each conversation."""
+"""JSON schemas of the tools, kept short because every client pays for each character in each conversation."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ Schema = dict[str, Any]
 def input_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a tool's arguments, each described, without titles.
 
-    An argument that may be left out has the type that it has if given: null is accepted too, but for a form or a
-    model that fills it in, a choice between a number and null is harder than a number.
+    An optional argument has only the type of its value. Null is accepted too, but forms and models find a number easier
+    to fill in than a choice between a number and null.
     """
     schema = model.model_json_schema()
     asked = {name: _argument(each) for name, each in schema.get("properties", {}).items()}
@@ -20,7 +20,7 @@ def input_schema(model: type[BaseModel]) -> Schema:
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
-    """Return the names and types of a result's keys; what they mean and hold is told in ``docs/tools.md``."""
+    """Return the names and types of a result's keys; ``docs/tools.md`` explains them."""
     schema = model.model_json_schema(mode="serialization")
     keys = {name: {"type": _type_name(each)} for name, each in schema["properties"].items()}
     return {"type": "object", "properties": keys, "required": list(keys)}
@@ -31,7 +31,7 @@ def _argument(schema: Schema) -> Schema:
     argument = {**given, **schema}
     for needless in ("anyOf", "title", "additionalProperties"):
         argument.pop(needless, None)
-    if not argument.get("default"):  # what is left out is nothing, or no: that goes without saying
+    if not argument.get("default"):  # an empty or false default needs no mention
         argument.pop("default", None)
     if "enum" in argument:
         argument["enum"] = [value for value in argument["enum"] if value]

@@ -1,4 +1,4 @@
-"""Readable text beside the structured results: compact, delimited, and marked as remembered, not as instructions."""
+"""Readable text of the structured results: compact, delimited, and marked as memories, not as instructions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from memoryos_mcp.text.quoting import delimited, one_line
 
 
 def receipt_text(result: AddMemoryResult) -> str:
-    """Return a receipt as text, with what was left out."""
+    """Return a receipt as text, with the kinds of redacted values."""
     left_out = f" Left out: {', '.join(result.redacted)}." if result.redacted else ""
     return f"{result.message} page_id {result.page_id}{left_out}"
 
@@ -20,9 +20,9 @@ def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]],
     """Return the long-term memory as text.
 
     Args:
-        traits: The most telling first.
-        known: Facts about each side, the foremost first.
-        older: How many more there are of each side.
+        traits: Most telling first.
+        known: Facts about each side, most important first.
+        older: Number of further facts about each side.
     """
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():
@@ -76,5 +76,5 @@ def stats_text(result: GetMemoryStatsResult) -> str:
 
 
 def minute(timestamp: str) -> str:
-    """Return a time as results tell it, to the minute."""
+    """Return a time as texts show it: to the minute."""
     return timestamp[:16].replace("T", " ")

@@ -1,8 +1,8 @@
-"""The analyst without an LLM: it groups, counts and quotes, and never says what nobody said.
+"""The fallback analyst, without an LLM: it groups, counts and quotes, and never says what nobody said.
 
-It stands in when no key is given and when the LLM is out of reach. What it finds is plainer than what an LLM
-finds, but it costs milliseconds, works without vectors, and each of its sentences can be looked up in a page: only
-the dates of relative days are added, in brackets.
+It is used when there is no key and when the LLM cannot be reached. Its results are simpler than an LLM's, but it takes
+milliseconds and works without vectors. Each of its sentences can be found in a page; only the dates of relative days
+are added, in brackets.
 """
 
 import re
@@ -25,18 +25,18 @@ from memoryos_mcp.text.terms import stems, words
 TOPIC_THRESHOLD = 0.6
 """``mid_term_similarity_threshold`` of the paper."""
 
-# Two pages of different sessions have a cosine over 0.42 once in five times (MiniLM, English chats), neighbours in
-# a session two times in three; a follow-up needs less, an answer to a question something between.
+# With MiniLM on English chats, 1 in 5 pairs of pages from different sessions has a cosine over 0.42, and 2 in 3
+# neighbours in a session. A follow-up needs less, and an answer to a question something between.
 CONTINUES_COSINE = 0.42
 ANSWERS_COSINE = 0.3
 FOLLOWS_UP_COSINE = 0.15
-# Share of the shorter page's stems that the other has too, for pages without vectors.
+# For pages without vectors: the share of the shorter page's stems that the other page has too.
 CONTINUES_OVERLAP = 0.34
 ANSWERS_OVERLAP = 0.2
 SHARED_STEMS_MIN = 2
 FOLLOW_UP_WORDS_MAX = 14
 CONTINUES_BONUS = 0.15
-# Without vectors the chain is most of what there is to go by.
+# Without vectors, the chain is most of the evidence.
 CONTINUES_BONUS_WORDS_ONLY = 0.5
 PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000
@@ -55,11 +55,11 @@ _FOLLOW_UP = re.compile(
 
 
 class ExtractiveAnalyst:
-    """An ``Analyst`` that needs no model, no network and no vectors, and gives equal answers to equal questions.
+    """An ``Analyst`` that needs no model, network or vectors, and gives equal answers to equal questions.
 
     Args:
-        topic_threshold: Least ``segment_match`` of a page with the topic it joins, 0 to 2.
-        limiter: Bounds the threads that its work runs in; None shares the process's.
+        topic_threshold: Lowest ``segment_match`` with which a page joins a topic, 0 to 2.
+        limiter: Limits the threads of its work; None shares the process's limiter.
     """
 
     def __init__(self, *, topic_threshold: float = TOPIC_THRESHOLD, limiter: CapacityLimiter | None = None) -> None:
@@ -68,7 +68,7 @@ class ExtractiveAnalyst:
 
     @property
     def name(self) -> str:
-        """Who it is; kept beside what it wrote."""
+        """Name of the analyst; stored with what it wrote."""
         return "extractive"
 
     async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
@@ -78,11 +78,11 @@ class ExtractiveAnalyst:
 
     async def joined_digest(
         self,
-        known: Segment | None,  # noqa: ARG002 - what it quotes stands in the pages
+        known: Segment | None,  # noqa: ARG002 - it quotes the pages only
         topics: Sequence[Topic],  # noqa: ARG002
         pages: Callable[[], Awaitable[Sequence[PageView]]],
     ) -> Digest:
-        """Return the leading keywords and one to three sentences of the pages, verbatim; never fails."""
+        """Return the top keywords and one to three sentences of the pages, verbatim; never fails."""
         return await self._digest(await pages())
 
     async def joined_summary(
@@ -97,7 +97,7 @@ class ExtractiveAnalyst:
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of the pages: all can be read at once."""
+        """Return the number of pages: all can be read in one call."""
         return len(pages)
 
     async def learn(
@@ -105,9 +105,9 @@ class ExtractiveAnalyst:
         pages: Sequence[PageView],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes, whatever is wrong
+        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes the pages, wrong or not
     ) -> Lessons:
-        """Return what the user said of themselves, verbatim, and how often they spoke of what; never fails."""
+        """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails."""
         return await to_thread.run_sync(learn, [view.page for view in pages], traits, facts, limiter=self._limiter)
 
     async def _digest(self, pages: Sequence[PageView]) -> Digest:
@@ -115,14 +115,14 @@ class ExtractiveAnalyst:
 
 
 def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact] | None) -> Lessons:
-    """Return the changes that pages make to profile and knowledge; to the profile alone where no facts are given."""
+    """Return the changes that pages make to profile and knowledge; to the profile alone if ``facts`` is None."""
     knowledge = () if facts is None else learn_knowledge(pages, facts)
     return Lessons(traits=learn_traits(pages, traits), knowledge=knowledge)
 
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A topic in the making."""
+    """A topic under construction."""
 
     members: list[int] = field(default_factory=list)
     vector: Vector | None = None
@@ -132,15 +132,15 @@ class _Group:
 def organise(
     batch: Sequence[PageView], before: PageView | None, *, topic_threshold: float = TOPIC_THRESHOLD
 ) -> Organised:
-    """Return which pages continue the one before them, and the batch's topics in order of their first page.
+    """Return which pages continue the previous one, and the batch's topics in order of their first page.
 
-    A page joins the topic it matches best, if the match reaches the threshold; then topics that match each other
-    as well are made one.
+    A page joins the topic with the best match, if that reaches the threshold. Then topics whose match with each other
+    reaches it are merged.
 
     Args:
         batch: Pages in order of arrival.
         before: The page that arrived just before the first, if there is one.
-        topic_threshold: Least ``segment_match``, 0 to 2.
+        topic_threshold: Lowest ``segment_match``, 0 to 2.
     """
     said = [spoken(view.page) for view in batch]
     continues = [
@@ -174,9 +174,9 @@ def organise(
 
 
 def is_continuing(previous: PageView, view: PageView) -> bool:
-    """Whether a page carries on what the page just before it was about.
+    """Whether a page continues the subject of the previous page.
 
-    Both are of one session, and they are alike, or the later one answers or follows up the earlier.
+    Both must be of one session, and be similar, or the later one must answer or follow up the earlier.
     """
     if previous.page.session != view.page.session:
         return False

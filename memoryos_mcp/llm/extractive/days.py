@@ -1,10 +1,10 @@
-"""Days that a text names by the day it was said on, as dates with the precision that was said.
+"""Dates for the relative days in a text, with the precision that was said.
 
-A date stands in brackets behind the words it is read from. Where the words have two readings ("next Friday", said on a
-Wednesday), both are given; where they have more, none is.
+A date is put in brackets after the words it is read from. If the words have two readings ("next Friday", said on a
+Wednesday), both are given; if they have more, none is.
 
-``dateparser``, which reads the times in queries, answers with one instant: it chooses between two readings, makes a day
-of "June 2026", and finds days in "we" and "may".
+``dateparser``, which parses the times in queries, returns one instant. It chooses between two readings, makes a day of
+"June 2026", and finds days in "we" and "may".
 """
 
 import re
@@ -21,7 +21,7 @@ _RELATIVE = re.compile(
     rf"|in (?P<ahead>{_COUNT} {_UNIT})(?! of\b)"
     rf"|{_COUNT.replace('count', 'count_ago')} {_UNIT.replace('unit', 'unit_ago')} ago)\b"
     r"(?!['’]s)",
-    re.IGNORECASE | re.ASCII,  # else "ſix" matches, and is no number
+    re.IGNORECASE | re.ASCII,  # otherwise "ſix" matches, which is not in _NUMBERS
 )
 _FROM_TODAY = {
     "today": 0,
@@ -35,7 +35,7 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return the text with the dates of its relative days, each in brackets behind the words that name it."""
+    """Return the text with the dates of its relative days, each in brackets after the words that name it."""
     if "[" in text:
         return text
 
@@ -92,7 +92,7 @@ def _period(step: int, period: str, said: date) -> str | None:
     if step == 0:
         return _day(in_week) if in_week >= said else None
     other = in_week + timedelta(weeks=step)
-    # The nearest such day and the one in the week before or after are the same, or the words have two readings.
+    # The words have one reading if the nearest such day is also the one in the next or last week; otherwise two.
     if (in_week - said).days * step <= 0:
         return _day(other)
     first, second = sorted((in_week, other))

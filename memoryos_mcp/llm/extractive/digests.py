@@ -1,4 +1,4 @@
-"""Digests without an LLM: the words that tell a topic apart, and the sentences that were said about it."""
+"""Digests without an LLM: the words that distinguish a topic, and sentences quoted from its pages."""
 
 import math
 import re
@@ -22,7 +22,7 @@ USER_WEIGHT = 1.5
 COVERED_AGAIN = 0.25
 GREETING_WORDS_MAX = 12
 
-# Words that fill a chat and stand for no topic; forms, not stems, so that "thinking" goes and "thinker" stays.
+# Filler words that name no topic; forms, not stems, so that "thinking" is left out and "thinker" is kept.
 FILLER = frozenset(
     """
     able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always
@@ -108,7 +108,7 @@ _QUESTION = re.compile(r"[?？؟][\"'”’)\s]*$")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence somebody said, the terms in it, and how much it counts."""
+    """A sentence, its terms and its weight."""
 
     text: str
     terms: frozenset[str]
@@ -117,7 +117,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """A page's sentences, the weight of each of its terms (stems, or runs of unspaced script), and their forms."""
+    """A page's sentences, the weight of each term (a stem, or a run of unspaced script), and each term's forms."""
 
     sentences: tuple[Sentence, ...]
     terms: dict[str, float]
@@ -125,12 +125,7 @@ class Spoken:
 
 
 def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
-    """Return a page's sentences with the terms in them.
-
-    Args:
-        page: The page.
-        side_max_chars: How much of each side is read.
-    """
+    """Return a page's sentences with their terms; only the first ``side_max_chars`` of each side are read."""
     found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
@@ -157,14 +152,14 @@ def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return keywords and a summary that quotes the pages; of more than ``PAGES_MAX`` pages an even sample."""
+    """Return keywords, and a summary that quotes the pages; more than ``PAGES_MAX`` pages are sampled evenly."""
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
     return digest_of(pages, [spoken(page, side_max_chars=limit) for page in pages])
 
 
 def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
-    """Return the digest of pages whose words are counted already."""
+    """Return the digest of pages whose terms are already counted."""
     weights = topic_terms(said)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for page in said:
@@ -180,7 +175,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
 
 
 def topic_terms(said: Iterable[Spoken], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the terms that tell most about the pages together, with their weights, heaviest first."""
+    """Return the most telling terms of all the pages, with their weights, heaviest first."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():
@@ -190,14 +185,14 @@ def topic_terms(said: Iterable[Spoken], limit: int = KEYWORDS_MAX) -> dict[str, 
 
 
 def evenly(pages: Sequence[Page], limit: int) -> Sequence[Page]:
-    """Return at most ``limit`` of the pages, spread over all of them, in order."""
+    """Return at most ``limit`` of the pages, evenly spread and in order."""
     if len(pages) <= limit:
         return pages
     return [pages[i * len(pages) // limit] for i in range(limit)]
 
 
 def is_question(sentence: str) -> bool:
-    """Whether the sentence asks."""
+    """Whether the sentence is a question."""
     return _QUESTION.search(sentence) is not None
 
 

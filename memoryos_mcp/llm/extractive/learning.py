@@ -1,4 +1,4 @@
-"""Knowledge without an LLM: which statements are new, which are said again, and which take the place of others."""
+"""Knowledge without an LLM: which statements are new, which are repeated, and which replace others."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from memoryos_mcp.model.segments import jaccard
 
 SAME_JACCARD = 0.8
 NEWS_STEMS_MIN = 3
-"""Stems beyond those of the known fact that make an equal answer worth a fact of its own."""
+"""Minimum number of new stems that make a repeated answer worth a fact of its own."""
 NEWS_OF_SOMEBODY_MIN = 1
-"""The same of somebody else than the user: each thing told of them is news."""
+"""The same for family and pets: each new detail about them counts."""
 OPPOSITE_JACCARD = 0.6
 
 _NEGATION = re.compile(
@@ -40,7 +40,7 @@ _PARTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a text says, without how it says it: for telling whether two texts say the same."""
+    """The content of a text without its wording, to compare whether two texts say the same."""
 
     stems: frozenset[str]
     is_negated: bool
@@ -49,13 +49,13 @@ class _Form:
 
 
 def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
-    """Return what to add, confirm and supersede, so that what was said last holds.
+    """Return what to add, confirm and supersede, so that the latest statement holds.
 
-    Each page is compared with what holds when it is said, what the pages before it add included.
+    Each page is compared with the facts that hold at its time, including those that earlier pages add.
 
     Args:
         pages: Pages not analysed yet.
-        facts: What is known and holds now.
+        facts: The facts that hold now.
     """
     said = [list(statements(page)) for page in sorted(pages, key=lambda page: (page.occurred_at, page.seq))]
     if not any(said):
@@ -68,11 +68,7 @@ def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[Knowl
 
 
 class _Known:
-    """What holds, with what changes while pages are read. What is added has a negative number until it is stored.
-
-    Args:
-        facts: What is known and holds now.
-    """
+    """The facts that hold while pages are read. Added facts have negative numbers until they are stored."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts: dict[int, Fact] = {}
@@ -90,19 +86,19 @@ class _Known:
         return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
 
     def rests_on(self, number: int, page: str) -> bool:
-        """Whether a page is among a fact's evidence already."""
+        """Whether a page is already among a fact's evidence."""
         return page in self._facts[number].evidence
 
     def like(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact that says the same, None if there is none."""
-        # Who shares so many stems shares one of these.
+        """Return a fact that says the same, or None."""
+        # A fact that shares enough stems has at least one of these.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
         numbers = set().union(*(self._by_stem.get((about, stem), set()) for stem in few))
         return next((self._facts[number] for number in sorted(numbers) if _is_same(self.forms[number], form)), None)
 
     def with_stems(self, about: About, stems: frozenset[str]) -> list[Fact]:
-        """Return the facts that have all of some stems."""
+        """Return the facts that have all the given stems."""
         sets = [self._by_stem.get((about, stem), set()) for stem in stems]
         return [self._facts[number] for number in sorted(set.intersection(*sets))] if sets else []
 
@@ -111,12 +107,12 @@ class _Known:
         return [self._facts[number] for number in self._wishes]
 
     def of_a_couple(self) -> list[Fact]:
-        """Return the facts that tell who somebody is together with."""
+        """Return the facts about the user's partner."""
         slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_A_COUPLE.match(slot)]
         return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
 
     def take(self, change: KnowledgeChange) -> None:
-        """Take over a change."""
+        """Apply a change."""
         if isinstance(change, ConfirmFact):
             if change.fact in self._added:
                 added = self._added[change.fact]
@@ -136,7 +132,7 @@ class _Known:
         )
 
     def changes(self) -> tuple[KnowledgeChange, ...]:
-        """Return what has changed, what is added in the order in which it was said."""
+        """Return all changes: what is added, in the order in which it was said, then what is confirmed."""
         confirmed = [
             ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
             for number, pages in self._confirmed.items()
@@ -165,7 +161,7 @@ class _Known:
 
 
 def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeChange]:
-    """Return what the statements of one page change."""
+    """Return the changes that the statements of one page make."""
     said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
@@ -195,7 +191,7 @@ def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeCha
 
 
 def _without_idle_guesses(said: Sequence[Statement], known: _Known) -> list[Statement]:
-    """Return the statements without those that are implied where their slot is filled by something that was stated."""
+    """Return the statements without implied ones whose slot has an answer that was stated."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:
@@ -228,8 +224,8 @@ def _settle(
 
     Args:
         group: The page's statements with this slot, in their order.
-        known: The facts that hold now with this slot.
-        forms: Of the facts, by number.
+        known: The facts with this slot that hold now.
+        forms: The facts' forms, by number.
         confirmed: Pages that confirm a fact, by its number; extended.
         added: Statements to add, with the facts they supersede; extended.
     """
@@ -259,7 +255,7 @@ def _news_min(statement: Statement) -> int:
 
 
 def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> list[int]:
-    """Return the facts that hold no longer because of a statement, other than those it replaces."""
+    """Return the facts that a statement ends, other than those it replaces."""
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
         over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]
@@ -278,7 +274,7 @@ def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> li
 
 
 def _is_over(fact: Fact, known: _Known) -> bool:
-    """Whether a fact with what a statement ends is what it ends."""
+    """Whether a fact with the ended stems does end: only a positive statement in the first person does."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 
@@ -306,7 +302,7 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Whether two answers are one: the shorter may leave out what the longer says, but York is not New York."""
+    """Whether two answers are the same; one may leave out what the other says, but York is not New York."""
     if slot in _OF_PLACES:
         return left == right
     has_other_numbers = not (one.numbers <= other.numbers or other.numbers <= one.numbers)

@@ -1,7 +1,7 @@
-"""What somebody states about themselves, and what they wish of every answer, in their own words.
+"""What people state about themselves, and what they wish of every answer, in their own words.
 
-Precision goes before recall: a fact that is missed is still on its page, one that is wrong is repeated for ever. So
-a statement must begin like one (``patterns``), and what asks, quotes, supposes, plays or shows is left alone.
+Precision comes before recall: a missed fact is still on its page, but a wrong one is repeated for ever. So a statement
+must begin like one (``patterns``). Questions, quotations, suppositions, role play and texts that are shown are ignored.
 """
 
 import re
@@ -72,15 +72,15 @@ from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.text.terms import content_words as telling_words
 from memoryos_mcp.text.terms import is_unspaced, stem, words
 
-# What may have been once.
+# Slots whose answer may be one of the past.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
-# What is true of a person even if it is said of now, and names all that it is about.
+# Slots whose answer lasts even if it is said of now, and needs no context.
 SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# How a place begins that is only guessed: who works in a town mostly lives there.
+# Beginning of a home that is only guessed: people mostly live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
@@ -90,13 +90,13 @@ class Statement:
     """A durable statement or wish.
 
     Attributes:
-        text: The words, verbatim but for white space, and for the dates of relative days in brackets.
+        text: The words, verbatim except for white space and for the dates of relative days in brackets.
         slot: The question it answers, or None.
         value: The stems of its answer; empty without a slot.
-        ends: The stems of what holds no longer; empty if it ends nothing.
-        said_at: When it was said first.
-        pages: ``seq`` and name of the pages it was said on.
-        is_implied: Whether it is only learned where nothing is known of its slot.
+        ends: The stems of what no longer holds; empty if it ends nothing.
+        said_at: When it was first said.
+        pages: The names of the pages it was said on, by ``seq``.
+        is_implied: Whether it is only learned if nothing is known for its slot.
     """
 
     about: About
@@ -112,14 +112,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text states.
-
-    Attributes:
-        slot: The question it answers, or None.
-        value: The stems of the answer.
-        ends: The stems of what it ends.
-        is_implied: Whether it only tells where nothing else does: who works in a town mostly lives there.
-    """
+    """What a text states; the fields are those of ``Statement``."""
 
     slot: str | None = None
     value: frozenset[str] = frozenset()
@@ -142,17 +135,17 @@ def statements(page: Page) -> Iterator[Statement]:
 
 
 def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | None:
-    """Return what a text states if it begins like a durable statement.
+    """Return what a text states if it begins like a durable statement, else None.
 
     Args:
         text: A sentence or clause, without what leads into it.
         table: How statements begin.
-        is_certain: Whether it is known to be a statement: then nothing in it speaks against it.
+        is_certain: Whether it is known to be a statement, so that the checks against it are skipped.
     """
     when = WHEN.match(text)
     found = (table.first_match(text, when.end()) if when else None) or table.first_match(text, 0)
     if found is None and when is not None:
-        # "Next week I'm flying": what wants a time behind it has it in front.
+        # "Next week I'm flying": the time is moved to the end, where the patterns expect it.
         text = f"{text[when.end() :].rstrip(' .!')} {when[0].strip(' ,')}"
         found = table.first_match(text, 0)
     if found is None:
@@ -164,7 +157,7 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the stems that tell what a text says."""
+    """Return the stems that carry the meaning of a text."""
     stems = (stem(word) for word in telling_words(text) or words(text))
     return frozenset(SAME_STEM.get(each, each) for each in stems)
 
@@ -195,7 +188,7 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
 
 
 def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
-    """Yield a sentence's wishes; what stands behind "and" is one if another stands before it, or if it asks nicely."""
+    """Yield a sentence's wishes; a part after "and" may be one if the part before is, or if it asks nicely."""
     start, is_after_wish = 0, True
     ends = [(match.start(), match.end()) for match in NEXT_WISH.finditer(sentence)]
     for end, following in (*ends, (len(sentence), len(sentence))):
@@ -218,19 +211,19 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a text is asked to be made or played, or is a letter: then nobody says it of themselves."""
+    """Whether a text is shown or played, or is a letter: then it says nothing about its author."""
     head = text[:SIDE_MAX_CHARS]
     return bool(SHOWS_TEXT.search(head) or LETTER.search(head))
 
 
 def _asks_for_text(text: str) -> bool:
-    """Whether a text asks for a text or a play: then the reply is that, and tells nothing of who made it."""
+    """Whether a text asks for a text or a play: then the reply says nothing about the assistant."""
     head = text[:SIDE_MAX_CHARS]
     return _is_shown(text) or bool(ASKS_TEXT.search(head) or SHOWS_WHAT_FOLLOWS.search(head))
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to where it asks for a text, and whether what follows it is still the user's own."""
+    """Return a sentence up to its request for a text, and whether what follows it is still the user's own."""
     made_up, asked = SHOWS_WHAT_FOLLOWS.search(sentence), ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
         return sentence[: asked.start()], FOR_OTHERS.search(sentence, asked.start()) is None
@@ -238,7 +231,7 @@ def _up_to_request(sentence: str) -> tuple[str, bool]:
 
 
 def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences that somebody says for themselves, up to where they begin to show something."""
+    """Yield the sentences that are the author's own, up to where a pasted text begins."""
     found = sentences(text, with_lists=False)
     for sentence, following in zip_longest(found, found[1:], fillvalue=""):
         if len(sentence) <= SENTENCE_MAX_CHARS and not ABOUT_A_LINE.match(following):
@@ -248,7 +241,7 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield what a sentence states, with its answers: the whole sentence, or those of its clauses that state."""
+    """Yield what a sentence states, with its answers: the whole sentence, or each clause that states something."""
     if HYPOTHETICAL.match(sentence):
         return
     whole = _without_lead_in(sentence)
@@ -266,7 +259,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
             return
         piece = clause.strip().rstrip(",")
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
-            # What follows a clause tells what it is: "I'm Tom, I work in Leeds" names a person.
+            # The text after a clause shows what it is: "I'm Tom, I work in Leeds" names a person.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
             if found is None and may_lack_subject:
                 found = _elided(text, table)
@@ -278,7 +271,7 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence up to where it quotes, without one that its quotation completes."""
+    """Return the clauses of a sentence up to its quotation, without a clause that the quotation completes."""
     bare = QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = QUOTE_MARKS.search(bare)
     if quote is None:
@@ -288,7 +281,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return clauses with those joined that are one: "my wife and I", "with my wife and our son"."""
+    """Return the clauses, joined where they are one: "my wife and I", "with my wife and our son"."""
     joined: list[str] = []
     for clause in clauses:
         if joined and (
@@ -310,7 +303,7 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield a statement, or two if it is two about one subject, and what else it tells of who says it."""
+    """Yield a statement, or two with a shared subject, and further facts in it about the speaker."""
     shared = SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]
     if shared and subject.lower() in {"i", "we", "i'm", "i’m", "we're", "we’re", "ich"}:

@@ -1,7 +1,7 @@
 """Traits without an LLM: what the user speaks of, and how, counted over pages.
 
-A reason is one sentence that can be read back, so that the next pages continue its count: a trait that somebody else
-wrote (an LLM, the user) keeps its reason and only gains evidence.
+A reason is one sentence that can be parsed, so that later pages continue its count. A trait that an LLM or the user
+wrote keeps its reason and only gains evidence.
 """
 
 import json
@@ -59,7 +59,7 @@ _PRACTICAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """The user's own sentences on a page, and what counts in them."""
+    """The user's own sentences on a page, joined and counted."""
 
     page: Page
     sentences: tuple[str, ...]
@@ -68,14 +68,14 @@ class _Message:
 
 
 def learn_traits(pages: Sequence[Page], traits: Sequence[Trait]) -> tuple[TraitChange, ...]:
-    """Return the traits that pages make appear, grow or strengthen.
+    """Return the traits that pages add or strengthen.
 
-    An interest needs ``PAGES_MIN`` pages in one call to appear; a single page for it is not remembered, since the
-    next call does not see it again. Later pages add to a trait one by one.
+    A new interest needs ``PAGES_MIN`` pages in one call, since the next call does not see a single page again. Later
+    pages add to a trait one by one.
 
     Args:
         pages: Pages not analysed yet.
-        traits: The profile as it stands.
+        traits: The current profile.
     """
     messages = [message for message in map(_message, pages) if message.sentences]
     known = {trait.dimension: trait for trait in traits}
@@ -93,7 +93,7 @@ def _message(page: Page) -> _Message:
 
 @cache
 def _cues() -> dict[str, frozenset[str]]:
-    """Return, for each cue, the dimensions it speaks for; a cue in several words is joined by single spaces."""
+    """Return the dimensions that each cue speaks for; the words of a cue are joined by single spaces."""
     source = resources.files("memoryos_mcp.llm.extractive") / "data" / "interests.json"
     found: dict[str, set[str]] = {}
     for dimension, cues in json.loads(source.read_text(encoding="utf-8")).items():
@@ -126,7 +126,7 @@ def _cues_in(text: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Interest:
-    """What the new pages say of one dimension: the cues, the pages, and the sentence that says it best."""
+    """The evidence for one dimension in the new pages: cues, pages, and the best quote with its score."""
 
     cues: Counter[str]
     pages: dict[int, Page]
@@ -196,15 +196,15 @@ def _seqs(pages: Sequence[Page]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """A manner of writing, as a number per message whose mean makes the level.
+    """A manner of writing: a number per message, whose mean gives the level.
 
     Attributes:
         dimension: Its name in the catalogue.
-        measure: The number of one message.
-        medium: Least mean of Medium.
-        high: Least mean of High.
-        is_share: Whether the number is 0 or 1, and its mean a share.
-        shown_min: Messages that must show it before it is worth a trait.
+        measure: Returns the number of one message.
+        medium: Lowest mean for Medium.
+        high: Lowest mean for High.
+        is_share: Whether the number is 0 or 1, so that its mean is a share.
+        shown_min: Minimum number of messages that show it for a new trait.
         words: The reason, with ``{value}`` and ``{count}``.
     """
 
@@ -221,12 +221,12 @@ class _Style:
         return _ORDER[(mean >= self.medium) + (mean >= self.high)]
 
     def reason(self, mean: float, count: int) -> str:
-        """Return the sentence that cites the mean and the number of messages."""
+        """Return the sentence with the mean and the number of messages."""
         value = f"{round(100 * mean)}%" if self.is_share else f"{mean:.1f}"
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Return mean and number of messages from a reason of this style, or None if it was written by another."""
+        """Return mean and number of messages from a reason of this style; None if it has another form."""
         pattern = re.escape(self.words).replace(r"\{value\}", r"(\d+(?:\.\d+)?)%?").replace(r"\{count\}", r"(\d+)")
         match = re.fullmatch(pattern, reason)
         if match is None:

@@ -1,9 +1,9 @@
-"""Titles: what a topic is called where topics are shown.
+"""Titles: the names of topics where topics are shown.
 
-Keywords are chosen to tell pages apart, and stay as they are: the match of pages with segments rests on them. Some say
-little by themselves ("going", "act"), and several topics may share one. A title is made of those that are left, joined
-where they were said side by side; if one plain word is left, it is what the topic's summary quotes. Only the segments
-are read, so that titles cost next to nothing and those of older memories are as good.
+Keywords are chosen to distinguish pages. They must not change, because pages are matched with segments by them. Some
+say little by themselves ("going", "act"), and several topics may share one. A title consists of the other keywords,
+joined where they were said side by side. If only one plain word is left, the title is a quote from the topic's summary.
+Only segments are read, so titles are cheap, and as good for older memories.
 """
 
 import re
@@ -15,7 +15,7 @@ from memoryos_mcp.text.terms import stem
 
 TITLE_PARTS = 3
 TITLE_MAX_CHARS = 60
-# Of fewer pages the keywords are chance, and a sentence tells more.
+# With fewer pages, keywords are chance and a sentence says more.
 PAGES_FOR_KEYWORDS = 3
 
 # Keywords that name no topic: verbs, adjectives and abstract nouns of any conversation; forms, not stems.
@@ -73,12 +73,12 @@ _OPENING = re.compile(
 
 
 def titles(segments: Sequence[Segment]) -> dict[int, str]:
-    """Return a title for each segment, by its number; empty only where it has neither keywords nor summary.
+    """Return a title for each segment, by its number; empty only if it has neither keywords nor summary.
 
-    A keyword that several segments share is the largest one's: it comes last in the others' titles.
+    A keyword that several segments share belongs to the largest; it comes last in the others' titles.
 
     Args:
-        segments: All of a memory.
+        segments: All segments of a memory.
     """
     owners: dict[str, int] = {}
     for segment in sorted(segments, key=lambda one: (-one.page_count, one.segment)):
@@ -100,7 +100,7 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the first keywords as they were written, each as a part of the longest run it was said in."""
+    """Return the first keywords as they were written, each with the longest run it was said in."""
     runs = sorted((run for quote in quotes for run in _runs(quote, frozenset(keywords))), key=len, reverse=True)
     parts: list[str] = []
     used: set[str] = set()
@@ -116,7 +116,7 @@ def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
 
 
 def _runs(text: str, keywords: frozenset[str]) -> Iterator[dict[str, str]]:
-    """Yield keywords that stand side by side in a text, each with how it is written and what joins it to the next."""
+    """Yield runs of adjacent keywords in a text: how each is written, after what joins it to the previous one."""
     run: dict[str, str] = {}
     end = -1
     for match in _WORD.finditer(text):
@@ -138,7 +138,7 @@ def _as_written(word: str, *, is_first: bool) -> str:
 
 
 def _without_opening(sentence: str) -> str:
-    """Return a sentence without the words that only lead up to it ("But I'm trying to")."""
+    """Return a sentence without its lead-in ("But I'm trying to")."""
     rest = _OPENING.sub("", sentence, count=1)
     return rest[:1].upper() + rest[1:] if rest else sentence
 

@@ -1,4 +1,4 @@
-"""Vector indexes: the nearest rows to a query, in RAM. A cache of the store, never the truth."""
+"""Vector indexes: the nearest rows to a query, in RAM. A cache; the store is the source of truth."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class VectorIndex(Protocol):
-    """Rows of unit length under the number of their owner. Safe to search from one thread while another adds."""
+    """Unit-length rows, each under its number. Safe to search from one thread while another adds."""
 
     def __len__(self) -> int:
         """Return how many rows it holds."""
@@ -23,7 +23,7 @@ class VectorIndex(Protocol):
         ...
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Drop rows, shape ``(n,)``; numbers that are not there are passed over."""
+        """Remove rows, shape ``(n,)``; unknown numbers are ignored."""
         ...
 
     @property
@@ -32,7 +32,7 @@ class VectorIndex(Protocol):
         ...
 
     def settle(self) -> None:
-        """Do what takes long to keep searches quick; meant for a thread, while others search and add."""
+        """Do the slow work that keeps searches quick; meant for a thread, while others search and add."""
         ...
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -40,5 +40,5 @@ class VectorIndex(Protocol):
         ...
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each named row, shape ``(n,)``; NaN where the row is not there."""
+        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         ...

@@ -1,4 +1,4 @@
-"""An index that is exact as long as that is quick, and approximate from then on."""
+"""An index that is exact as long as that is quick, then approximate."""
 
 import logging
 import threading
@@ -11,17 +11,12 @@ from memoryos_mcp.retrieval.index.ivf import ListsIndex
 
 logger = logging.getLogger(__name__)
 
-# Comparing so many rows takes about as long as embedding the query.
+# Comparing this many rows takes about as long as embedding the query.
 EXACT_ROWS = 50_000
 
 
 class AdaptiveIndex:
-    """Exact up to `EXACT_ROWS`, then approximate. Construct it in a thread: that imports faiss.
-
-    Args:
-        dimension: Length of every vector.
-        exact_rows: Up to how many rows it is exact.
-    """
+    """Exact up to ``exact_rows``, then approximate. Construct it in a thread: that imports faiss."""
 
     def __init__(self, dimension: int, exact_rows: int = EXACT_ROWS) -> None:
         self._dimension = dimension
@@ -29,7 +24,7 @@ class AdaptiveIndex:
         self._index: FlatIndex | ListsIndex = FlatIndex(dimension)
         self._building = threading.Lock()
         self._writing = threading.Lock()
-        # What was written while lists are being built from what stood there before.
+        # Changes made while lists are built from an earlier state.
         self._missed: list[tuple[NDArray[np.int64], NDArray[np.float32] | None]] | None = None
 
     def __len__(self) -> int:
@@ -43,19 +38,19 @@ class AdaptiveIndex:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it searches as is best for its size."""
+        """Whether its kind of search is the best for its size."""
         index = self._index
         return not isinstance(index, FlatIndex) or len(index) <= self._exact_rows
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add vectors of unit length, shape ``(n, dimension)``, under numbers that are new to it, shape ``(n,)``."""
+        """Add unit-length vectors, shape ``(n, dimension)``, under numbers new to the index, shape ``(n,)``."""
         with self._writing:
             self._index.add(rows, vectors)
             if self._missed is not None:
                 self._missed.append((rows, vectors))
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Drop rows, shape ``(n,)``; numbers that are not there are passed over."""
+        """Remove rows, shape ``(n,)``; unknown numbers are ignored."""
         with self._writing:
             self._index.remove(rows)
             if self._missed is not None:
@@ -66,11 +61,11 @@ class AdaptiveIndex:
         return self._index.search(query, k)
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each named row, shape ``(n,)``; NaN where the row is not there."""
+        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         return self._index.cosines(query, rows)
 
     def settle(self) -> None:
-        """Go over to approximate search if there are too many rows; takes a minute for a million, searches go on."""
+        """Switch to approximate search if there are too many rows. Takes a minute for a million; searches continue."""
         with self._building:
             exact = self._index
             if self.is_settled or not isinstance(exact, FlatIndex):

@@ -1,7 +1,7 @@
-"""Exact search in RAM: every row is compared, by faiss, in chunks that never move.
+"""Exact search in RAM: faiss compares every row, in chunks that never move.
 
-One growing array would be copied each time it outgrows its room, at twice its size, while searches wait. Here a writer
-publishes a new tuple of chunks and a search keeps the one it started with, so that reading takes no lock.
+A single growing array would be copied each time it is full, at twice its size, while searches wait. Here a writer
+publishes a new tuple of chunks, and a search keeps the one that it started with, so reading takes no lock.
 """
 
 import threading
@@ -17,12 +17,11 @@ FIRST_CHUNK_ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """Consecutive rows; what stands within ``count`` never changes.
+    """Consecutive rows; the first ``count`` never change.
 
     Attributes:
         rows: Numbers, shape ``(capacity,)``.
         vectors: Unit length, shape ``(capacity, dimension)``.
-        count: How many of them are filled.
     """
 
     rows: NDArray[np.int64]
@@ -35,9 +34,8 @@ class _State:
     """What a reader sees.
 
     Attributes:
-        chunks: All rows.
-        places: Where each is: chunk times ``CHUNK_ROWS`` plus offset. It may know rows newer than ``chunks``.
-        count: How many rows there are.
+        places: Where each row is: chunk times ``CHUNK_ROWS`` plus offset. It may contain rows newer than ``chunks``.
+        count: Number of rows.
     """
 
     chunks: tuple[_Chunk, ...] = ()
@@ -94,12 +92,12 @@ class FlatIndex:
                 places.extend(range(first_place, first_place + end - added))
                 chunks[-1] = self._extended(chunks[-1], rows[added:end], vectors[added:end])
                 added = end
-            # A reader passes over places past its own chunks, so the one dict serves old and new readers.
+            # Readers ignore places beyond their own chunks, so one dict serves old and new readers.
             state.places.update(zip(numbers, places, strict=True))
             self._state = _State(tuple(chunks), state.places, state.count + added)
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Drop rows, shape ``(n,)``; numbers that are not there are passed over. Copies the chunks they were in."""
+        """Remove rows, shape ``(n,)``; unknown numbers are ignored. Copies the chunks they were in."""
         with self._writing:
             state = self._state
             if state.places.keys().isdisjoint(rows.tolist()):
@@ -110,7 +108,7 @@ class FlatIndex:
                 if chunks and chunks[-1].count + kept.count <= CHUNK_ROWS:
                     kept = self._extended(chunks.pop(), kept.rows[: kept.count], kept.vectors[: kept.count])
                 chunks.append(kept)
-            # A new dict, since readers still hold the old one with the old chunks.
+            # A new dict, because readers may still use the old one with the old chunks.
             self._state = _State(tuple(chunks), _places(chunks), sum(chunk.count for chunk in chunks))
 
     def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -118,7 +116,7 @@ class FlatIndex:
         state = self._state
         if k < 1 or not state.count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        # This setting is the calling thread's. For one query, more threads spend longer on meeting than on adding up.
+        # This setting is per thread. For one query, more threads spend longer on synchronising than on adding up.
         self._faiss.omp_set_num_threads(1)
         queries = np.ascontiguousarray(query, dtype=np.float32).reshape(1, self._dimension)
         found = [self._search_chunk(queries, chunk, k) for chunk in state.chunks if chunk.count]
@@ -130,7 +128,7 @@ class FlatIndex:
         return rows[best], cosines[best]
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each named row, shape ``(n,)``; NaN where the row is not there."""
+        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         state = self._state
         find = state.places.get
         places = np.array([find(row, -1) for row in rows.tolist()], dtype=np.int64)
@@ -144,7 +142,7 @@ class FlatIndex:
         return result
 
     def blocks(self) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Return all rows as they stand, numbers and vectors in blocks; what is written later does not change them."""
+        """Return all current rows, numbers and vectors in blocks, which later writes do not change."""
         return [
             (chunk.rows[: chunk.count], chunk.vectors[: chunk.count]) for chunk in self._state.chunks if chunk.count
         ]
@@ -166,11 +164,11 @@ class FlatIndex:
         return chunk.rows[offsets[0]], cosines[0]
 
     def _empty_chunk(self, capacity: int) -> _Chunk:
-        # Untouched pages of a fresh array take no memory, so that room to grow is cheap.
+        # Untouched pages of a new array take no memory, so room to grow is cheap.
         return _Chunk(np.empty(capacity, dtype=np.int64), np.empty((capacity, self._dimension), dtype=np.float32), 0)
 
     def _extended(self, chunk: _Chunk, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> _Chunk:
-        """Return the chunk with more rows, in the same arrays while there is room: readers stop before it."""
+        """Return the chunk with more rows, in the same arrays while there is room: readers stop before the new rows."""
         count = chunk.count + len(rows)
         room = chunk
         if count > len(chunk.rows):

@@ -1,7 +1,7 @@
-"""Approximate search in RAM: rows stand in lists around centres, and a query looks into the nearest lists only.
+"""Approximate search in RAM: rows are grouped in lists around centres, and a query searches only the nearest lists.
 
-For memories in which comparing every row takes too long. How many lists a query looks into is measured when the index
-is built, on queries that lie as far from the rows as questions do from pages.
+For memories in which comparing every row takes too long. How many lists a query searches is measured when the index is
+built, on queries that are as far from the rows as questions are from pages.
 """
 
 import math
@@ -15,27 +15,27 @@ from numpy.typing import NDArray
 
 Block = tuple[NDArray[np.int64], NDArray[np.float32]]
 
-# So many centres for n rows: this times the root of n; and so many rows to learn each of them from.
+# Number of centres per square root of the number of rows, and the maximum of rows to learn each of them from.
 CENTRES_PER_ROOT = 2
 ROWS_PER_CENTRE = 39
 TRAINING_ROUNDS = 8
-# The part of the true nearest 100 that has to be found by the calibrating queries, so that of real questions, which lie
-# where no page does, 98 % are; and how near a question is to the page that answers it.
+# The share of the true nearest 100 that the calibrating queries must find, so that real questions, which lie where no
+# page does, find 98 %. A question is at `QUESTION_COSINE` from the page that answers it.
 RECALL = 0.995
 NEAREST = 100
 QUESTION_COSINE = 0.5
 CALIBRATING_QUERIES = 64
 SEED = 1
-# FAISS's way from a row's number to its place, ``DirectMap.Hashtable``.
+# FAISS's map from a row's number to its place, ``DirectMap.Hashtable``.
 _HASHED = 2
 
 
 class ListsIndex:
-    """Inverted lists of half-precision rows. Build it in a thread, with `of`: that takes a minute for a million rows.
+    """Inverted lists of half-precision rows. Build it in a thread: that takes a minute for a million rows.
 
     Args:
         dimension: Length of every vector.
-        blocks: The rows it begins with, numbers and vectors; enough to learn the centres from.
+        blocks: The first rows, numbers and vectors; enough to learn the centres from.
     """
 
     def __init__(self, dimension: int, blocks: Sequence[Block]) -> None:
@@ -50,7 +50,7 @@ class ListsIndex:
         index = faiss.IndexIVFScalarQuantizer(quantizer, dimension, centres, half, faiss.METRIC_INNER_PRODUCT, False)
         index.cp.niter, index.cp.seed = TRAINING_ROUNDS, SEED
         index.cp.max_points_per_centroid = ROWS_PER_CENTRE
-        # One core stays free for whoever asks something meanwhile.
+        # One core stays free for queries meanwhile.
         faiss.omp_set_num_threads(max(1, (os.cpu_count() or 2) - 1))
         index.train(_sample(blocks, centres * ROWS_PER_CENTRE))
         index.set_direct_map_type(_HASHED)
@@ -65,16 +65,16 @@ class ListsIndex:
 
     @property
     def looked_into(self) -> float:
-        """The part of the lists that a query looks into."""
+        """The share of the lists that a query searches."""
         return float(self._index.nprobe / self._index.nlist)
 
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
-        """Add vectors of unit length, shape ``(n, dimension)``, under numbers that are new to it, shape ``(n,)``."""
+        """Add unit-length vectors, shape ``(n, dimension)``, under numbers new to the index, shape ``(n,)``."""
         with self._lock:
             self._index.add_with_ids(np.ascontiguousarray(vectors), rows)
 
     def remove(self, rows: NDArray[np.int64]) -> None:
-        """Drop rows, shape ``(n,)``; numbers that are not there are passed over."""
+        """Remove rows, shape ``(n,)``; unknown numbers are ignored."""
         with self._lock:
             self._index.remove_ids(self._faiss.IDSelectorArray(len(rows), self._faiss.swig_ptr(rows)))
 
@@ -87,7 +87,7 @@ class ListsIndex:
         return rows[0][found][:k], cosines[0][found][:k]
 
     def cosines(self, query: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the query with each named row, shape ``(n,)``; NaN where the row is not there."""
+        """Return the cosine of the query with each given row, shape ``(n,)``; NaN for unknown rows."""
         result = np.full(len(rows), np.nan, dtype=np.float32)
         with self._lock:
             for place, row in enumerate(rows.tolist()):
@@ -98,7 +98,7 @@ class ListsIndex:
         return result
 
     def _calibrate(self, blocks: Sequence[Block]) -> None:
-        """Set how many lists a query looks into: as few as bring the recall that is asked for."""
+        """Set how many lists a query searches: as few as reach `RECALL`."""
         queries = _questions(_sample(blocks, CALIBRATING_QUERIES))
         truth = _exact(self._faiss, queries, blocks)
         self._index.nprobe = 4
@@ -110,19 +110,19 @@ class ListsIndex:
 
 
 def recall(truth: NDArray[np.int64], found: NDArray[np.int64]) -> float:
-    """Return the part of the true rows that was found, mean over queries; both of shape ``(queries, k)``."""
+    """Return the share of the true rows that was found, mean over queries; both of shape ``(queries, k)``."""
     shares = [len(np.intersect1d(true, got)) / len(true) for true, got in zip(truth, found, strict=True)]
     return float(np.mean(shares))
 
 
 def _sample(blocks: Sequence[Block], wanted: int) -> NDArray[np.float32]:
-    """Return about so many vectors, evenly from all blocks, shape ``(n, dimension)``."""
+    """Return about ``wanted`` vectors, evenly from all blocks, shape ``(n, dimension)``."""
     step = max(1, sum(len(rows) for rows, _ in blocks) // wanted)
     return np.concatenate([vectors[::step] for _, vectors in blocks])
 
 
 def _questions(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return unit vectors at `QUESTION_COSINE` from some rows, in any direction."""
+    """Return unit vectors with cosine `QUESTION_COSINE` to the given ones, in random directions."""
     noise = np.random.default_rng(SEED).normal(size=vectors.shape).astype(np.float32)
     noise -= (noise * vectors).sum(axis=1, keepdims=True) * vectors
     noise /= np.linalg.norm(noise, axis=1, keepdims=True)

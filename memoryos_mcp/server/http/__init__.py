@@ -1,5 +1,5 @@
-"""The memory over HTTP: who is calling, and the door they come through.
+"""The memory over HTTP: who is calling, the guards in front of every route, and serving.
 
-`tokens` keeps the static tokens that an operator hands out; `jwt_tokens` checks those of an OAuth or OIDC issuer;
-`access` tries both, and says who the caller is.
+`access` identifies the caller by a static token from an operator, or by a token of an OAuth or OIDC issuer, which
+`jwt_tokens` checks.
 """

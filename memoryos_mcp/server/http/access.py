@@ -1,4 +1,4 @@
-"""Who is calling over HTTP: one verifier over static tokens and an issuer's JWTs."""
+"""Who is calling over HTTP: one verifier for static tokens and for an issuer's JWTs."""
 
 import anyio
 import anyio.to_thread
@@ -8,7 +8,7 @@ from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
-# An access token is handed around and may be printed; nothing here needs what the client showed.
+# An `AccessToken` is passed around and may be printed, so it does not keep the client's token.
 _NOT_KEPT = ""
 _INCLUDED = {
     Scope.READ: frozenset({Scope.READ}),
@@ -19,14 +19,14 @@ _INCLUDED = {
 
 
 class BearerVerifier:
-    """Says who shows a bearer token: the SDK's ``TokenVerifier``. Safe to share between tasks.
+    """Identifies the owner of a bearer token: the SDK's ``TokenVerifier``. Safe to share between tasks.
 
-    A token that begins as ours do is looked up in the file and nowhere else; any other is held to be a JWT.
+    A token with our prefix is looked up only in the file of static tokens. Any other token is treated as a JWT.
 
     Args:
-        tokens: The static tokens; None for none.
+        tokens: The static tokens; None refuses them.
         jwts: Checks an issuer's tokens; None refuses them.
-        resource: This server's own URL, which static tokens are for; None if nobody asks.
+        resource: This server's own URL, the audience of static tokens; None if it is not set.
     """
 
     def __init__(self, tokens: TokenStore | None, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
@@ -36,13 +36,13 @@ class BearerVerifier:
         self._threads = anyio.CapacityLimiter(1)  # the file has one connection
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return who shows a token and what they may do; None if it is not valid.
+        """Return a token's user and scopes, implied ones included; None if it is not valid.
 
-        The scopes include those that they imply; ``token`` is left empty.
+        The field ``token`` of the result is empty.
 
         Raises:
-            IssuerError: A JWT could not be checked because its issuer gives no keys.
-            StorageError: A static token could not be checked because the file could not be read.
+            IssuerError: The issuer's keys for a JWT could not be fetched.
+            StorageError: The file of static tokens could not be read.
         """
         if token.startswith(TOKEN_PREFIX):
             return await self._static(token)
@@ -80,7 +80,7 @@ class BearerVerifier:
 
 
 def caller_of(access: AccessToken) -> Caller:
-    """Return who is calling, of what `BearerVerifier` said about their token."""
+    """Return the caller described by a result of `BearerVerifier`."""
     return Caller(
         user_id=access.subject or "",
         scopes=frozenset(Scope(name) for name in access.scopes),
@@ -89,6 +89,6 @@ def caller_of(access: AccessToken) -> Caller:
 
 
 def _with_included(scopes: frozenset[Scope]) -> list[str]:
-    """Return the names of scopes and of those that they include, from the least on."""
+    """Return the names of scopes and of those that they imply, weakest first."""
     all_scopes = frozenset[Scope]().union(*(_INCLUDED[scope] for scope in scopes))
     return [scope.value for scope in Scope if scope in all_scopes]

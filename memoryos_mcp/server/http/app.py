@@ -1,7 +1,7 @@
-"""The app: one ASGI application with every route of the server and the guards that all of them stand behind.
+"""The app: one ASGI application with every route of the server, and the guards in front of them.
 
-A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then comes to
-its route.
+A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then reaches its
+route.
 """
 
 import contextlib
@@ -52,16 +52,7 @@ def make_app(
     closing: Closing,
     tracer: "Tracer | None" = None,
 ) -> Starlette:
-    """Return the application. Its lifespan ends every session; whoever made the service closes it.
-
-    Args:
-        service: The memories.
-        settings: Says which transports are served and to whom.
-        tokens: Those that were made here; until the first one was made, this machine needs none.
-        verifier: Tells these and the issuer's.
-        closing: Says when no more is taken, and counts what is under way.
-        tracer: Makes a span of each call of a tool; None makes none.
-    """
+    """Return the application. Its lifespan ends every session; the caller closes the service."""
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]
@@ -69,7 +60,7 @@ def make_app(
         from memoryos_mcp.server.tracing import CallSpans
 
         server.middleware.append(CallSpans(tracer, _transport))
-    # Answers as plain JSON: event streams are cut when the server is told to stop, and answers under way with them.
+    # Plain JSON answers: shutdown cuts event streams, together with the answers under way on them.
     sessions = StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -138,14 +129,14 @@ async def _lifespan(sessions: StreamableHTTPSessionManager) -> AsyncIterator[Non
 
 
 def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
-    """Return the routes of the older transport: a stream per client, and where it posts its messages."""
+    """Return the routes of the older transport: one for streams, and one for posted messages."""
     transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
 
     unread = UnreadReplies(_key)
 
     class Stream:
         async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["method"] != "GET":  # the router takes HEAD for GET
+            if scope["method"] != "GET":  # the router treats HEAD as GET
                 await refusal(405, "use GET", allow="GET")(scope, receive, send)
                 return
 
@@ -163,9 +154,9 @@ def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
 
 
 def _metadata_route(path: str, resource: str, issuer: str) -> Route:
-    """Return the route of the protected-resource metadata (RFC 9728), by which clients find who gives tokens.
+    """Return the route of the protected-resource metadata (RFC 9728), which names the issuer of tokens.
 
-    The SDK's own would put a slash behind an issuer without a path, and clients compare issuers letter by letter.
+    The SDK's own route adds a slash to an issuer without a path, but clients compare issuers character by character.
     """
     metadata = {
         "resource": resource,
@@ -181,7 +172,10 @@ def _metadata_route(path: str, resource: str, issuer: str) -> Route:
 
 
 def _anonymous(settings: Settings, tokens: TokenStore) -> Callable[[], Caller | None]:
-    """Return who calls without a token: the configured user, as long as only this machine can and no token was made."""
+    """Return the callback for callers without a token.
+
+    It returns the configured user while only this machine can connect and no token exists, and None otherwise.
+    """
     nobody_else = settings.is_only_for_this_machine and not settings.oidc_issuer
     alone = Caller(settings.user_id, frozenset({MayDo.ADMIN}))
     return lambda: alone if nobody_else and not tokens.is_needed() else None

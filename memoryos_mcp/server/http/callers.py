@@ -1,4 +1,4 @@
-"""Callers of HTTP: the token a request shows decides whose memory it is about and what may be done."""
+"""Callers over HTTP: a request's token decides which memory it uses and what it may do."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -20,16 +20,16 @@ _BEARER = "bearer "
 
 
 class CallerGuard:
-    """Lets only requests through whose caller is known: by a bearer token, or, where none is needed, as the one user.
+    """Passes only requests with a known caller: by a bearer token, or as the configured user where none is needed.
 
-    What follows finds the caller by `caller_of`, and the SDK finds whom a session belongs to.
+    The routes get the caller from `caller_of`. The SDK gets the owner of a session from ``scope["user"]``.
 
     Args:
-        app: What is guarded.
-        verifier: Tells tokens.
-        anonymous: Returns who calls without a token, None if nobody may.
-        open_paths: Served to anybody, since they tell nothing of anybody.
-        metadata_url: Where a client learns who gives tokens; None if that is nobody.
+        app: The guarded application.
+        verifier: Checks tokens.
+        anonymous: Returns the caller of a request without a token; None if a token is required.
+        open_paths: Served to anybody, because they reveal nothing about users.
+        metadata_url: Where clients find the issuer of tokens; None without an issuer.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class CallerGuard:
             self._challenge += f', resource_metadata="{metadata_url}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 401 without a good token, 503 if it cannot be told now."""
+        """Pass the request on or refuse it: 401 without a valid token, 503 if tokens cannot be checked now."""
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
@@ -86,6 +86,6 @@ class CallerGuard:
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Return who sent a request that passed `CallerGuard`."""
+    """Return the caller of a request that passed `CallerGuard`."""
     caller: Caller = scope[_CALLER]
     return caller

@@ -1,7 +1,7 @@
-"""Guard: what a request has to pass before anything is done for it, on every route.
+"""Guards: the checks that every request has to pass before its route.
 
-Pure ASGI, one class a check, each knowing nothing of the others: who may be addressed, how much may be sent and how
-slowly, and how often one caller may ask.
+Pure ASGI, with an independent class for each check: the host and origin, the size and speed of the body, and the rate
+of each caller.
 """
 
 import math
@@ -17,43 +17,43 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
 
-# A body has to be there within this time: a page's worth takes a slow line a few seconds.
+# Time limit for a whole body; one page takes a few seconds on a slow line.
 BODY_TIMEOUT_S = 20.0
-# What a request still does after its answer, such as handing an accepted message on, has to be done within this time.
+# Time limit for work after the answer, such as passing on an accepted message.
 AFTER_ANSWER_S = 10.0
-# Callers whose rate is remembered; the least recently seen are forgotten, which only gives them a fresh start.
+# Callers whose rate is remembered. The least recently seen are dropped, which only resets their rate.
 CALLERS_REMEMBERED = 10_000
-# What one caller may hold open to listen to: a stream for each window of a few editors.
+# Open streams of one caller: one for each window of a few editors.
 STREAMS_PER_CALLER = 64
-# One caller may take this share of what is worked on at once, but may always have a few requests under way.
+# One caller may use a 1/SHARE_OF_ONE share of all concurrent requests, and always ALWAYS_AT_ONCE of them.
 SHARE_OF_ONE = 8
 ALWAYS_AT_ONCE = 8
 
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([^:\[\]]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://(.+)", re.IGNORECASE)
-# What a browser says of a request that a page of another site, or of another port of this machine, had it send.
+# Values of Sec-Fetch-Site for requests from pages of another site, or of another port of this machine.
 _OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
 def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
     """Return a refusal that says what is wrong and what to do.
 
-    It is an error of JSON-RPC that answers no request in particular: what else the body may hold, clients do not show.
+    The body is a JSON-RPC error without a request id, because clients do not show other bodies.
     """
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": problem}}
     return JSONResponse(body, status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 class HostGuard:
-    """Lets only requests through that address this server by a name of its own, and pages only of known origins.
+    """Passes only requests that use one of the server's own names, and in browsers only known origins.
 
     A web page can make its visitor's browser send requests to this machine; it cannot choose ``Host`` and ``Origin``.
 
     Args:
-        app: What is guarded.
-        hosts: Names without ports that the server may be addressed by, lower-cased.
-        origins: Origins that may call it from a browser, ``scheme://host[:port]``. Where loopback is among ``hosts``,
-            the address itself that a request is sent to is one too.
+        app: The guarded application.
+        hosts: The server's names in lower case, without ports.
+        origins: Origins that may call it from a browser, ``scheme://host[:port]``. A request to a loopback name among
+            ``hosts`` may also come from the origin that it is sent to.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -62,7 +62,7 @@ class HostGuard:
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 421 for a foreign host, 403 for a foreign origin."""
+        """Pass the request on or refuse it: 421 for an unknown host, 403 for an unknown origin."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -89,20 +89,15 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the lower-cased name in ``name[:port]``, without brackets; None if that is not its form."""
+    """Return the lower-case name in ``name[:port]``, without brackets; None for any other form."""
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 
 
 class BodyGuard:
-    """Hands a request on once its body is there: not too large (413) and not too slowly sent (408).
+    """Passes a request on with its whole body, and refuses one that is too large (413) or too slow (408).
 
-    When its client has gone, a request is ended, and gives back what it holds.
-
-    Args:
-        app: What is guarded.
-        max_bytes: Of a body.
-        timeout_s: For all of a body.
+    A request is cancelled when its client has left, and releases what it holds.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float = BODY_TIMEOUT_S) -> None:
@@ -129,13 +124,13 @@ class BodyGuard:
             return
         if is_too_large:
             problem = f"the body is larger than {self._max_bytes} bytes; send less at once"
-            # Hung up on in the middle of sending, a client would not see the answer; what still comes is thrown away.
+            # The rest of the body is discarded: a client that is cut off while sending would not see the answer.
             await refusal(413, problem)(scope, receive, send)
             return
         await self._run(body, scope, receive, send)
 
     async def _run(self, body: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application on a body that is there, and end it when its client has gone."""
+        """Run the application on a complete body, and cancel it when its client has left."""
         gone, is_answered = anyio.Event(), False
 
         async def replay() -> Message:
@@ -153,7 +148,7 @@ class BodyGuard:
             while (await receive())["type"] != "http.disconnect":
                 pass
             gone.set()
-            # A server says so too when the answer has been sent.
+            # The server also reports a disconnect once the answer was sent.
             if is_answered:
                 await anyio.sleep(AFTER_ANSWER_S)
             running.cancel()
@@ -168,7 +163,7 @@ class BodyGuard:
             raise error from error.__cause__
 
     async def _read(self, receive: Receive, body: list[Message]) -> bool:
-        """Read until the body or the connection ends; return whether it stayed within its size."""
+        """Read until the body or the connection ends; return whether the body stayed within its limit."""
         size, more = 0, True
         while more:
             message = await receive()
@@ -181,17 +176,17 @@ class BodyGuard:
 
 
 class RateGuard:
-    """Lets each caller ask so often, and so much at once, of which one has a share; more is refused with 429.
+    """Limits each caller's rate, all concurrent requests, and each caller's share of them; refuses more with 429.
 
-    A request is under way until the connection has taken its answer: what its client does not read waits in memory.
-    What is only listened to, by GET, is not counted among these: each caller may hold `STREAMS_PER_CALLER` open.
+    A request counts until the connection has taken its answer, because unread answers stay in memory. Streams (GET) do
+    not count as requests; each caller may have `STREAMS_PER_CALLER` open.
 
     Args:
-        app: What is guarded; runs after the caller is known.
-        caller: Returns who sent a request, as a key; callers without one share it.
-        per_second: Requests of one caller in the long run; twice as many may come at once.
-        max_at_once: Requests of all callers that are worked on at once.
-        clock: Seconds of a clock that never goes back.
+        app: The guarded application.
+        caller: Returns a key for the sender of a request; callers without a key share one limit.
+        per_second: Requests of one caller in the long run; bursts may be twice as large.
+        max_at_once: Concurrent requests of all callers.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -213,7 +208,7 @@ class RateGuard:
         self._max_of_one = max(ALWAYS_AT_ONCE, max_at_once // SHARE_OF_ONE)
         self._of_each: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        # Per caller what is left of the burst, and since when that is so.
+        # Per caller: what is left of the burst, and the time of that count.
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -260,7 +255,7 @@ class RateGuard:
                 del self._streams[key]
 
     def _wait_s(self, key: str) -> float:
-        """Return how long the caller has to wait, 0 if it need not; then it is counted."""
+        """Return how long the caller has to wait; 0 means that the request is admitted and counted."""
         now = self._clock()
         left, since = self._left.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)
@@ -272,9 +267,9 @@ class RateGuard:
 
 
 def _until_taken(send: Send) -> Send:
-    """Return what sends the end of an answer only once the connection has taken what came before.
+    """Return a ``send`` that sends the end of an answer only after the connection has taken the rest.
 
-    A server that holds much unsent takes a message and waits before the next one.
+    A server with much unsent data accepts one message and blocks before the next.
     """
 
     async def send_in_two(message: Message) -> None:

@@ -1,8 +1,8 @@
-"""Tokens of an OAuth or OIDC issuer: JWTs, checked against the keys that the issuer publishes.
+"""Tokens of an OAuth or OIDC issuer: JWTs, checked against the issuer's published keys.
 
-Nothing in a token is believed before its signature is checked, and no token decides where keys are fetched: the
-address comes from the settings or from the issuer's own metadata. Keys are kept for a while, and however many tokens
-with made-up key ids arrive, the issuer is asked twice a minute at most.
+A token is trusted only after its signature was checked. It never decides where keys are fetched: the address comes from
+the settings or from the issuer's own metadata. Keys are cached. Tokens with made-up key ids cannot make the server ask
+the issuer more often than every ASK_AGAIN_S.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ logger = logging.getLogger(__name__)
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 SCOPE_PREFIX = "memory:"
 KEYS_FRESH_S = 300.0
-# While the issuer is down, keys that it gave this long ago still hold.
+# While the issuer is down, cached keys stay valid this long.
 KEYS_USABLE_S = 3600.0
 ASK_AGAIN_S = 30.0
-# Without any key nobody gets in, so the issuer is asked again sooner.
+# Without any key every JWT is refused, so the issuer is asked again sooner.
 ASK_AGAIN_WITHOUT_KEYS_S = 5.0
 FETCH_TIMEOUT_S = 10.0
 LEEWAY_S = 10.0
 TOKEN_MAX_CHARS = 16_384
 
-# RFC 8725, section 3.11: a logout token of the same issuer for the same audience is no access token.
+# RFC 8725, section 3.11: a logout token of the same issuer for the same audience is not an access token.
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 _REQUIRED = ["exp", "iss", "aud", "sub"]
 _WITH_SIGNATURE: Options = {"require": _REQUIRED, "enforce_minimum_key_length": True}
@@ -53,15 +53,12 @@ _OPENID, _OAUTH = "/.well-known/openid-configuration", "/.well-known/oauth-autho
 
 @dataclass(frozen=True, slots=True)
 class JwtGrant:
-    """What a valid JWT says.
+    """The content of a valid JWT.
 
     Attributes:
-        user_id: The token's ``sub``: whose memory it opens.
-        scopes: What it is good for.
-        client_id: The client it was given to, ``azp`` or ``client_id``; empty if it does not say.
-        issuer: Who issued it.
-        audience: Whom it was issued for, of its audiences the one that is this server.
-        expires_at: From when on it is not accepted.
+        user_id: The token's ``sub``.
+        client_id: The token's ``azp`` or ``client_id``; empty if it has neither.
+        audience: The one of the token's audiences that is this server.
     """
 
     user_id: str
@@ -76,13 +73,13 @@ class JwtVerifier:
     """Checks JWTs of one issuer for one audience. Safe to share between the tasks of a loop.
 
     Args:
-        issuer: The issuer's URL, as it stands in ``iss`` to the letter; https, or http on this machine.
-        audience: What must be among ``aud``: how the issuer names this server.
+        issuer: The issuer's URL, exactly as in ``iss``; https, or http on this machine.
+        audience: The issuer's name for this server, which must be among ``aud``.
         jwks_url: Where the issuer's keys are; None asks its metadata, of OpenID Connect or else of OAuth (RFC 8414).
-        monotonic: Returns the seconds of a clock that never goes back.
+        monotonic: Monotonic clock in seconds.
 
     Raises:
-        ConfigError: An address is no https URL, or the audience is blank.
+        ConfigError: An address is not an https URL, or the audience is blank.
     """
 
     def __init__(
@@ -105,21 +102,18 @@ class JwtVerifier:
         self._keys = _IssuerKeys(issuer, jwks_url, monotonic)
 
     async def verify(self, token: str) -> JwtGrant | None:
-        """Return what a JWT says; None if it is not valid here, or no JWT at all.
+        """Return the content of a JWT; None for any text that is not a JWT valid here.
 
-        Scopes are read from ``scope`` and ``scp``: ``read``, ``write``, ``admin`` and ``act-as``, also with ``memory:``
-        in front. A token that names none of them may read.
-
-        Args:
-            token: What a client showed; any text.
+        Scopes are read from ``scope`` and ``scp``: ``read``, ``write``, ``admin`` and ``act-as``, also with the prefix
+        ``memory:``. A token that names none of them may read.
 
         Raises:
-            IssuerError: The issuer's keys could not be fetched, so nothing is known about the token.
+            IssuerError: The issuer's keys could not be fetched, so the token could not be checked.
         """
         if len(token) > TOKEN_MAX_CHARS or not token.isascii():
             return None
         try:
-            # What is foreign or expired by its own account is no reason to ask the issuer.
+            # Foreign and expired tokens are refused before the issuer is asked for keys.
             header = jwt.get_unverified_header(token)
             self._decoded(token, None, _WITHOUT_SIGNATURE)
             key_id, kind = header.get("kid"), header.get("typ") or ""
@@ -145,7 +139,7 @@ class JwtVerifier:
 
     def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
         from memoryos_mcp.storage.sqlite.paths import (
-            user_folder_name,  # brings NumPy, which the start need not wait for
+            user_folder_name,  # imports NumPy, which would slow the start
         )
 
         user_folder_name(claims["sub"])
@@ -161,7 +155,7 @@ class JwtVerifier:
 
 
 class _IssuerKeys:
-    """The issuer's public keys by key id, fetched when need be and not too often."""
+    """The issuer's public keys by key id, fetched when needed but not too often."""
 
     def __init__(self, issuer: str, jwks_url: str | None, monotonic: Callable[[], float]) -> None:
         self._issuer = issuer
@@ -174,10 +168,10 @@ class _IssuerKeys:
         self._failure: IssuerError | None = None
 
     async def find(self, key_id: str | None) -> jwt.PyJWK | None:
-        """Return the key of this id, or the only one for a token that names none; None if there is no such key.
+        """Return the key with this id, or the only key if the token names none; None if there is no such key.
 
         Raises:
-            IssuerError: The keys could not be fetched, and it is not among those that still hold.
+            IssuerError: The keys could not be fetched, and no cached key that is still valid has this id.
         """
         key = self._held(key_id, KEYS_FRESH_S)
         if key is not None:
@@ -191,7 +185,7 @@ class _IssuerKeys:
         return key
 
     def _held(self, key_id: str | None, age_s: float) -> jwt.PyJWK | None:
-        """Return the key if it was fetched less than ``age_s`` ago."""
+        """Return the key if it was fetched less than ``age_s`` seconds ago."""
         if self._fetched_at is None or self._monotonic() - self._fetched_at >= age_s:
             return None
         if key_id is None:
@@ -211,7 +205,7 @@ class _IssuerKeys:
         else:
             self._fetched_at, self._failure = self._monotonic(), None
         finally:
-            self._asked_at = self._monotonic()  # also by a caller that was cancelled
+            self._asked_at = self._monotonic()  # also after a cancellation
 
     async def _fetched(self) -> list[jwt.PyJWK]:
         try:
@@ -232,7 +226,7 @@ class _IssuerKeys:
         return ours
 
     async def _discovered(self, client: httpx2.AsyncClient) -> str:
-        """Return the address of the keys, as the issuer's metadata tells it."""
+        """Return the address of the keys from the issuer's metadata."""
         parts = urlsplit(self._issuer)
         path = parts.path.rstrip("/")
         server = f"{parts.scheme}://{parts.netloc}"
@@ -254,20 +248,20 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     """Return the object at an address.
 
     Raises:
-        httpx2.HTTPError: There is no answer, or one that is not OK.
-        ValueError: It is no JSON object.
+        httpx2.HTTPError: There is no answer, or its status is not OK.
+        ValueError: The answer is not a JSON object.
     """
     response = await client.get(url, headers={"accept": "application/json"})
     response.raise_for_status()
     found = response.json()
     if not isinstance(found, dict):
         msg = "no JSON object"
-        raise ValueError(msg)  # noqa: TRY004 - what came is wrong, not what was passed
+        raise ValueError(msg)  # noqa: TRY004 - the answer is wrong, not an argument
     return found
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
-    """Return the scopes of ours that a token names, in a text with blanks or a list of texts."""
+    """Return the token's scopes that are ours, from space-separated text or a list; read if there are none."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
         if isinstance(value, str):
@@ -279,13 +273,13 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
 
 
 def _none_for(why: str) -> JwtGrant | None:
-    """Note why a token is refused, without a word of it."""
+    """Log why a token is refused, without quoting it, and return None."""
     logger.info("a JWT was refused: %s", why)
     return None
 
 
 def _is_safe(url: str) -> bool:
-    """Return whether what comes from there cannot be changed on the way: https, or this machine itself."""
+    """Return whether answers from there cannot be changed on the way: https, or this machine itself."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""Metrics: what the server does, in numbers for Prometheus. No user, no text and no key is in any of them."""
+"""Metrics for Prometheus. They contain no user, no text and no key."""
 
 import time
 from collections.abc import Iterator
@@ -17,11 +17,7 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 
 class Metrics:
-    """The counts of one server.
-
-    Args:
-        service: Whose open memories and LLM are counted when somebody asks.
-    """
+    """The metrics of one server."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -46,7 +42,7 @@ class Metrics:
         registry.register(_LlmCounts(service))
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Count a call on its way through the server."""
+        """Count a call and its duration."""
         if ctx.method != CALL_METHOD:
             return await call_next(ctx)
         tool, began, outcome = tool_of(ctx), time.perf_counter(), Outcome.FAILED
@@ -59,7 +55,7 @@ class Metrics:
         return result
 
     async def text(self) -> bytes:
-        """Return all numbers in Prometheus' text format, within some seconds whatever the memories' state."""
+        """Return all metrics in Prometheus' text format, within a few seconds in any state of the memories."""
         backlog = await self._service.backlog()
         self._open_users.set(self._service.open_users)
         self._unread_users.set(backlog.unread_users)
@@ -70,7 +66,7 @@ class Metrics:
 
 
 class _LlmCounts(Collector):
-    """What the LLM's calls came to: counted by the service, which knows nothing of Prometheus."""
+    """Counts of LLM calls and tokens. The service keeps them, and does not depend on Prometheus."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Request ids: each request gets one, which stands in its answer and in every line logged for it."""
+"""Request ids: each request gets one, which appears in its answer and in every log line about it."""
 
 import re
 import secrets
@@ -9,22 +9,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memoryos_mcp.config.logs import request_id
 
 HEADER = "x-request-id"
-# What a proxy may have named it, so that its log and ours can be put side by side.
+# A proxy's id is kept, so that its log and ours can be matched.
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIds:
-    """Names every request that comes in.
-
-    Args:
-        app: What works on them.
-    """
+    """Gives every request an id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on under its id."""
+        """Pass the request on with its id."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Serving over HTTP: one process, one port, and every way to end is a clean one."""
+"""Serving over HTTP: one process, one port, and every shutdown is a clean one."""
 
 import logging
 import signal
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Between two requests of a connection; proxies keep theirs for a minute.
+# Idle time between two requests of a connection; proxies keep idle connections for a minute.
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
-# It logs messages that it cannot parse, and with them what was said; its client is told, nobody else need be.
+# It logs messages that it cannot parse, and they may contain dialogue. The client gets the error anyway.
 _TALKATIVE = "mcp.server.sse"
-# They log for a request, so that a caller decides how often.
+# These loggers write a line for a request, so callers control how often.
 _SELDOM = (
     "memoryos_mcp.server.http.callers",
     "memoryos_mcp.server.http.jwt_tokens",
@@ -44,14 +44,10 @@ _SELDOM = (
 
 
 async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
-    """Serve until a signal asks to stop: calls under way are answered within the grace time, then all is closed.
-
-    Args:
-        settings: Checked settings.
-        tracer: Makes a span of each call; None makes none.
+    """Serve until a signal asks to stop. Calls under way are answered within the grace time, then all is closed.
 
     Raises:
-        ConfigError: The address cannot be listened on.
+        ConfigError: The address cannot be listened on, or the audience of the issuer's tokens is not set.
     """
     logging.getLogger(_TALKATIVE).setLevel(logging.CRITICAL)
     seldom = Seldom()
@@ -107,7 +103,7 @@ def _jwts(settings: Settings) -> JwtVerifier | None:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us: uvicorn would raise them again, before the memories are closed."""
+    """Leaves signals to us, because uvicorn would raise them again before the memories are closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -124,7 +120,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
-    """Stop when told to: calls under way are answered first, for the grace time; told again, stop at once."""
+    """Stop at the first signal after answering calls under way, within the grace time; at the second, at once."""
     numbers = [signal.SIGINT, signal.SIGTERM] if sys.platform != "win32" else [signal.SIGINT]
     with anyio.open_signal_receiver(*numbers) as signals:
         async with anyio.create_task_group() as group:

@@ -1,7 +1,4 @@
-"""What takes memory until a client lets it go: sessions of Streamable HTTP, and replies on SSE that nobody reads.
-
-A caller has only so many of either.
-"""
+"""Limits on what each caller can keep in memory: sessions of Streamable HTTP, and unread replies on SSE."""
 
 import json
 import logging
@@ -25,20 +22,20 @@ from memoryos_mcp.server.http.guard import refusal
 logger = logging.getLogger(__name__)
 
 SESSION_HEADER = "mcp-session-id"
-# What a session begins with is kept as long as it lasts; a client's name and abilities take some hundred bytes.
+# A session keeps its opening message as long as it lasts; a client's name and capabilities take a few hundred bytes.
 OPENING_BYTES_AT_MOST = 64 * 1024
-# Calls over SSE of one caller whose replies were not read yet.
+# One caller's calls over SSE with replies that are not read yet.
 UNREAD_AT_MOST = 32
-# Bytes of these, and of those of all callers together. A call whose reply is not there yet counts as one of some
-# megabytes, so that many do not pass at once before the first of their replies is known.
+# Bytes of these replies, for one caller and for all. A call without a reply yet counts as REPLY_BYTES; otherwise many
+# calls could pass before the size of their first reply is known.
 UNREAD_BYTES = 64 * 1024 * 1024
 UNREAD_BYTES_OF_ALL = 256 * 1024 * 1024
 REPLY_BYTES = 4 * 1024 * 1024
-# The SDK keeps what was said last on a stream until something else is said, in several forms.
+# The SDK keeps several copies of a stream's last message until the next one.
 LAST_IS_KEPT = 5
-# For what was said on a stream before its end to be taken.
+# For the connection to take a stream's last messages after its end.
 LAST_WORDS_S = 1.0
-# For a session to take that a call is cancelled.
+# For a session to accept the cancellation of a call.
 CANCELLING_S = 5.0
 _RETRY_AFTER_S = "10"
 _METHODS = ("GET", "POST", "DELETE")
@@ -49,16 +46,15 @@ _STREAM_NAME = re.compile(rb"session_id=([0-9a-f]{32})")
 
 
 class SessionGuard:
-    """Keeps sessions of Streamable HTTP to who needs them, and the calls in each apart.
+    """Limits each caller's sessions of Streamable HTTP, and keeps the calls in a session apart.
 
-    Only a handshake that succeeds opens a session. A caller's idlest session is ended before they open one too many,
-    so that a forgotten one locks nobody out. In a session a second request of one id is refused while the first is
-    under way: the SDK would answer only one of them, and leave the other waiting for ever. A call whose client has gone
-    is cancelled.
+    Only a successful handshake opens a session. When a caller opens one too many, their idlest session is ended, so
+    that forgotten sessions lock nobody out. In a session, a second request with the id of one under way is refused: the
+    SDK would answer only one of them and leave the other waiting for ever. A call is cancelled when its client leaves.
 
     Args:
-        app: What is guarded; it opens a session where a request names none, and ends one on DELETE.
-        caller: Returns who sent a request, as a key; callers without one share it.
+        app: The guarded application; it opens a session for a request without one, and ends one on DELETE.
+        caller: Returns a key for the sender of a request; callers without a key share one limit.
         max_per_caller: Sessions of one caller.
     """
 
@@ -66,13 +62,13 @@ class SessionGuard:
         self._app = app
         self._caller = caller
         self._max_per_caller = max_per_caller
-        # Per caller, how many requests of each session are under way; the session that was used longest ago is first.
+        # Per caller and session: the number of requests under way. The least recently used session comes first.
         self._in_use: dict[str, OrderedDict[str, int]] = {}
-        # Caller, session and id of the calls that are under way.
+        # Caller, session and id of the calls under way.
         self._calls: set[tuple[str, str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, after a session was ended if this one opens one too many; or refuse it."""
+        """Pass the request on, after ending a session if this one opens one too many, or refuse it."""
         if scope["type"] != "http" or _needs_no_session(scope):
             await self._app(scope, receive, send)
             return
@@ -96,7 +92,7 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on what is sent in a session."""
+        """Pass on a request in a session."""
         status = 0
 
         async def watched(answer: Message) -> None:
@@ -118,7 +114,7 @@ class SessionGuard:
     async def _call(
         self, key: str, name: str, request_id: RequestId, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a call on, unless one with its id is under way; cancel it if its client leaves."""
+        """Pass a call on unless one with its id is under way; cancel it if its client leaves."""
         call = (key, name, str(request_id))
         if call in self._calls:
             await _refuse_id(scope, receive, send)
@@ -134,7 +130,7 @@ class SessionGuard:
             self._calls.discard(call)
 
     async def _begin(self, key: str, size: int, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what opens a session."""
+        """Pass on a request that opens a session."""
         opened: str | None = None
 
         async def watched(message: Message) -> None:
@@ -164,7 +160,7 @@ class SessionGuard:
             sessions.move_to_end(name)
 
     async def _make_room(self, key: str, scope: Scope, leaving: int = 1) -> None:
-        """End a caller's idlest sessions until there is room for so many more."""
+        """End a caller's idlest sessions until there is room for ``leaving`` more."""
         sessions = self._in_use.get(key, OrderedDict())
         while len(sessions) > self._max_per_caller - leaving:
             idlest = next((name for name, uses in sessions.items() if not uses), next(iter(sessions)))
@@ -184,7 +180,7 @@ class SessionGuard:
         await self._say({**scope, "headers": headers}, json.dumps(cancelling).encode())
 
     async def _say(self, scope: Scope, body: bytes) -> None:
-        """Send what no answer is needed to."""
+        """Send a request and ignore the answer."""
 
         async def receive() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
@@ -203,12 +199,12 @@ class SessionGuard:
 
 
 class UnreadReplies:
-    """Refuses calls over SSE while too many replies wait for somebody to read them.
+    """Refuses calls over SSE while too many replies are unread.
 
-    A call is answered at once there, and its reply comes by the stream: it waits in memory until the client takes it.
+    A call over SSE is accepted at once. Its reply is sent on the stream, and stays in memory until the client takes it.
 
     Args:
-        caller: Returns who sent a request, as a key; callers without one share it.
+        caller: Returns a key for the sender of a request; callers without a key share one limit.
     """
 
     def __init__(self, caller: Callable[[Scope], str]) -> None:
@@ -217,7 +213,7 @@ class UnreadReplies:
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
-        """Serve a stream, counting what the connection has not taken."""
+        """Serve a stream, and count what the connection has not taken yet."""
         key, name, unread = self._caller(scope), "", _Unread()
         put, waiting = anyio.create_memory_object_stream[Message](math.inf)
 
@@ -240,7 +236,7 @@ class UnreadReplies:
             self._unread.pop((key, name), None)
 
     async def post(self, scope: Scope, receive: Receive, send: Send, hand_on: ASGIApp) -> None:
-        """Hand a message on, or refuse it: 429 if too much is unread, 409 if a call with its id is under way."""
+        """Pass a message on, or refuse it: 429 if too much is unread, 409 if a call with its id is under way."""
         key, name = self._caller(scope), QueryParams(scope["query_string"]).get("session_id", "")
         unread = self._unread.get((key, name))
         if scope["method"] != "POST" or unread is None:
@@ -287,13 +283,13 @@ class UnreadReplies:
 
 @dataclass(slots=True)
 class _Unread:
-    """What a stream owes its client.
+    """Data of one stream that is not delivered yet.
 
     Attributes:
-        calls: Ids of those whose reply is not there yet.
-        replies: How many the connection has not taken.
-        size: Bytes that it has not taken.
-        last: Bytes of the last message.
+        calls: Ids of calls without a reply yet.
+        replies: Replies that the connection has not taken.
+        size: Bytes that the connection has not taken.
+        last: Bytes of the last reply.
     """
 
     calls: set[str] = field(default_factory=set)
@@ -302,7 +298,7 @@ class _Unread:
     last: int = 0
 
     def add(self, body: bytes) -> None:
-        """Count what was said on the stream."""
+        """Count a message on the stream."""
         self.size += len(body)
         if body.startswith(_REPLY):
             self.last = len(body)
@@ -317,12 +313,12 @@ class _Unread:
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the bytes that wait, or may come to."""
+    """Return the bytes that wait, with REPLY_BYTES for each call without a reply yet."""
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 
 async def _hand_over(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
-    """Send what was said on a stream as fast as its connection takes it."""
+    """Send a stream's messages as fast as its connection takes them."""
     with waiting:
         async for message in waiting:
             body: bytes = message.get("body", b"")
@@ -330,7 +326,7 @@ async def _hand_over(waiting: MemoryObjectReceiveStream[Message], send: Send, un
             await send(message)
             if message.get("more_body"):
                 del message, body  # the connection has its own copy
-                # Sent only once what came before was taken.
+                # This returns only after the connection has taken the message.
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
             unread.take(size, is_reply=is_reply)
 
@@ -341,13 +337,13 @@ async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Whether a request is of the newer protocol, which has no sessions; the SDK tells them apart in this way."""
+    """Whether a request uses the newer protocol, which has no sessions; the SDK uses the same test."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 async def _read(receive: Receive) -> tuple[Receive, int, JSONRPCMessage | None]:
-    """Return what receives a request's body once more, its bytes, and the message in it, None if it is none."""
+    """Return a ``receive`` that repeats the body, the body's size in bytes, and its message (None if not valid)."""
     messages: list[Message] = []
     while True:
         messages.append(await receive())

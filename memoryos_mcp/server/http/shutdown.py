@@ -1,4 +1,4 @@
-"""Closing: calls under way are answered before the streams are cut that their answers travel on."""
+"""Closing: calls under way are answered before their streams are cut."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memoryos_mcp.server.http.guard import refusal
 
-# A message that was accepted may not have become a call yet, nor an answer have found its way to its client.
+# An accepted message may not be a call yet, and an answer may not have reached its client yet.
 SETTLE_S = 0.1
 
 
 class Closing:
-    """Knows whether the server is closing and how many calls are under way."""
+    """Tracks whether the server is closing and how many calls are under way."""
 
     def __init__(self) -> None:
         self.has_begun = False
         self._calls = 0
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Count a call while it is on its way through the server."""
+        """Count a call while it is under way."""
         self._calls += 1
         try:
             return await call_next(ctx)
@@ -28,7 +28,7 @@ class Closing:
             self._calls -= 1
 
     async def drain(self, grace_s: float) -> None:
-        """Have new requests refused, and return when every call has been answered, or the grace time is over."""
+        """Have new requests refused, and return when every call was answered or the grace time is over."""
         self.has_begun = True
         quiet = 0
         with anyio.move_on_after(grace_s):
@@ -38,12 +38,7 @@ class Closing:
 
 
 class ClosingGuard:
-    """Refuses what asks for something with 503 once the server is closing; health can still be looked at.
-
-    Args:
-        app: What is guarded.
-        closing: Says whether it is.
-    """
+    """Refuses requests with 503 once the server is closing, but not GET and HEAD: health checks still work."""
 
     def __init__(self, app: ASGIApp, closing: Closing) -> None:
         self._app = app

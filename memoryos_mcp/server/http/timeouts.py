@@ -1,7 +1,7 @@
-"""Patience: how long a connection may take to send the head of a request, or to read an answer. uvicorn waits for ever.
+"""Time limits for sending the head of a request and for reading an answer, where uvicorn waits for ever.
 
-It waits for ever too for the rest of a body after the answer, which a refusal does not wait for itself: the first byte
-that comes then ends its keep-alive limit.
+A refusal is sent before the whole body has arrived. uvicorn then waits for ever for the rest, because the first byte of
+it ends the keep-alive limit.
 """
 
 import asyncio
@@ -9,30 +9,27 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# For the first request after connecting, for the rest of a head once its first byte is there, and for what is left of
-# a body that was answered already.
+# For the first request after connecting, for the rest of a head after its first byte, and for the rest of a body that
+# was already answered.
 HEAD_TIMEOUT_S = 15.0
-# An answer waits in memory until it is read: of one that is waited for, at least so much has to be taken in this time.
+# Unread answers stay in memory, so a client has to read at least this much of one within this time.
 READ_TIMEOUT_S = 30.0
 READ_AT_LEAST_BYTES = 256 * 1024
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that hangs up on who is too slow.
-
-    That is who does not send a whole head, or the rest of an answered request, in time, or does not read an answer.
-    """
+    """HTTP/1.1 that disconnects clients that are too slow to send a request's head or leftover body, or to read."""
 
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a head."""
+        """Start the time limit for a head."""
         super().connection_made(transport)
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on; while a head or an answered body is not whole, what came does not prolong the wait."""
+        """Process the data; parts of a head or of an answered body do not extend the time limit."""
         super().data_received(data)
         if self._is_owed():
             self._wait()
@@ -40,26 +37,25 @@ class PatientProtocol(H11Protocol):
             self._stop_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop the timers."""
         self._stop_waiting()
         self._stop_watching()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Begin to watch whether what waits is read."""
+        """Start to watch whether the client reads."""
         super().pause_writing()
         self._watch_reading()
 
     def resume_writing(self) -> None:
-        """Go on once it was read."""
+        """Stop watching once the client has read."""
         self._stop_watching()
         super().resume_writing()
 
     def _is_owed(self) -> bool:
-        """Whether the client owes the rest of a head or of a body that was answered, and nobody else waits for it.
+        """Whether the client owes the rest of a head, or of a body that was already answered.
 
-        `BodyGuard` waits for other bodies. When nothing has come since an answer, the server's keep-alive limit holds;
-        whatever comes ends that.
+        `BodyGuard` limits other bodies. Between requests, the server's keep-alive limit applies until data arrives.
         """
         import h11
 

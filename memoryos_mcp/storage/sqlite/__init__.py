@@ -1,1 +1,1 @@
-"""The store in SQLite: one file per user. Nothing outside this folder imports apsw."""
+"""The store on SQLite, one file per user. Nothing outside this folder imports apsw."""

@@ -1,6 +1,6 @@
-"""Copies of a user's whole file: made while others write to it, checked, and put in its place.
+"""Backups of a user's file: copied while others write to it, checked, and restored.
 
-Works on closed files and on connections of its own; a store that is open is never used.
+Uses connections of its own, never an open store.
 """
 
 import os
@@ -34,20 +34,20 @@ from memoryos_mcp.storage.sqlite.journals import (
 from memoryos_mcp.storage.sqlite.mapping import from_us
 
 BUSY_TIMEOUT_MS = 2_000
-# Pages of SQLite's that are copied between two looks at the clock.
+# SQLite pages copied per step; progress is reported after each step.
 PAGES_PER_STEP = 2_000
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What a user's file holds.
+    """The content of a user's file.
 
     Attributes:
-        pages: How many dialogue pages.
-        last_added_at: When the newest of them was stored; None without any.
-        retention_waits_until: From when on old pages are forgotten, where the clock may be wrong; None else.
-        damaged: Names of the pages that a disk has changed.
+        pages: Number of dialogue pages.
+        last_added_at: When the newest page was stored; None without any.
+        retention_waits_until: When old pages can be forgotten, if the clock may be wrong; else None.
+        damaged: Ids of the pages damaged on disk.
     """
 
     user_id: str
@@ -58,18 +58,18 @@ class Copy:
 
 
 def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> Copy:
-    """Copy a user's file as it is at this moment, whoever writes to it meanwhile, and check the copy.
+    """Copy the present state of a user's file, even while others write to it, and check the copy.
 
     Args:
         source: The file.
-        target: The copy, which is there only once it is whole; an earlier file of that name is replaced.
-        tell: Is told how many of SQLite's pages are copied, and how many there are.
-        is_in_use: Whether others may write to it.
+        target: The copy, which appears only once it is complete; an existing file is replaced.
+        tell: Called with the number of SQLite pages copied so far and the number of all pages.
+        is_in_use: Whether others may write to the file.
 
     Raises:
         DamagedStoreError: The file is damaged or not ours.
         NewerStoreError: A newer version wrote it.
-        StorageError: It cannot be read, or the copy not be written.
+        StorageError: It cannot be read, or the copy cannot be written.
     """
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -93,7 +93,7 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
 
 
 def check_copy(path: Path) -> Copy:
-    """Return what a user's file holds, having read all of it for damage; changes nothing.
+    """Check a whole file for damage and return what it contains; changes nothing.
 
     Raises:
         DamagedStoreError: It is damaged or not ours.
@@ -123,21 +123,21 @@ def check_texts(path: Path) -> None:
     """Read all texts of a sound file that have no checksum.
 
     Raises:
-        StorageError: One is damaged.
+        StorageError: A text is damaged.
     """
     with translated(path), _reading(path, is_in_use=False) as reader:
         read_texts(reader)
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
-    """Put a checked copy in the place of a user's file, which is kept beside it with what it has in its journal.
+    """Replace a user's file with a checked copy; the old file with its journal's content is kept beside it.
 
-    At no moment is there half a file: who opens the memory finds the old one or the new one.
+    The replacement is atomic: a process that opens the memory finds the old file or the new one.
 
     Args:
-        copy: Of the same file system as the target; it is moved.
-        target: The user's file; there may be none.
-        kept: What the file is called from now on.
+        copy: On the same file system as the target; it is moved.
+        target: The user's file; it may be missing.
+        kept: New path of the old file.
 
     Raises:
         StorageError: Another process has the file open, or the folder cannot be written; nothing was changed.
@@ -146,7 +146,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
         if target.exists():
             _see_to_journal(target)
             with _held(target):
-                # A journal that stayed in place would be taken for the new file's.
+                # SQLite would apply a journal left in place to the new file.
                 for suffix in _SIDE_FILES:
                     with suppress(FileNotFoundError):
                         target.with_name(target.name + suffix).rename(kept.with_name(kept.name + suffix))
@@ -159,12 +159,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
 
 
 def user_files(data_folder: Path, name: str) -> list[Path]:
-    """Return the files of all users.
-
-    Args:
-        data_folder: Where all users' folders are.
-        name: What a user's file is called.
-    """
+    """Return the files called ``name`` of all users."""
     return sorted(data_folder.glob(f"users/*/{name}"))
 
 
@@ -175,7 +170,7 @@ def _see_to_journal(path: Path) -> None:
 
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
-    """Hold a file so that no other process reads or writes it, its journal folded into it; a damaged one as it is.
+    """Write a file's journal to it and lock the file against other processes; a damaged file is left as it is.
 
     Raises:
         StorageError: Another process has it open.
@@ -195,13 +190,13 @@ def _held(path: Path) -> Iterator[None]:
             )
             raise StorageError(msg) from error
         except (apsw.CorruptError, apsw.NotADBError):
-            connection.close()  # nobody can use it: it is only moved away
+            connection.close()  # it is unusable and needs no lock to be moved away
         yield
 
 
 @contextmanager
 def _reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file; if nobody writes to it, without a trace beside it."""
+    """Yield a connection that reads one state of a file; if it is not in use, no side files are created."""
     is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
     with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
@@ -214,13 +209,13 @@ def _reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
 def copy_pages(
     reader: apsw.Connection, unfinished: Path, target: Path, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> None:
-    """Copy SQLite's pages; that the copy cannot be written is told of the target.
+    """Copy SQLite's pages to an unfinished file; errors name the target.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The copy cannot be written.
     """
     with translated(target), closing(apsw.Connection(str(unfinished))) as writer:
-        writer.pragma("synchronous", "off")  # it is synced as a whole
+        writer.pragma("synchronous", "off")  # the complete file is synced later
         with writer.backup("main", reader, "main") as copying:
             while not copying.done:
                 copying.step(PAGES_PER_STEP)
@@ -229,7 +224,7 @@ def copy_pages(
 
 
 def sync(path: Path) -> None:
-    """Have a file on disk, whatever happens to the machine."""
+    """Flush a file to disk, so that it survives a crash of the machine."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -238,7 +233,7 @@ def sync(path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the renaming on disk too, where the system can do that."""
+    """Flush a folder's renames to disk, if the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Refusals: what the person does not want to be learned again from the pages it was once learned from.
+"""Refusals: facts and traits that must not be learned again from existing pages.
 
-Only digests are kept, salted for each file: they say nothing about what was refused, but tell when it comes again.
+Only digests are stored, with a salt for each file: they recognise a refused fact or trait without revealing it.
 """
 
 import hashlib
@@ -16,47 +16,42 @@ _SALT_BYTES = 16
 
 
 def refuse_fact(connection: apsw.Connection, about: str, owner: str, text: str, until_seq: int) -> None:
-    """Have a fact not be learned again, inside the caller's transaction.
+    """Prevent a fact from being learned again from pages up to ``until_seq``, inside the caller's transaction.
 
-    Args:
-        connection: Of the user's file.
-        about: Whom it is about.
-        owner: Whose fact it is: the assistant's id for facts about the assistant, else empty.
-        text: The fact.
-        until_seq: Pages up to this one are not to teach it.
+    ``owner`` is the assistant's id for facts about the assistant, else empty.
     """
     _refuse(connection, _fact_digest(connection, about, owner, text), until_seq)
 
 
 def refuse_trait(connection: apsw.Connection, dimension: str, until_seq: int) -> None:
-    """Have pages up to ``until_seq`` say nothing more about a dimension, inside the caller's transaction."""
+    """Prevent a trait from being learned again from pages up to ``until_seq``, inside the caller's transaction."""
     _refuse(connection, _trait_digest(connection, dimension), until_seq)
 
 
 def allow_fact(connection: apsw.Connection, about: str, owner: str, text: str) -> None:
-    """Let a fact be learned again, inside the caller's transaction."""
+    """Allow a fact to be learned again, inside the caller's transaction."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_fact_digest(connection, about, owner, text),))
 
 
 def allow_trait(connection: apsw.Connection, dimension: str) -> None:
-    """Let a dimension be learned again, inside the caller's transaction."""
+    """Allow a trait to be learned again, inside the caller's transaction."""
     connection.execute("DELETE FROM refused WHERE digest = ?", (_trait_digest(connection, dimension),))
 
 
 def is_refused_fact(
     connection: apsw.Connection, about: str, owner: str, text: str, evidence_seqs: Sequence[int]
 ) -> bool:
-    """Whether a fact was refused; what a newer page says may be learned, whatever was refused before."""
+    """Return whether a fact was refused for all of these pages; newer pages may teach a refused fact."""
     return _has_any(connection) and _is_refused(connection, _fact_digest(connection, about, owner, text), evidence_seqs)
 
 
 def is_refused_trait(connection: apsw.Connection, dimension: str, evidence_seqs: Sequence[int]) -> bool:
-    """Whether a dimension was refused for all of these pages."""
+    """Return whether a trait was refused for all of these pages."""
     return _has_any(connection) and _is_refused(connection, _trait_digest(connection, dimension), evidence_seqs)
 
 
 def drop_needless(connection: apsw.Connection) -> None:
-    """Delete refusals that concern no page that is left."""
+    """Delete refusals that apply to no remaining page."""
     connection.execute("DELETE FROM refused WHERE until_seq < coalesce((SELECT min(seq) FROM pages), until_seq + 1)")
 
 
@@ -78,7 +73,7 @@ def _is_refused(connection: apsw.Connection, digest: bytes, evidence_seqs: Seque
 
 
 def _fact_digest(connection: apsw.Connection, about: str, owner: str, text: str) -> bytes:
-    # Inflected otherwise it is the same fact.
+    # Stems, so that an inflected form gives the same digest.
     told = " ".join(map(stem, words(text))) or text.casefold()
     return _digest(connection, "fact", about, owner, told)
 

@@ -1,7 +1,7 @@
-"""Corrections by the user: what was wrong stays as history, what is right is theirs. Each in one transaction.
+"""The user's corrections of facts and traits, each in one transaction; wrong values stay as history.
 
-A correction counts against the pages that are there when it is made. What is said later may change things again. A
-correction that was a mistake can be taken back, the last one first.
+A correction overrides the pages that exist when it is made; later pages may change the fact or trait again. A mistaken
+correction can be undone, the last one first.
 """
 
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ REASON_WITHOUT_WORDS = "Said by the user."
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a user says of a fact or trait; what its kind does not have is None.
+    """A user's correction of a fact or trait; attributes of the other kind are None.
 
     Attributes:
-        text: What is right instead of a fact.
-        level: What is right of a trait; None leaves it.
-        reason: Why the trait is so; None leaves it.
+        text: Replacement of a fact.
+        level: New level of a trait; None leaves it unchanged.
+        reason: New reason of a trait; None leaves it unchanged.
         is_wrong: Whether it is wrong and has no replacement.
-        is_restored: Whether the last correction of it is taken back.
+        is_restored: Whether to undo its last correction.
     """
 
     text: str | None = None
@@ -46,10 +46,10 @@ class Corrected:
     """What a correction changes.
 
     Attributes:
-        id: Public name of the fact or trait.
-        before: What was current until then, in words; None if nothing was.
-        current_id: Public name of what is current now; None if nothing is, and of a new fact in a rehearsal.
-        current: What it says; None if nothing is current.
+        id: Public id of the fact or trait.
+        before: Text that was current until then; None if none was.
+        current_id: Public id of what is current now; None if nothing is, or for a new fact in a rehearsal.
+        current: Text that is current now; None if none is.
     """
 
     id: str
@@ -63,9 +63,9 @@ class Correcting:
     """Corrects one user's memory inside the caller's transaction.
 
     Attributes:
-        assistant_id: Whose facts are there beside the user's.
+        assistant_id: The assistant whose facts can be corrected besides the user's.
         now_us: The present, microseconds.
-        offset_s: Of the zone that the present is told in.
+        offset_s: UTC offset of the user's zone.
     """
 
     connection: apsw.Connection
@@ -77,7 +77,7 @@ class Correcting:
         """Carry out a checked correction of a fact or trait.
 
         Raises:
-            ArgumentError: The memory is not there, is not current, or says the same already.
+            ArgumentError: The memory is missing, not current, or already says the same.
         """
         if what.kind is Kind.FACT:
             if correction.is_restored:
@@ -91,7 +91,7 @@ class Correcting:
         return self._correct_trait(dimension, correction.level, correction.reason)
 
     def rehearse(self, what: MemoryId, correction: Correction) -> Corrected:
-        """Return what `correct` would, and change nothing."""
+        """Return what `correct` would return, without changing anything."""
         corrected = rehearsed(self.connection, lambda: self.correct(what, correction))
         sql = "SELECT EXISTS (SELECT 1 FROM facts WHERE 'k' || fact = ?)"
         is_new = what.kind is Kind.FACT and not self.connection.execute(sql, (corrected.current_id,)).get
@@ -100,7 +100,7 @@ class Correcting:
     # Facts ---------------------------------------------------------------------------------------------------------
 
     def _correct_fact(self, fact: int, text: str | None) -> Corrected:
-        """End a fact that is wrong. Its replacement rests on no page, since only the user has said it, now."""
+        """End a wrong fact. Its replacement has no pages as evidence, only the user's word."""
         connection = self.connection
         about, owner, slot, wrong, heir, holds, _ = self._fact(fact)
         if not holds:
@@ -122,7 +122,7 @@ class Correcting:
         return Corrected(_fact_id(fact), wrong, right_id, text)
 
     def _restore_fact(self, fact: int) -> Corrected:
-        """Make a fact current again that the user had corrected. What they gave instead is withdrawn."""
+        """Undo the user's correction of a fact, and withdraw its replacement."""
         connection, name = self.connection, _fact_id(fact)
         if not has_fact(connection, fact):
             problem = f"{name} is not there, and what was forgotten does not come back"
@@ -143,7 +143,7 @@ class Correcting:
         connection.execute(
             "UPDATE facts SET valid_until_us = stated_until_us, ended_by = NULL, ended_seq = NULL, "
             "superseded_by = NULL, valid_from_us = CASE WHEN valid_from_us < valid_until_us THEN valid_from_us "
-            # It was dated ahead, and the correction had moved its beginning.
+            # The fact was dated ahead, and the correction had moved its beginning.
             "ELSE max(valid_from_us, coalesce((SELECT min(occurred_us) FROM fact_evidence JOIN pages USING (seq) "
             "WHERE fact = ?1), 0)) END WHERE fact = ?1",
             (fact,),
@@ -152,7 +152,7 @@ class Correcting:
         note_change(connection, "fact", fact)
         if heir is not None:
             self._withdraw(heir, fact, slot, corrected_us)
-        is_current = self._fact(fact)[5]  # what was stated to end may have ended meanwhile
+        is_current = self._fact(fact)[5]  # its stated end may have passed
         return Corrected(name, before, name, text) if is_current else Corrected(name, before)
 
     def _why_not_corrected(self, fact: int) -> str:
@@ -163,10 +163,10 @@ class Correcting:
         return f"{_fact_id(fact)} was given instead of {_fact_id(wrong)}; restore {_fact_id(wrong)}"
 
     def _given_instead(self, name: str, heir: int) -> str | None:
-        """Return what the user gave instead of a fact, if it is current.
+        """Return the user's replacement of a fact, if it is current.
 
         Raises:
-            ArgumentError: It was corrected too, or something newer has taken its place.
+            ArgumentError: The replacement was itself corrected or superseded.
         """
         _, _, _, text, newer, is_current, is_corrected = self._fact(heir)
         if is_corrected:
@@ -178,7 +178,7 @@ class Correcting:
         return text if is_current else None
 
     def _withdraw(self, heir: int, fact: int, slot: str | None, corrected_us: int) -> None:
-        """Withdraw what the user gave instead of a fact, unless it was known before or they gave it elsewhere too."""
+        """Withdraw the replacement of a fact, unless it was known before or also replaces another fact."""
         connection = self.connection
         row = connection.execute(
             "SELECT valid_from_us, EXISTS (SELECT 1 FROM fact_evidence WHERE fact = ?1) FROM facts WHERE fact = ?1",
@@ -210,7 +210,7 @@ class Correcting:
         note_change(connection, "fact", heir)
 
     def _fact(self, fact: int) -> tuple[str, str, str | None, str, int | None, bool, bool]:
-        """Return a fact's owner, slot, text, heir, and whether it is current and whether the user has corrected it."""
+        """Return a fact's about, owner, slot, text, successor, whether it is current, and whether it was corrected."""
         sql = (
             f"SELECT about, assistant_id, slot, text, superseded_by, {IN_FORCE}, ended_by IS NOT NULL FROM facts "  # noqa: S608 - constant
             "WHERE fact = ?2 AND (about = 'user' OR assistant_id = ?3)"
@@ -224,7 +224,7 @@ class Correcting:
     # Traits --------------------------------------------------------------------------------------------------------
 
     def _correct_trait(self, dimension: str, level: Level | None, reason: str | None) -> Corrected:
-        """Set a trait as the user says, for good."""
+        """Set a trait to the user's value; learning no longer changes it."""
         connection = self.connection
         old_level, old_reason, learner = self._trait(dimension)
         new_level = old_level if level is None else level.value
@@ -242,7 +242,7 @@ class Correcting:
         return Corrected(name, f"{old_level} - {old_reason}", name, f"{new_level} - {new_reason}")
 
     def _drop_trait(self, dimension: str) -> Corrected:
-        """Take a trait that is wrong out of the profile; what it said stays as history."""
+        """Remove a wrong trait from the profile; its value stays as history."""
         connection = self.connection
         level, reason, _ = self._trait(dimension)
         to_history(connection, dimension, self.now_us, ended_by=LEARNED_BY_USER)
@@ -253,7 +253,7 @@ class Correcting:
         return Corrected(trait_id(dimension), f"{level} - {reason}")
 
     def _restore_trait(self, dimension: str) -> Corrected:
-        """Make a trait what it was before the user's last correction, with the evidence that is still there."""
+        """Restore a trait to its value before the user's last correction, with the evidence that still exists."""
         connection, name = self.connection, trait_id(dimension)
         current = connection.execute(
             "SELECT level || ' - ' || reason, learned_by FROM traits WHERE dimension = ?", (dimension,)
@@ -303,7 +303,7 @@ def _fact_id(fact: int) -> str:
 def _user_fact(
     connection: apsw.Connection, place: tuple[str, str, str | None], text: str, now_us: int, offset_s: int
 ) -> int:
-    """Return the number of the fact with these words, made the user's or new."""
+    """Return the number of the current fact with this text, marked as the user's; create it if missing."""
     about, owner, slot = place
     sql = f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND folded = ?"  # noqa: S608
     known = connection.execute(sql, (now_us, about, owner, folded(text))).get
@@ -325,10 +325,10 @@ def _user_fact(
 
 
 def _known_dimension(connection: apsw.Connection, dimension: str, *, with_history: bool) -> str:
-    """Return a dimension as it is kept.
+    """Return a dimension as it is stored.
 
     Raises:
-        ArgumentError: There is no trait of it, nor with ``with_history`` was there one.
+        ArgumentError: No trait has it, nor with ``with_history`` any former trait.
     """
     past = " UNION SELECT dimension FROM trait_history" if with_history else ""
     for (known,) in connection.execute(f"SELECT dimension FROM traits{past}"):  # noqa: S608 - constant

@@ -1,4 +1,4 @@
-"""Counting what a user's file holds."""
+"""Counts of what a user's file contains."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from memoryos_mcp.storage.values import Pending
 
 
 def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: int) -> Counts:
-    """Return how much there is of each tier, as one assistant sees it."""
+    """Return how much each tier contains, with the facts about one assistant."""
 
     def number(sql: str, *parameters: Any) -> int:
         return int(connection.execute(sql, parameters).get or 0)
@@ -43,7 +43,7 @@ def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: 
 
 
 def unembedded(connection: apsw.Connection, space: int) -> int:
-    """Return how many pages have no vectors in a space yet; 0 without a space."""
+    """Return how many pages do not yet have vectors in a space; 0 without a space."""
     sql = (
         "SELECT count(*) FROM pages INDEXED BY pages_outline WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?)"
     )
@@ -51,7 +51,7 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
 
 
 def waiting(connection: apsw.Connection, space: int) -> Pending:
-    """Return what the background has before it: by indexes, and one page's row."""
+    """Return the pending background work; reads only indexes and one page's row."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
     return Pending(
         backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),

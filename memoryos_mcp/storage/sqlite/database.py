@@ -1,6 +1,6 @@
-"""One SQLite file: opened safely, used from threads, its errors translated.
+"""One SQLite file: opened safely, used from threads, with its errors translated.
 
-Opening looks before it touches: a file that is damaged, foreign or newer is refused with not a byte of it changed.
+A file is checked before it is opened for writing. A damaged, foreign or newer file is refused and left unchanged.
 """
 
 import asyncio
@@ -50,24 +50,24 @@ T = TypeVar("T")
 # Below this, several connections to one WAL file could corrupt it, and FTS5 had no secure-delete.
 SQLITE_AT_LEAST = (3, 51, 3)
 READERS = 4
-# What a connection keeps of the file in RAM. Little of one query's pages serves the next, and every change that another
-# connection makes empties it: more would be spent five times for each open user.
+# Each connection's cache of the file. More RAM would be spent five times for each open user, and would help little:
+# queries share few SQLite pages, and a change by another connection empties the cache.
 CACHE_KIB = 256
 WAL_RETRY_S = 0.01
-# How long scrubbing waits for other processes, whose writes wait for it as long; it is tried again later.
+# How long scrubbing waits for other processes, and their writes for scrubbing; it is tried again later.
 SCRUB_BUSY_TIMEOUT_MS = 1_000
 VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
-# After so many more of SQLite's pages a journal is written to its file.
+# A journal is checkpointed after it has grown by this number of SQLite pages.
 CHECKPOINT_PAGES = 1_000
 CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
-# A check that is not older than this is not done again.
+# A check is not repeated within this time.
 CHECK_HOLDS_S = 3_600.0
-# A check of the whole file rests after so many of SQLite's steps, for so many times as long as they took, so that a
-# large one leaves the disk and the core to queries.
+# A check of the whole file pauses regularly to leave the disk and the CPU core to queries: after this number of SQLite
+# steps, for this multiple of the time they took.
 STEPS_BETWEEN_RESTS = 1_000
 RESTS_PER_WORK = 4.0
 LONGEST_REST_S = 1.0
-# How often it is looked whether a file that could only be read can be written again.
+# How often to test whether a file opened only for reading can be written again.
 WRITABLE_POLL_S = 1.0
 
 
@@ -77,36 +77,35 @@ def sqlite_version() -> str:
 
 
 class Checks:
-    """When whole files were last read for damage; shared by all users of a process, and safe to share by threads."""
+    """The latest integrity checks of files; shared by all users of a process, and thread-safe."""
 
     def __init__(self) -> None:
         self._read_at_s: dict[Path, float] = {}
         self._damaged: dict[Path, tuple[float, tuple[str, ...]]] = {}
 
     def hold(self, path: Path) -> bool:
-        """Return whether a file was found whole so short a time ago that it need not be read again."""
+        """Return whether a file was found intact recently, so that it need not be read again."""
         read_at_s = self._read_at_s.get(path)
         return read_at_s is not None and time.monotonic() - read_at_s < CHECK_HOLDS_S
 
     def note(self, path: Path) -> None:
-        """Take note that a file was found whole just now."""
+        """Record that a file was found intact just now."""
         self._read_at_s[path] = time.monotonic()
 
     def damaged_pages(self, path: Path) -> tuple[str, ...] | None:
-        """Return which pages were found damaged a short time ago; None if all are to be read again."""
+        """Return the pages that were found damaged recently; None if all pages must be read again."""
         read_at_s, damaged = self._damaged.get(path, (-CHECK_HOLDS_S, ()))
         return damaged if time.monotonic() - read_at_s < CHECK_HOLDS_S else None
 
     def note_pages(self, path: Path, damaged: tuple[str, ...]) -> None:
-        """Take note of the damaged pages among all that were read just now."""
+        """Record the damaged pages after all pages were read."""
         self._damaged[path] = (time.monotonic(), damaged)
 
 
 class Database:
-    """A user's file with one writing connection, and up to `READERS` reading ones. Safe to share between tasks.
+    """A user's file with one writing and up to `READERS` reading connections. Safe to share between tasks.
 
-    A reading connection is made when it is needed and the others are in use: most files of a server of many users are
-    opened for one call.
+    A reading connection is made only when the others are in use: a server of many users opens most files for one call.
     """
 
     def __init__(self, path: Path, threads: StoreThreads, checks: Checks, *, only_reads: bool = False) -> None:
@@ -131,20 +130,14 @@ class Database:
     async def open(
         cls, path: Path, user_id: str, threads: StoreThreads, checks: Checks, *, only_reads: bool = False
     ) -> "Database":
-        """Return the file opened, made or brought to the current version.
+        """Open a user's file; create it with its folder, or migrate it to the current version, if needed.
 
-        Args:
-            path: The file; its folder is made if need be.
-            user_id: Whose memory it is; a file of another user is refused.
-            threads: Where blocking work is done.
-            checks: Say which files need not be read for damage again.
-            only_reads: Whether SQLite is to refuse every change, once the file has the current version; then it has to
-                be there.
+        With ``only_reads`` the file must exist, and every change is refused once it has the current version.
 
         Raises:
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             NewerStoreError: A newer version wrote it; it was left untouched.
-            StorageError: It could not be opened, made or brought to the current version.
+            StorageError: It could not be opened, created or migrated.
         """
         database = cls(path, threads, checks, only_reads=only_reads)
         await threads.run(lambda: database._open(user_id))
@@ -152,9 +145,9 @@ class Database:
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why the file can only be read, though it was to be written: a disk that is full or read-only.
+        """Why a file opened for writing can only be read, such as a full or read-only disk; None if it can be written.
 
-        Either it was opened so, or the last change could not be written and nothing shows that the next one could.
+        Either the file was opened so, or the last write failed and nothing indicates that the next would succeed.
         """
         if self._as_it_is is not None:
             return self._as_it_is.reason
@@ -163,27 +156,27 @@ class Database:
         return self._unwritten
 
     def is_in_place(self) -> bool:
-        """Return whether the file that is open is still the one to use; if not, it is to be closed and opened anew.
+        """Return whether the open file is still the one to use; if not, close it and open it again.
 
-        Another one stands under its name, or none, or one that could only be read can be written now.
+        It is not if it was replaced or removed, or if it was opened only for reading and can now be written.
         """
         try:
             if self._as_it_is is not None and not self._as_it_is.is_all_there_is():
                 return False
             return self._place is None or self._place.is_held()
         except OSError:
-            return True  # whoever uses it is told
+            return True  # the next use raises the error
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
-        """Return what a query says, run in a thread on one consistent state of the file."""
+        """Return the result of a query, run in a thread on one consistent state of the file."""
         return await self._with_reader(lambda reader: _in_one_state(reader, query))
 
     async def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, which is of one state by itself."""
+        """Return the rows of one statement; a single statement always reads one consistent state."""
         return await self._with_reader(lambda reader: reader.execute(sql, parameters).fetchall())
 
     async def write(self, change: Callable[[apsw.Connection], T]) -> T:
-        """Run a change in a thread as one transaction; on return it is on disk, on an error nothing of it is."""
+        """Run a change in a thread as one transaction; on return all of it is on disk, on an error nothing."""
         if self._as_it_is is not None:
             raise StorageError(self._as_it_is.reason)
         async with self._write_lock:
@@ -193,12 +186,12 @@ class Database:
             return await self._threads.run(lambda: self._run_write(writer, change))
 
     async def verify(self) -> tuple[str, ...]:
-        """Read the whole file once, without haste; if it is damaged, refuse every later use of it.
+        """Read the whole file at low priority; if it is damaged, refuse every later use of it.
 
-        One that was read a short time ago is not read again.
+        A file that was read recently is not read again.
 
         Returns:
-            Names of the pages whose content the disk has changed; the others can be used.
+            Names of the pages damaged on disk; the others can be used.
 
         Raises:
             DamagedStoreError: The file is damaged.
@@ -212,35 +205,35 @@ class Database:
         return damaged
 
     async def scrub(self) -> bool:
-        """Write the file anew and empty its journal, so that not a byte of what was deleted is left in either.
+        """Rewrite the file and empty its journal, so that no deleted content is left in either.
 
         Returns:
-            False if another process reads or writes just now; nothing has changed then that matters.
+            False if another process is reading or writing; deleted content may then be left.
         """
         async with self._write_lock:
             if self._writer is None:
                 raise _closed()
-            # Whoever reads may go on while the file is written anew; only its journal is emptied when nobody does.
+            # Our readers can continue during the rewrite; only emptying the journal requires that none is reading.
             return await self._threads.run(self._write_anew) and await self._alone(self._empty_journal)
 
     async def keep_lost(self) -> None:
-        """If the file was replaced or removed, copy what it held beside the one in its place, before it is closed.
+        """If the file was replaced or removed, save its content as a copy in the same folder, before it is closed.
 
         Raises:
-            StorageError: There is no space for that; the file is best left open until there is.
+            StorageError: There is not enough space; keep the file open until there is.
         """
         async with self._write_lock:
             if self._writer is not None:
                 await self._alone(self._keep_lost)
 
     async def close(self) -> None:
-        """Wait for what runs and close the connections; the file is then whole without its side files."""
+        """Wait for running calls and close the connections; the file is then complete without its side files."""
         async with self._write_lock:
             if self._writer is not None:
                 await self._alone(self._close)
 
     async def _alone(self, work: Callable[[], T]) -> T:
-        """Run work in a thread while none of our connections reads; the caller sees to it that none writes."""
+        """Run work in a thread while none of our connections reads; the caller ensures that none writes."""
         taken = 0
         try:
             while taken < READERS:
@@ -283,13 +276,13 @@ class Database:
             is_alone = is_held and not is_in_use(self._path)
             writer, found = self._connected()
             opened = identity(self._path)
-        if writer.readonly("main") and not self._only_reads:  # SQLite makes do with that where it finds a journal
+        if writer.readonly("main") and not self._only_reads:  # SQLite's silent fallback if there is a journal
             raise apsw.ReadOnlyError
         self._prepare(writer, found, user_id)
         with suppress(OSError):
             beginning_mark(self._path).unlink()
         writer.pragma("query_only", self._only_reads)
-        with folder_held(self._path.parent) as is_held:  # a new file has its journal only now
+        with folder_held(self._path.parent) as is_held:  # a new file has a journal only from here on
             if identity(self._path) != opened:
                 note_previous_owner(self._path, opened)
                 raise StorageError(lost(self._path))
@@ -298,10 +291,10 @@ class Database:
         writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
 
     def _open_as_it_is(self, user_id: str, reason: str) -> None:
-        """Open a file that nothing can be written to, nor beside it, where SQLite has its journal.
+        """Open a file when neither it nor SQLite's journal beside it can be written.
 
         Raises:
-            StorageError: There is none yet, or it has an older version.
+            StorageError: The file does not exist yet, or has an older version.
         """
         if not self._path.exists() or not self._path.stat().st_size:
             raise StorageError(reason)
@@ -319,9 +312,9 @@ class Database:
         logger.warning("a memory is only read, and nothing learned: %s", reason)
 
     def _verify(self, given_up: threading.Event) -> None:
-        """Check on a connection of its own: FTS5 checks against what the connection has cached, and may find it stale.
+        """Check the file on a separate connection, as FTS5 may compare it with a connection's outdated cache.
 
-        Damage is believed only if it is found a second time while nobody writes.
+        Damage must be found a second time, under a write lock, to be reported.
         """
         with self._translated():
             connection = self._connect()
@@ -350,8 +343,8 @@ class Database:
         return damaged
 
     def _write_anew(self) -> bool:
-        # With secure_delete SQLite overwrites what it deletes, but not the copies that moving rows from page to page
-        # has left in the unused part of pages. Only a file that is written anew has none.
+        # With secure_delete SQLite overwrites deleted content, but not the copies of it that moved rows have left in
+        # unused parts of its pages. Only a rewritten file has no such copies.
         def write(connection: apsw.Connection) -> bool:
             if self._path.stat().st_size > VACUUMED_IN_RAM_BYTES:
                 connection.pragma("temp_store", "file")
@@ -369,7 +362,7 @@ class Database:
         return self._scrubbing(empty)
 
     def _scrubbing(self, work: Callable[[apsw.Connection], bool]) -> bool:
-        """Return what a piece of scrubbing returns; False if another process is in its way."""
+        """Run part of scrubbing on a separate connection; return False if another process blocks it."""
         with self._translated(), closing(self._connect()) as connection:
             connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
             try:
@@ -379,11 +372,11 @@ class Database:
 
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path)) if self._as_it_is is None else self._as_it_is.connect()
-        # Until the file is known to be ours, closing it must not fold its journal into it.
+        # Until the file is known to be ours, closing the connection must not write the journal to it.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.wal_autocheckpoint(0)  # which would not be noted
+        connection.wal_autocheckpoint(0)  # checkpoints must be noted: see `journals`
         connection.pragma("synchronous", "full")
         connection.pragma("foreign_keys", True)
         connection.pragma("secure_delete", True)
@@ -394,8 +387,8 @@ class Database:
     def _connected(self) -> tuple[apsw.Connection, int]:
         """Open the writing connection, and return it with the file's version.
 
-        A restore may put another file in place while the connection waits for it: what were written to the one before
-        would be lost. From its first read on no restore does that.
+        A restore may replace the file before the connection's first read, but not after it. Writes to the replaced file
+        would be lost, so the file is then opened again.
         """
         while True:
             there = self._path.stat()
@@ -420,7 +413,7 @@ class Database:
         _use_wal(connection)
         if found < schema.CURRENT_VERSION:
             self._run_write(connection, lambda writer: schema.migrate(writer, user_id))
-        self._check_owner(connection, user_id)  # a new one; and by this read SQLite makes the journal
+        self._check_owner(connection, user_id)  # checks a new file, and makes SQLite create the journal
 
     def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
         owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
@@ -438,7 +431,7 @@ class Database:
         with self._translated():
             self._refuse_if_lost()
             try:
-                reader = self._readers.pop()  # several threads may, and no two get the same
+                reader = self._readers.pop()  # thread-safe: each thread gets a different one
             except IndexError:
                 reader = self._connect()
                 reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
@@ -462,7 +455,7 @@ class Database:
                     writer.execute("ROLLBACK")
                 raise
             self._unwritten = None
-            self._refuse_if_lost()  # what was written then is in what is kept of the lost file
+            self._refuse_if_lost()  # the copy of the lost file will contain this change
             self._checkpoint_if_due(writer)
             return result
 
@@ -475,8 +468,8 @@ class Database:
         return apsw.SQLITE_OK
 
     def _checkpoint_if_due(self, writer: apsw.Connection) -> None:
-        """Write a journal that has grown to its file; what does not succeed now is tried again when it has grown."""
-        if self._journal_pages < self._checkpointed_pages:  # it was begun again
+        """Write a journal that has grown to its file; if that fails, try again once it has grown further."""
+        if self._journal_pages < self._checkpointed_pages:  # SQLite has restarted it
             self._checkpointed_pages = 0
         if self._journal_pages - self._checkpointed_pages >= CHECKPOINT_PAGES:
             with suppress(apsw.Error, OSError), checkpointed(self._path, waits=False):
@@ -501,7 +494,7 @@ class Database:
         try:
             if place is not None and not place.is_held():
                 is_lost, has_whole_journal = True, place.has_lost_only_index()
-                _leave_journal(connections)  # or SQLite would take away the journal of the file in its place
+                _leave_journal(connections)  # otherwise SQLite would remove the journal of the new file
                 if not has_whole_journal:
                     self._keep_lost()
                     self._remove_journals(place)
@@ -522,7 +515,7 @@ class Database:
 
     def _tidy(self, *, is_opened: bool) -> None:
         if not is_opened:
-            remove_empty(self._path)  # so that a refused file is left without a trace beside it
+            remove_empty(self._path)  # leaves no side files beside a refused file
             return
         with folder_held(self._path.parent):
             forget_owner(self._path)
@@ -534,7 +527,7 @@ class Database:
             place.remove_journals()
 
     def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
-        """Close connections, of which the last one of all processes writes the journal to the file."""
+        """Close connections; the last one of all processes writes the journal to the file."""
         with ExitStack() as stack:
             if self._as_it_is is not None:
                 stack.callback(self._as_it_is.close)
@@ -542,13 +535,13 @@ class Database:
                 try:
                     stack.enter_context(checkpointed(self._path))
                 except OSError:
-                    _leave_journal(connections)  # whoever opens the file next does it
+                    _leave_journal(connections)  # the next process to open the file writes it
             for connection in connections:
                 connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn SQLite's and the system's errors into ours; once damage is seen, refuse all further use."""
+        """Translate errors of SQLite and the system into ours; once damage is found, refuse all further use."""
         if self._damage is not None:
             raise self._damage
         try:
@@ -566,13 +559,9 @@ def _check_version(found: int, path: Path, reason: str) -> None:
 
 
 class _AsItIs:
-    """A file that is read without a byte being written beside it.
+    """A file that is read without writing anything beside it.
 
-    If there is a journal that is not empty, both are read in a copy: SQLite reads a journal only where it can write.
-
-    Args:
-        path: The file.
-        reason: Why it can only be read.
+    If the journal is not empty, a copy of both is read, as SQLite reads a journal only in a writable folder.
 
     Raises:
         OSError: The copy cannot be made.
@@ -590,17 +579,17 @@ class _AsItIs:
                 shutil.copyfile(each, self._folder / each.name)
 
     def connect(self) -> apsw.Connection:
-        """Return a connection that reads."""
+        """Return a reading connection."""
         if self._folder is not None:
             return apsw.Connection(str(self._folder / self._path.name))
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
 
     def is_all_there_is(self) -> bool:
-        """Return whether the file is as it was opened, and still cannot be written.
+        """Return whether the file is unchanged since it was opened, and still cannot be written.
 
         Raises:
-            OSError: It cannot be looked at.
+            OSError: The file cannot be examined.
         """
         if time.monotonic() - self._looked_at_s < WRITABLE_POLL_S:
             return True
@@ -619,7 +608,7 @@ class _AsItIs:
 
 
 def _leave_journal(connections: Iterable[apsw.Connection]) -> None:
-    """Have the end of connections neither write the journal to the file nor remove it."""
+    """Configure connections to leave the journal as it is when they close."""
     for connection in connections:
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
@@ -634,9 +623,9 @@ def _in_one_state(reader: apsw.Connection, query: Callable[[apsw.Connection], T]
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its two folders, if they are not there, for this account only: SQLite would ask the umask.
+    """Create the file and its two folders if missing, for this account only; SQLite would use the umask.
 
-    An empty file with a mark beside it was made by a process that was killed; one without has lost what it held.
+    An empty file with a mark beside it is from a process killed during creation. One without has lost its content.
     """
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -647,7 +636,7 @@ def _make_private(path: Path) -> None:
 
 
 def _make_journals_writable(path: Path) -> None:
-    """Make journals writable again that were made while the file was not: SQLite gives them the file's permissions."""
+    """Restore write permission on journals made while the file had none: SQLite copies the file's permissions."""
     if path.stat().st_mode & stat.S_IWUSR:
         for journal in journals_of(path):
             with suppress(OSError):
@@ -656,9 +645,9 @@ def _make_journals_writable(path: Path) -> None:
 
 
 def _use_wal(connection: apsw.Connection) -> None:
-    """Switch a new file to write-ahead logging; where several processes make it at once, wait for the others.
+    """Switch a new file to write-ahead logging; wait for other processes that do so at the same time.
 
-    SQLite does not call its busy handler for this switch, so the waiting is done here.
+    SQLite does not call its busy handler for this switch, so the wait is done here.
     """
     give_up_at = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
@@ -673,7 +662,7 @@ def _use_wal(connection: apsw.Connection) -> None:
 
 
 def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
-    """Have a connection rest between its steps, and stop once its work is given up."""
+    """Make a connection pause between its steps, and stop once ``given_up`` is set."""
     rested_at = time.monotonic()
 
     def rest() -> bool:

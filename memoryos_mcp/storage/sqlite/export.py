@@ -1,4 +1,4 @@
-"""A whole memory as records, one after the other, whatever its size."""
+"""Export: a whole memory as a stream of records, whatever its size."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -26,8 +26,8 @@ from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
 
 DAMAGED_MARK = "[This text is damaged: a disk has changed it.]"
 
-# Groups are numbered by their first page, not by their rows, so that a memory that is taken in elsewhere has the same
-# numbers there.
+# Chains and segments are numbered by their first page, not by their rows, so that an imported memory exports the same
+# numbers.
 _CHAINS = (
     "SELECT chain, summary FROM chains JOIN (SELECT chain, min(seq) AS first FROM pages WHERE chain IS NOT NULL "
     "GROUP BY chain) USING (chain) ORDER BY first"
@@ -63,7 +63,7 @@ _REFUSED = (
 
 
 def records(connection: apsw.Connection) -> Iterator[Record]:
-    """Yield everything that cannot be derived again, in the order of the file."""
+    """Yield everything that cannot be derived again, in the order of the export file."""
     chains = _numbered(connection, "SELECT chain", _CHAINS)
     segments = _numbered(connection, "SELECT segment", _SEGMENTS)
     for chain, summary in connection.execute(_CHAINS):
@@ -83,7 +83,7 @@ def records(connection: apsw.Connection) -> Iterator[Record]:
 
 
 def _numbered(connection: apsw.Connection, select: str, sql: str) -> dict[int, int]:
-    """Return the place, from 1, of each row of a query by its own number."""
+    """Return the position, from 1, of each row of a query by its number."""
     rows = connection.execute(f"{select} FROM ({sql})")
     return {row[0]: place for place, row in enumerate(rows, start=1)}
 
@@ -132,7 +132,7 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
 
 
 def _salvaged(side: bytes) -> str:
-    """Return what is left of a damaged page's side, marked: an export may be all that a person has."""
+    """Return what is left of a damaged page's side, with a mark: the export may be the user's only copy."""
     return f"{DAMAGED_MARK} {storable(side.decode(errors='replace'))}" if side else ""
 
 

@@ -1,4 +1,4 @@
-"""What SQLite and the system say of a file, in words that tell what to do."""
+"""Translation of errors of SQLite and the system into ours, with advice on what to do."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ _READ_FAILURES = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the system's errors about a file into ours.
+    """Translate errors of SQLite and the system about a file into ours.
 
     Raises:
         DamagedStoreError: SQLite finds the file malformed.
@@ -33,7 +33,7 @@ def translated(path: Path) -> Iterator[None]:
         raise damaged(path, "SQLite finds it malformed") from error
     except apsw.Error as error:
         raise StorageError(_advice(error, path)) from error
-    except UnicodeDecodeError:  # which holds the text
+    except UnicodeDecodeError:  # not chained, as it contains the text
         msg = f"{path} holds a text that is damaged on disk; put back a backup: memoryos-mcp restore FILE"
         raise StorageError(msg) from None
     except OSError as error:
@@ -41,14 +41,14 @@ def translated(path: Path) -> Iterator[None]:
 
 
 def damaged(path: Path, what: str) -> DamagedStoreError:
-    """Return the error of a file that cannot be ours or whole, with what gave it away."""
+    """Return the error for a file that is damaged or not ours; ``what`` is the evidence."""
     return DamagedStoreError(
         f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away to start anew"
     )
 
 
 def newer(path: Path, found: int) -> NewerStoreError:
-    """Return the error of a file that a newer version wrote, with its version."""
+    """Return the error for a file that a newer version wrote; ``found`` is its version."""
     return NewerStoreError(
         f"{path} has version {found}, this program knows up to {schema.CURRENT_VERSION}; it was left untouched. "
         "Upgrade memoryos-mcp-server"

@@ -1,4 +1,4 @@
-"""What a file gives away before it is used: whose it is, of which version, and whether it is whole."""
+"""Checks of a file before it is used: whether it is ours, its version, and whether it is intact."""
 
 import json
 import re
@@ -15,19 +15,19 @@ from memoryos_mcp.storage.sqlite.paths import beginning_mark
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-# Statistics that SQLite's ANALYZE leaves; they change no answer.
+# Statistics of SQLite's ANALYZE; they do not change query results.
 _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 4)})
-# SQLite itself makes these, each version with statements of its own.
+# SQLite creates these itself; the statements depend on its version.
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
-# SQLite quotes what it renames, and writes a statement as it was typed.
+# SQLite quotes renamed names, and otherwise keeps a statement as written.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
-# A table's condition, as far as this program writes them: with one level of parentheses inside.
+# A table's condition as this program writes them, with at most one level of inner parentheses.
 _CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 _NAME_MAX_CHARS = 60
 
 
 def look_at_header(path: Path) -> None:
-    """Refuse a file that its first bytes give away, without opening it as a database."""
+    """Refuse a file that its first bytes show to be damaged, foreign or newer, without opening it as a database."""
     if not path.exists():
         return
     size = path.stat().st_size
@@ -35,7 +35,7 @@ def look_at_header(path: Path) -> None:
         wal = path.with_name(path.name + "-wal")
         if wal.exists() and wal.stat().st_size > 0:
             raise damaged(path, "it is empty although its journal is not")
-        # The mark goes once the file has its tables: so the size is looked at again after the mark.
+        # The mark is removed once the file has its tables, so the size is checked again after the mark.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
             raise damaged(path, "it is empty, as no memory is")
         return
@@ -65,7 +65,7 @@ def look_at_content(connection: apsw.Connection, path: Path) -> int:
 
 
 def distrust(connection: apsw.Connection) -> None:
-    """Have a connection run no trigger and no view, which no file of ours has, and protect SQLite's own tables."""
+    """Disable triggers and views, which our files never have, and protect SQLite's own tables."""
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
@@ -73,21 +73,21 @@ def distrust(connection: apsw.Connection) -> None:
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """Return the statement that makes each table, index, trigger and view, by type and name."""
+    """Return the statements that create the tables, indexes, triggers and views, by type and name."""
     rows = connection.execute("SELECT type, name, tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema")
     return {(kind, name): sql for kind, name, sql in rows if (kind, name) not in _STATISTICS}
 
 
 @cache
 def _our_schema(version: int) -> dict[tuple[str, str], str]:
-    """Return what the migrations make of an empty file; takes some milliseconds, once for each version."""
+    """Return the schema that the migrations create in an empty file; takes some milliseconds, once per version."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
         return _schema(connection)
 
 
 def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]) -> str | None:
-    """Return the first difference of a file's schema from ours, in words; None without one."""
+    """Return a description of the first difference between a file's schema and ours; None without one."""
     if found == ours:
         return None
     for kind, name in sorted(found.keys() | ours.keys()):
@@ -107,17 +107,16 @@ def _plain(sql: str) -> str:
 
 
 def integrity_check(connection: apsw.Connection) -> None:
-    """Read the whole file for damage, and compare each index with its table: some milliseconds a megabyte.
+    """Check the whole file for damage, and each index against its table; takes some milliseconds per megabyte.
 
-    Args:
-        connection: Of a file whose schema is ours.
+    The file must have our schema.
 
     Raises:
-        apsw.CorruptError: There is some.
+        apsw.CorruptError: The file is damaged.
     """
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise apsw.CorruptError
-    if connection.readonly("main"):  # then SQLite leaves the tables' conditions out
+    if connection.readonly("main"):  # SQLite then skips the tables' conditions
         for table, condition in _conditions(schema.version(connection)):
             if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
                 raise apsw.CorruptError
@@ -127,7 +126,7 @@ def read_texts(connection: apsw.Connection) -> None:
     """Read all texts that have no checksum.
 
     Raises:
-        UnicodeDecodeError: One is damaged.
+        UnicodeDecodeError: A text is damaged.
     """
     columns = connection.execute(
         "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
@@ -141,6 +140,6 @@ def read_texts(connection: apsw.Connection) -> None:
 
 
 def _conditions(version: int) -> list[tuple[str, str]]:
-    """Return the conditions of the tables of a version, each with the name of its table."""
+    """Return the table conditions of a version, as pairs of table name and condition."""
     statements = {name: sql for (kind, name), sql in _our_schema(version).items() if kind == "table"}
     return [(name, condition) for name, sql in statements.items() for condition in _CHECK.findall(sql)]

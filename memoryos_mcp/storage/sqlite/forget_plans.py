@@ -1,6 +1,6 @@
-"""What is to be forgotten, and proof that it was: plans and receipts, and how they are found and kept.
+"""Plans and receipts of forgetting: building, storing and reading them.
 
-The cascade itself is elsewhere; nothing here changes a memory.
+Nothing here changes a memory; the deletion itself is in `forgetting`.
 """
 
 import json
@@ -22,7 +22,7 @@ SAMPLES = 10
 
 
 def pages_named(connection: apsw.Connection, page_id: str) -> list[int]:
-    """Return a page by its public name."""
+    """Return the ``seq`` of the page with a public id, if there is one."""
     return numbers(connection, "SELECT seq FROM pages WHERE page_id = ?", page_id)
 
 
@@ -32,32 +32,32 @@ def pages_of(connection: apsw.Connection, kind: str, number: int) -> list[int]:
 
 
 def pages_between(connection: apsw.Connection, from_us: int | None, before_us: int | None) -> list[int]:
-    """Return the pages that were said within a time, its beginning included."""
+    """Return the pages said at or after ``from_us`` and before ``before_us``; None is unlimited."""
     sql = "SELECT seq FROM pages WHERE occurred_us >= coalesce(?, occurred_us) AND occurred_us < coalesce(?, 1 << 62)"
     return numbers(connection, f"{sql} ORDER BY seq", from_us, before_us)
 
 
 def has_fact(connection: apsw.Connection, fact: int) -> bool:
-    """Whether there is a fact of a number."""
+    """Return whether a fact exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM facts WHERE fact = ?)", (fact,)).get)
 
 
 def has_trait(connection: apsw.Connection, dimension: str) -> bool:
-    """Whether there is a trait of a dimension."""
+    """Return whether a trait exists."""
     return bool(connection.execute("SELECT EXISTS (SELECT 1 FROM traits WHERE dimension = ?)", (dimension,)).get)
 
 
 def trait_named(connection: apsw.Connection, name: str) -> str | None:
-    """Return the dimension that a name means, None if there is no such trait."""
+    """Return the dimension with a name, ignoring its spelling; None if there is no such trait."""
     known = (row[0] for row in connection.execute("SELECT dimension FROM traits"))
     return next((dimension for dimension in known if fold_dimension(dimension) == fold_dimension(name)), None)
 
 
 def named(connection: apsw.Connection, ids: Sequence[MemoryId]) -> ForgetPlan:
-    """Return the plan of named memories, all or none of them.
+    """Return the plan that forgets some memories.
 
     Raises:
-        ArgumentError: An id names nothing.
+        ArgumentError: A memory does not exist.
     """
     seqs: set[int] = set()
     facts: set[int] = set()
@@ -88,7 +88,7 @@ def _pages(connection: apsw.Connection, named: MemoryId) -> list[int]:
 
 
 def everything(connection: apsw.Connection) -> ForgetPlan:
-    """Return the plan that leaves nothing of what there is now."""
+    """Return the plan that forgets everything there is now."""
     newest = newest_seq(connection)
     return ForgetPlan(
         runs=((1, newest),) if newest else (),
@@ -99,7 +99,7 @@ def everything(connection: apsw.Connection) -> ForgetPlan:
 
 
 def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
-    """Return how some of what a plan names begins: what is named itself, then the first pages."""
+    """Return the beginnings of some memories of a plan: named facts and traits, then the first pages."""
     found: list[tuple[Any, ...]] = []
     if plan.refuses:
         sql = "SELECT 'k' || fact, valid_from_us, utc_offset_s, text FROM facts WHERE fact = ?"
@@ -114,11 +114,11 @@ def samples(connection: apsw.Connection, plan: ForgetPlan) -> list[Sample]:
     return shown[:SAMPLES]
 
 
-# Keeping plans and receipts ----------------------------------------------------------------------------------------
+# Storing plans and receipts ----------------------------------------------------------------------------------------
 
 
 def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us: int, expires_us: int) -> None:
-    """Keep a plan until it is confirmed or too old; plans that are too old go."""
+    """Store a plan until it is confirmed or expires; delete expired plans."""
     connection.execute("DELETE FROM forget_plans WHERE expires_us <= ?", (now_us,))
     connection.execute(
         "INSERT INTO forget_plans (handle, expires_us, plan) VALUES (?, ?, ?)", (handle, expires_us, plan.to_json())
@@ -126,14 +126,14 @@ def keep_plan(connection: apsw.Connection, plan: ForgetPlan, handle: str, now_us
 
 
 def kept_plan(connection: apsw.Connection, handle: str, now_us: int) -> ForgetPlan | None:
-    """Return the plan that is kept under a handle; None if there is none, or it is too old."""
+    """Return the plan stored under a handle; None if it is missing or expired."""
     sql = "SELECT plan FROM forget_plans WHERE handle = ? AND expires_us > ?"
     kept = connection.execute(sql, (handle, now_us)).get
     return None if kept is None else ForgetPlan.from_json(kept)
 
 
 def keep_receipt(connection: apsw.Connection, receipt: str, counts: ForgetCounts, now_us: int) -> ForgetReceipt:
-    """Keep the receipt of a plan that was carried out, in place of the plan and of others that name what is gone."""
+    """Store the receipt of a completed plan; delete the plan, and other plans that name deleted traits."""
     connection.execute(
         "DELETE FROM forget_plans WHERE handle = ? OR EXISTS (SELECT 1 FROM json_each(plan, '$.traits') "
         "WHERE value NOT IN (SELECT dimension FROM traits))",
@@ -156,17 +156,17 @@ def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
 
 
 def forgettings(connection: apsw.Connection) -> int:
-    """Return how often something was forgotten."""
+    """Return the forget epoch: how often something was forgotten."""
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 
 
 def unscrubbed(connection: apsw.Connection) -> list[str]:
-    """Return the receipts of what may still lie in the files."""
+    """Return the names of receipts whose forgotten content may still be in the files."""
     return [row[0] for row in all_rows(connection, "SELECT receipt FROM forget_receipts WHERE is_scrubbed = 0")]
 
 
 def mark_scrubbed(connection: apsw.Connection, scrubbed: Sequence[str]) -> None:
-    """Take note that what was forgotten is gone from the files."""
+    """Mark receipts whose forgotten content is gone from the files."""
     connection.executemany(
         "UPDATE forget_receipts SET is_scrubbed = 1 WHERE receipt = ?", [(receipt,) for receipt in scrubbed]
     )

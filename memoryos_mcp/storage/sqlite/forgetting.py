@@ -1,7 +1,7 @@
-"""Forgetting: pages, facts and traits go with all that was derived from them, inside one transaction of the caller.
+"""Forgetting: deletes pages, facts and traits with everything derived from them, inside the caller's transaction.
 
-Text that was derived from several pages may quote each of them. Once one of them goes such text goes too, and what is
-made in its place is made from the pages that are left.
+Text derived from several pages may quote each of them. When one of the pages is deleted, such text is deleted too, and
+its replacement is derived from the remaining pages.
 """
 
 import json
@@ -31,12 +31,12 @@ from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
 from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
 from memoryos_mcp.text.terms import words
 
-# Stands in place of a reason that may quote a page that is gone.
+# Replaces a reason that may quote a deleted page.
 REASON_LOST = "Seen in the pages that are left."
 
 _WORD = re.compile(r"[^\W_]+")
 _GOING = "(SELECT seq FROM temp.going)"
-# What was derived from pages, and may quote them: what it is of, and its texts.
+# Texts that were derived from pages and may quote them, each after its key.
 _FACTS = (
     f"SELECT fact, text FROM facts WHERE learned_by <> '{LEARNED_BY_USER}' "  # noqa: S608 - constant
     "AND fact IN (SELECT fact FROM fact_evidence)"
@@ -48,7 +48,7 @@ _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
 
 @dataclass(frozen=True, slots=True)
 class WordlessPlace:
-    """Where to go on looking for what is wordless: after these numbers."""
+    """Position in the search for missing summaries: continue after these numbers."""
 
     chain: int = 0
     segment: int = 0
@@ -56,11 +56,11 @@ class WordlessPlace:
 
 @dataclass(frozen=True, slots=True)
 class Wordless:
-    """Some of the chains and segments whose words went with one of their pages.
+    """Some of the chains and segments whose summaries were deleted with one of their pages.
 
     Attributes:
-        forgettings: How often something was forgotten when this was read.
-        end: Where to go on.
+        forgettings: Forget epoch when this was read.
+        end: Where to continue.
     """
 
     chains: tuple[int, ...]
@@ -70,12 +70,12 @@ class Wordless:
 
 
 def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
-    """Return what carrying out a plan would come to, and leave all as it is."""
+    """Return what a plan would forget, without changing anything."""
     return rehearsed(connection, lambda: _carry_out(connection, plan))
 
 
 def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetReceipt | None:
-    """Carry out a kept plan, once; None if there is none of this handle. A second time the receipt is shown again."""
+    """Carry out a stored plan once and return its receipt, also when repeated; None if there is no such plan."""
     known = [receipt for receipt in receipts(connection) if receipt.receipt == handle]
     if known:
         return known[0]
@@ -84,17 +84,17 @@ def confirm(connection: apsw.Connection, handle: str, now_us: int) -> ForgetRece
 
 
 def forget(connection: apsw.Connection, plan: ForgetPlan, receipt: str, now_us: int) -> ForgetReceipt:
-    """Carry out a plan, and keep the receipt. What others compute from what they have read is refused from then on."""
+    """Carry out a plan and store the receipt; results computed from earlier reads are refused afterwards."""
     counts = _carry_out(connection, plan)
     connection.execute("UPDATE lease SET epoch = epoch + 1, holder = '', expires_us = 0")
     return keep_receipt(connection, receipt, counts, now_us)
 
 
-# Words anew ---------------------------------------------------------------------------------------------------------
+# Missing summaries --------------------------------------------------------------------------------------------------
 
 
 def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> Wordless:
-    """Return what has pages but no words, at most ``limit`` of each kind."""
+    """Return chains and segments without a summary, at most ``limit`` of each kind."""
     sql = "SELECT chain FROM chains WHERE summary = '' AND chain > ? ORDER BY chain LIMIT ?"
     chains = numbers(connection, sql, place.chain, limit)
     sql = "SELECT segment FROM segments WHERE summariser = '' AND segment > ? ORDER BY segment LIMIT ?"
@@ -108,7 +108,7 @@ def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> W
 
 
 def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
-    """Give what is wordless its words, chains first; False if something else was forgotten since it was found."""
+    """Set missing summaries, chains first; return False if something else was forgotten since they were found."""
     if forgettings(connection) != found.forgettings:
         return False
     for number, digest in zip(found.chains, digests, strict=False):
@@ -141,7 +141,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
     _drop_traits(connection, traits)
     _clear_words(connection, chains, segments)
     if said:
-        # A redo takes pages out of chains and segments, and an LLM may quote a page that it does not name.
+        # Other texts may quote the pages too: a redo has moved them, or an LLM has quoted a page that it did not name.
         lost = _lost(connection, said)
         others = _facts_with(connection, lost)
         again |= _confirming(connection, others)
@@ -162,7 +162,7 @@ def _carry_out(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:
 
 
 def _take(connection: apsw.Connection, plan: ForgetPlan) -> int:
-    """Write down which pages go, and return how many there are."""
+    """List the pages to be deleted in a temporary table, and return how many there are."""
     connection.execute("CREATE TEMP TABLE IF NOT EXISTS going (seq INTEGER PRIMARY KEY); DELETE FROM temp.going")
     connection.executemany("INSERT INTO temp.going SELECT seq FROM pages WHERE seq BETWEEN ? AND ?", plan.runs)
     return int(connection.execute("SELECT count(*) FROM temp.going").get)
@@ -187,7 +187,7 @@ def _existing_traits(connection: apsw.Connection, plan: ForgetPlan) -> list[str]
 
 
 def _facts_that_rest_on(connection: apsw.Connection) -> list[int]:
-    """Return the facts that no page states any more; what the person has stated needs none."""
+    """Return the facts that no remaining page states; facts stated by the user need no page."""
     return numbers(
         connection,
         f"SELECT DISTINCT fact FROM fact_evidence AS e JOIN facts USING (fact) WHERE seq IN {_GOING} "  # noqa: S608
@@ -209,16 +209,16 @@ def _traits_that_rest_on(connection: apsw.Connection) -> list[str]:
 
 
 def _confirming(connection: apsw.Connection, facts: Sequence[int] | set[int]) -> set[int]:
-    """Return the pages that stay and say what a fact says that goes."""
+    """Return the remaining pages that are evidence of facts to be deleted."""
     sql = f"SELECT seq FROM fact_evidence WHERE fact = ? AND seq NOT IN {_GOING}"  # noqa: S608 - constant
     return {seq for fact in facts for seq in numbers(connection, sql, fact)}
 
 
 def _drop_pages(connection: apsw.Connection) -> set[str]:
-    """Delete the pages with their words and vectors, and return what words they held: none if no page is left."""
+    """Delete the pages with their index entries and vectors; return their words, or none if no page is left."""
     said: set[str] = set()
     if connection.execute(f"SELECT EXISTS (SELECT 1 FROM pages WHERE seq NOT IN {_GOING})").get:  # noqa: S608 - constant
-        # As bytes: a page that the disk has changed may be no text any more, and is to be forgotten all the same.
+        # As bytes: a page damaged on disk may not be valid text, and must be deleted as well.
         sql = f"SELECT CAST(user_input AS BLOB), CAST(agent_response AS BLOB) FROM pages WHERE seq IN {_GOING}"  # noqa: S608
         for sides in connection.execute(sql):
             said.update(*(_words(side.decode(errors="replace")) for side in sides))
@@ -244,7 +244,7 @@ def _drop_pages(connection: apsw.Connection) -> set[str]:
 
 
 def _drop_facts(connection: apsw.Connection, facts: Sequence[int], plan: ForgetPlan) -> None:
-    # What a person has forgotten does not make way for what was before it.
+    # A fact that the user forgets does not restore the fact that it superseded.
     for fact in plan.facts if plan.refuses else ():
         connection.execute("UPDATE facts SET superseded_by = NULL WHERE superseded_by = ?", (fact,))
     drop_facts(connection, facts)
@@ -259,7 +259,7 @@ def _drop_traits(connection: apsw.Connection, traits: Sequence[str]) -> None:
 
 
 def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
-    """Take the reason, which may quote what is gone, and all history of traits that are there no more."""
+    """Clear reasons and history of traits, which may quote deleted pages, and the history of deleted traits."""
     for dimension in dimensions:
         connection.execute(
             "UPDATE traits SET reason = ? WHERE dimension = ? AND learned_by <> ?",
@@ -271,7 +271,7 @@ def _clear_reasons(connection: apsw.Connection, dimensions: set[str]) -> None:
 
 
 def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: Sequence[int]) -> None:
-    """Delete the chains and segments that no page is left in; the others lose their words and vectors."""
+    """Delete empty chains and segments; the others lose their summaries and vectors."""
     for number in chains:
         connection.execute("UPDATE chains SET summary = '' WHERE chain = ?", (number,))
         connection.execute(
@@ -290,7 +290,7 @@ def _clear_words(connection: apsw.Connection, chains: Sequence[int], segments: S
 
 
 def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
-    """Return the words of pages that are gone which no page holds any more, of those that derived text holds."""
+    """Return the words of deleted pages that still occur in derived text, but in no remaining page."""
     derived: set[str] = set()
     for sql in (_FACTS, _REASONS, _CHAINS, _SEGMENTS):
         for _, *texts in connection.execute(sql):
@@ -299,19 +299,19 @@ def _lost(connection: apsw.Connection, said: set[str]) -> frozenset[str]:
 
 
 def _facts_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Return the facts with a word that no page holds any more; what no page has taught stays."""
+    """Return the facts with a lost word; facts without pages and the user's own are left out."""
     rows = all_rows(connection, _FACTS)
     return [fact for fact, text in rows if not lost.isdisjoint(_words(text))]
 
 
 def _traits_with(connection: apsw.Connection, lost: frozenset[str]) -> set[str]:
-    """Return the traits with such a word in their reason or history."""
+    """Return the traits with a lost word in their reason or history."""
     rows = all_rows(connection, _REASONS)
     return {dimension for dimension, reason in rows if not lost.isdisjoint(_words(reason))}
 
 
 def _clear_words_with(connection: apsw.Connection, lost: frozenset[str]) -> list[int]:
-    """Take the words of chains and segments that hold such a word, and return the segments."""
+    """Clear the summaries of chains and segments that contain a lost word, and return the segments."""
     chains = [row[0] for row in _texts_with(connection, _CHAINS, lost)]
     segments = [row[0] for row in _texts_with(connection, _SEGMENTS, lost)]
     _clear_words(connection, chains, segments)
@@ -325,7 +325,7 @@ def _texts_with(connection: apsw.Connection, sql: str, lost: frozenset[str]) -> 
 
 
 def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
-    """Have pages read again for profile and knowledge."""
+    """Mark pages to be read again for profile and knowledge."""
     listed = json.dumps(sorted(pages))
     here = "seq IN (SELECT value FROM json_each(?)) AND tier = 'mid_term'"
     segments = numbers(connection, f"SELECT DISTINCT segment FROM pages WHERE {here}", listed)  # noqa: S608 - constant
@@ -338,6 +338,6 @@ def _read_again(connection: apsw.Connection, pages: set[int]) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, lower-cased; in plain letters alike, whatever else stands in the text."""
+    """Return the words of a text, lower-cased; plain letters give the same words whatever else is in the text."""
     plain = _WORD.findall(text.lower())
     return plain if text.isascii() else [*plain, *words(text)]

@@ -1,4 +1,4 @@
-"""Records of a memory that is taken in: each once, whatever was there before and however often it is tried."""
+"""Import of a memory's records: each is added once, even if the import is repeated."""
 
 import json
 from collections import Counter
@@ -26,14 +26,14 @@ from memoryos_mcp.storage.values import LongTerm, PageBatch
 
 
 def known_page(connection: apsw.Connection, page_id: str | None, key: str | None) -> str | None:
-    """Return the name of the page that has this name or this idempotency key, None if there is none."""
+    """Return the id of the page with this id or this idempotency key, None if there is none."""
     sql = "SELECT page_id FROM pages WHERE page_id = ?1 UNION ALL SELECT page_id FROM pages WHERE idempotency_key = ?2"
     found = connection.execute(sql, (page_id, key)).fetchone()
     return None if found is None else str(found[0])
 
 
 def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
-    """Add the pages that are not there, each in its groups; return those that are: their names by those of the file."""
+    """Add missing pages with their chains and segments; return the ids of existing pages by their ids in the file."""
     known: dict[str, str] = {}
     segments: set[int] = set()
     sessions_before = _sessions_before(connection, batch.file)
@@ -53,7 +53,7 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
 
 
 def _sessions_before(connection: apsw.Connection, file: str) -> int:
-    """Return how many sessions the memory had before the file came: the file's are counted on from there."""
+    """Return how many sessions the memory had before the import; the file's sessions are numbered from there."""
     before = _made(connection, file, "session", 0)
     if before is None:
         before = int(connection.execute("SELECT coalesce(max(session), 0) FROM pages").get)
@@ -141,7 +141,7 @@ def _insert(
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:
-    """Add what is not there beside the pages, end the taking in of the file, and return how much is new, by kind."""
+    """Add missing records other than pages, finish the import, and return how many are new, by kind."""
     adding = _Adding(connection, long_term)
     new = Counter[str](record.kind for record in long_term.records if adding.add(record))
     adding.link_superseded()
@@ -150,7 +150,7 @@ def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[s
 
 
 class _Adding:
-    """Adds what rests on pages, inside the caller's transaction."""
+    """Adds records that refer to pages, inside the caller's transaction."""
 
     def __init__(self, connection: apsw.Connection, long_term: LongTerm) -> None:
         self._connection = connection
@@ -160,7 +160,7 @@ class _Adding:
         self._is_salted_alike = True
 
     def add(self, record: LongTermRecord) -> bool:
-        """Add a record if it is not there; return whether it was added."""
+        """Add a record if it is missing; return whether it was added."""
         match record:
             case FactRecord():
                 return self._add_fact(record)
@@ -174,7 +174,7 @@ class _Adding:
                 return self._add_refused(record)
 
     def link_superseded(self) -> None:
-        """Say which facts took the place of those that were added."""
+        """Link the added facts to the facts that superseded them."""
         for record in self._long_term.records:
             if isinstance(record, FactRecord) and record.superseded_by is not None and record.fact in self._new_facts:
                 heir = self._facts[record.superseded_by]
@@ -233,7 +233,7 @@ class _Adding:
         return self._connection.last_insert_rowid()
 
     def _add_trait(self, record: TraitRecord) -> bool:
-        """Set a trait, unless the user's own or a newer one stands there; what does not hold becomes history."""
+        """Set a trait, unless there is a newer one or the user's own; the losing value becomes history."""
         sql = "SELECT level, reason, updated_us, learned_by FROM traits WHERE dimension = ?"
         there = self._connection.execute(sql, (record.dimension,)).fetchone()
         updated_us = to_us(record.updated_at)
@@ -280,7 +280,7 @@ class _Adding:
         return is_new
 
     def _add_refused(self, record: RefusedRecord) -> bool:
-        """Add a digest, unless it was made with another salt and so would match nothing here."""
+        """Add a digest, unless it has another salt and so would match nothing here."""
         until = 0 if record.until is None else self._seq(record.until) or 0
         return self._is_salted_alike and self._change(
             "INSERT INTO refused (digest, until_seq) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until_seq = ?2 "
@@ -302,7 +302,7 @@ class _Adding:
         )
 
     def _seqs(self, pages: Sequence[str]) -> list[int]:
-        """Return the rows of pages; those that are not there, because they were passed over, are left out."""
+        """Return the ``seq`` of pages; pages that were skipped are left out."""
         return [seq for page in pages if (seq := self._seq(page)) is not None]
 
     def _seq(self, page: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Looking: reads of one memory with its evidence and history."""
+"""Inspection: reads one memory with its evidence and history."""
 
 from typing import Any
 
@@ -36,15 +36,7 @@ BEGINNING_CHARS = 200
 
 
 def look(connection: apsw.Connection, what: MemoryId, *, space: int, assistant_id: str, now_us: int) -> Look | None:
-    """Return a memory with what belongs to it, None if it is not there.
-
-    Args:
-        connection: Of one state of the file.
-        what: Its id.
-        space: The current space.
-        assistant_id: Whose facts are there beside the user's.
-        now_us: The present.
-    """
+    """Return a memory with what belongs to it, None if it is missing or a fact about another assistant."""
     match what.kind:
         case Kind.PAGE:
             return _page(connection, what.name)
@@ -59,7 +51,7 @@ def look(connection: apsw.Connection, what: MemoryId, *, space: int, assistant_i
 
 
 def beginning(page: Page) -> str:
-    """Return the first side that says something, as far as a list shows it, in one line."""
+    """Return the beginning of the first side that is not blank, as one line for lists."""
     sides = page.user_input[:BEGINNING_CHARS], page.agent_response[:BEGINNING_CHARS]
     return " ".join((sides[0] if sides[0].strip() else sides[1]).split())
 

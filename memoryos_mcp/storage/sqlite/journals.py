@@ -1,9 +1,9 @@
-"""Which file a journal belongs to: SQLite applies the journal beside a file, whatever file that is.
+"""Notes on which file a journal belongs to.
 
-A sync client or a restore by hand may replace a memory's file and leave the previous file's journal under its name.
-SQLite would apply it to the new file, which then is neither of the two. So a note beside the journal says which file it
-belongs to, and how that file was last written. The second is needed because a new file often gets the inode of the
-previous one, and always keeps it if it is written over that.
+A sync client or a manual restore may replace a memory's file and leave the previous file's journal beside it. SQLite
+would apply that journal to the new file and so corrupt it. A note beside the journal therefore identifies its file and
+the state in which that file was left. The inode is not enough: a new file often reuses it, and an overwritten file
+keeps it.
 """
 
 import errno
@@ -32,25 +32,25 @@ _SUFFIXES = ("-wal", "-shm")
 _OWNER_SUFFIX = "-wal-owner"
 _IDENTITY_WORDS = 4
 _BEING_WRITTEN = "writing"
-# A note is written over the previous one in one piece, whatever their lengths.
+# Notes have a fixed length, so that one write replaces the previous note.
 _NOTE_CHARS = 200
-# The beginning of a file that was written without a journal, as a backup is: bytes 18 and 19 are 2 in the others.
+# The beginning of a file written without a WAL journal, such as a backup; in WAL files bytes 18 and 19 are 2.
 _WITHOUT_JOURNAL = re.compile(rb"SQLite format 3\x00..\x01\x01|\Z", re.DOTALL)
 _BEGINNING_BYTES = 20
 # File systems round times down, by 2 s at most.
 _ROUNDED_NS = 2_000_000_000
-# Where whoever has a file open in SQLite holds a lock on it.
+# Start and length of the byte range on which SQLite locks an open file.
 _SHARED_LOCKS = (510, 0x4000_0002)
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def journals_of(path: Path) -> list[Path]:
-    """Return the files that SQLite keeps beside a file while it is open: its journal, and the index of that."""
+    """Return the files that SQLite keeps beside an open file: the journal (WAL) and its index (SHM)."""
     return [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
 
 
 def has_journal(path: Path) -> bool:
-    """Return whether there is a journal beside a file that is not empty."""
+    """Return whether there is a journal beside a file, and it is not empty."""
     try:
         return journals_of(path)[0].stat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):
@@ -58,7 +58,7 @@ def has_journal(path: Path) -> bool:
 
 
 def identity(path: Path) -> Identity | None:
-    """Return a file's device and inode; None if there is none of that name."""
+    """Return a file's device and inode; None if it does not exist."""
     try:
         found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -68,12 +68,12 @@ def identity(path: Path) -> Identity | None:
 
 @contextmanager
 def folder_held(folder: Path, *, waits: bool = True) -> Iterator[bool]:
-    """Keep other processes from opening, leaving and checkpointing a memory of a folder.
+    """Lock a folder: other processes cannot open, close or checkpoint its memory.
 
-    It ends with the process that holds it. Yields False where a disk cannot do that; then nobody is kept.
+    The lock ends with the process. Yields False if the disk does not support locks; then nothing is locked.
 
     Raises:
-        BlockingIOError: Another process holds it, and ``waits`` is false.
+        BlockingIOError: Another process holds the lock, and ``waits`` is false.
     """
     descriptor, is_held = None, False
     try:
@@ -89,7 +89,7 @@ def folder_held(folder: Path, *, waits: bool = True) -> Iterator[bool]:
 
 
 def is_in_use(path: Path) -> bool:
-    """Return whether another process has a file open in SQLite; this process must not, or it loses its locks."""
+    """Return whether another process has a file open in SQLite; if this process had, it would lose its locks."""
     if fcntl is None:
         return False
     try:
@@ -106,7 +106,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def set_aside_foreign(path: Path) -> None:
-    """Move a journal away that belongs to another file than the one that it stands beside.
+    """Move away a journal that belongs to another file than the one beside it.
 
     Raises:
         OSError: It cannot be moved.
@@ -122,12 +122,11 @@ def set_aside_foreign(path: Path) -> None:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether the journal beside a file belongs to another file.
+    """Return whether the journal beside a file belongs to another file; in doubt it does not.
 
-    It does if it is the journal of the note and the file is not the file of the note. If both are others, somebody has
-    put a file with its journal there, as by copying a folder. If the file is the one of the note, but is not as it was
-    left, or has no journal at all, somebody has written another one over it; this is not said of a file in use. In
-    doubt the journal is the file's own.
+    It does if the note names the journal, but another file. It also does if the file was overwritten: the file is not
+    as the note says it was left, or was written without a journal. A file in use was not overwritten. If the note
+    names neither, a file was put there with its journal, as by copying a folder.
 
     Raises:
         OSError: The file cannot be read.
@@ -144,12 +143,12 @@ def is_foreign(path: Path) -> bool:
 
 
 def note_owner(path: Path, *, is_alone: bool) -> None:
-    """Note that the journal beside an open file is its own; a full disk leaves that unnoted.
+    """Note that the journal beside an open file is its own; if the disk is full, nothing is noted.
 
     Args:
         path: The file.
-        is_alone: Whether the caller holds the folder and found the file in no use. Otherwise a process of an earlier
-            version may have it open, which writes the file without noting it.
+        is_alone: Whether the caller holds the folder and found the file not in use. Otherwise a process of an earlier
+            version may have the file open; it would write the file without a note.
     """
     file, journal = identity(path), identity(journals_of(path)[0])
     if file is None or journal is None:
@@ -163,7 +162,7 @@ def note_owner(path: Path, *, is_alone: bool) -> None:
 
 
 def note_previous_owner(path: Path, file: Identity | None) -> None:
-    """Note that the journal beside a file belongs to the file that was there before, so that it is set aside."""
+    """Note that the journal beside a file belongs to the previous file, so that it is set aside."""
     journal = identity(journals_of(path)[0])
     if file is not None and journal is not None:
         with suppress(OSError):
@@ -174,11 +173,11 @@ def note_previous_owner(path: Path, file: Identity | None) -> None:
 def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
     """Note that SQLite is about to write a journal to its file, and afterwards how the file was left.
 
-    A process that is killed meanwhile leaves the first note, by which the journal is applied again.
+    If the process is killed between the two, the first note remains and the journal is applied again.
 
     Raises:
-        BlockingIOError: Another process does it, and ``waits`` is false.
-        OSError: It cannot be noted, and must not be done.
+        BlockingIOError: Another process holds the folder, and ``waits`` is false.
+        OSError: The note cannot be written; the checkpoint must not be done.
     """
     with folder_held(path.parent, waits=waits) as is_held:
         _note_writing(path)
@@ -191,18 +190,18 @@ def checkpointed(path: Path, *, waits: bool = True) -> Iterator[None]:
 
 
 def remove_empty(path: Path) -> None:
-    """Remove what stands beside a file that nobody has open, if its journal is empty, and the note of no journal."""
+    """Remove an empty journal beside a file that is not open anywhere, and a note without a journal."""
     journal, index = journals_of(path)
     with folder_held(path.parent) as is_held, suppress(OSError):
         is_empty = identity(path) is not None and identity(journal) is not None and not has_journal(path)
-        if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows removes no file in use
+        if is_empty and (fcntl is None or (is_held and not is_in_use(path))):  # Windows refuses to remove open files
             journal.unlink()
             index.unlink(missing_ok=True)
         forget_owner(path)
 
 
 def forget_owner(path: Path) -> None:
-    """Remove the note once there is no journal."""
+    """Remove the note if there is no journal."""
     with suppress(OSError):
         if identity(journals_of(path)[0]) is None:
             _owner_file(path).unlink(missing_ok=True)
@@ -210,13 +209,11 @@ def forget_owner(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is noted beside a journal.
+    """A note: which file a journal belongs to.
 
     Attributes:
-        file: Which file the journal belongs to.
-        journal: Which journal.
-        left: How the file was left: its size and time in nanoseconds, and the run of the machine. It is `writing`
-            during a checkpoint, and empty if it is unknown, as in the notes of earlier versions.
+        left: How the file was left: its size, its time in nanoseconds and the machine's boot id. It is `writing` during
+            a checkpoint, and empty if unknown, as in notes of earlier versions.
     """
 
     file: Identity
@@ -225,7 +222,7 @@ class _Note:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return the note beside a file; None if there is none that can be read."""
+        """Return the note beside a file; None if it is missing or unreadable."""
         try:
             words = _owner_file(path).read_text(encoding="ascii", errors="replace").split()
             numbers = [int(word) for word in words[:_IDENTITY_WORDS]]
@@ -237,15 +234,15 @@ class _Note:
 
     @classmethod
     def now(cls, path: Path, file: Identity, journal: Identity) -> Self:
-        """Return the note of a file as it is."""
+        """Return a note of the file's present state."""
         found = path.stat()
         return cls(file, journal, (str(found.st_size), str(found.st_mtime_ns), _boot()))
 
     def is_as_left(self, path: Path) -> bool:
         """Return whether a file may be as it was left.
 
-        After the machine stopped without warning the time on disk may be an earlier one. A later time is that of a
-        copy; if the journal or the note is as late, they were copied with the file.
+        After a machine crash the time on disk may be earlier. A later time means that the file is a copy; if the
+        journal or the note is even later, they were copied with it.
         """
         if len(self.left) < 2 or not all(word.isdecimal() for word in self.left[:2]):
             return True
@@ -260,7 +257,7 @@ class _Note:
         return time_ns - found.st_mtime_ns <= _ROUNDED_NS or not is_same_boot
 
     def write(self, path: Path) -> None:
-        """Write the note, for this account only, and over the previous one without needing space.
+        """Write the note, for this account only; overwriting a previous one needs no disk space.
 
         Raises:
             OSError: It cannot be written.
@@ -313,7 +310,7 @@ def _is_without_journal(path: Path) -> bool:
 
 
 def _boot() -> str:
-    """Return the name of this run of the machine; ``?`` where there is none."""
+    """Return the machine's boot id; ``?`` if there is none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip() or "?"
     except (OSError, ValueError):

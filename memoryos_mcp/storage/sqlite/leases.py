@@ -1,19 +1,19 @@
-"""The lease: the row that says which process does a user's background work, and the check of every such write."""
+"""The lease: the row that names the process doing a user's background work, and the check before every such write."""
 
 import apsw
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.storage.values import Lease
 
-# A holder that commits is alive: each commit puts the end of its lease off by this much.
+# A holder that commits is alive: each commit extends its lease to at least this long from now.
 LEASE_EXTENSION_US = 15_000_000
 LONGEST_LEASE_US = 300_000_000
 
 
 def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: int) -> Lease | None:
-    """Take or renew the lease; None while another holder's has not run out."""
+    """Take or renew the lease; None while another holder's lease has not expired."""
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
-    # An end beyond any lease's length was written by a clock that ran ahead; it must not hold up the work until then.
+    # An expiry beyond the longest lease was written by a clock that ran ahead; it must not block the work until then.
     if current not in {"", holder} and now_us < expires_us <= now_us + LONGEST_LEASE_US:
         return None
     if current != holder:
@@ -23,10 +23,10 @@ def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: in
 
 
 def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: int) -> None:
-    """Make sure that no other process has taken over, and put the end off: whoever commits is alive.
+    """Check that no other process has taken the lease over, and extend it.
 
     Raises:
-        LeaseLostError: The lease is another's.
+        LeaseLostError: Another process holds the lease.
     """
     current, epoch, expires_us = connection.execute("SELECT holder, epoch, expires_us FROM lease").get
     if (current, epoch) != (holder, lease.epoch):
@@ -36,12 +36,12 @@ def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: 
 
 
 def release_leases(connection: apsw.Connection, holder: str) -> None:
-    """Give back whatever a holder has."""
+    """Release every lease of a holder."""
     connection.execute("UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?", (holder,))
 
 
 def release_lease(connection: apsw.Connection, holder: str, lease: Lease) -> None:
-    """Give the lease back, if it is still this holder's."""
+    """Release the lease, if this holder still has it."""
     connection.execute(
         "UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ? AND epoch = ?", (holder, lease.epoch)
     )

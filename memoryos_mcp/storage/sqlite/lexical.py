@@ -1,4 +1,4 @@
-"""Word search over pages with SQLite's FTS5, at a cost that does not grow with the commonest word."""
+"""Keyword search over pages with SQLite's FTS5, at a cost that does not grow with the most common word."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -13,7 +13,7 @@ from memoryos_mcp.text.terms import index_text
 
 # Postings read per query, rarest words first; ranking them costs about half a microsecond each.
 POSTING_BUDGET = 10_000
-# Words that are all over the budget: how many of them are looked for together, and in how many of their postings.
+# If all words exceed the budget: how many of them are searched together, and how many of their postings are read.
 COMMON_WORDS = 4
 COMMON_BUDGET = 200_000
 
@@ -28,13 +28,7 @@ def index_page(connection: apsw.Connection, seq: int, user_input: str, agent_res
 
 
 def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return at most ``limit`` pages that hold any of the words, best first.
-
-    Args:
-        connection: Reads the pages.
-        counts: In how many pages each word occurs.
-        limit: How many at most.
-    """
+    """Return at most ``limit`` pages that contain any of the words in ``counts``, best first."""
     words = within_budget(counts)
     if not words:
         return _search_common(connection, counts, limit)
@@ -47,7 +41,7 @@ def search(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -
 
 
 def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
-    """Return which pages hold which words, by side; reads every posting of the words within the budget."""
+    """Return which pages contain which words, by side; reads every posting of the words within the budget."""
     words = within_budget(counts)
     places = {seq: place for place, seq in enumerate(seqs)}
     found = np.zeros((2, len(seqs), len(words)), dtype=np.bool_)
@@ -61,12 +55,12 @@ def matches(connection: apsw.Connection, counts: Mapping[str, int], seqs: Sequen
 
 
 def optimise(connection: apsw.Connection) -> None:
-    """Write the word index as one part, which leaves out the words of pages that are gone."""
+    """Merge the parts of the word index into one without the words of deleted pages."""
     connection.execute("INSERT INTO page_words (page_words) VALUES ('optimize')")
 
 
 def within_budget(counts: Mapping[str, int]) -> list[str]:
-    """Return the words that fit the posting budget, rarest first; those that occur nowhere are left out."""
+    """Return the words that fit the posting budget, rarest first; words without pages are left out."""
     chosen: list[str] = []
     left = POSTING_BUDGET
     for count, word in sorted((count, word) for word, count in counts.items() if count):
@@ -78,14 +72,14 @@ def within_budget(counts: Mapping[str, int]) -> list[str]:
 
 
 def any_of(words: Sequence[str]) -> str:
-    """Return the FTS5 query for pages that hold any of the words, of which there is at least one."""
+    """Return the FTS5 query for pages that contain any of at least one word."""
     return " OR ".join(map(phrase, words))
 
 
 def _search_common(connection: apsw.Connection, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-    """Return the newest pages that hold as many as possible of words that are all common; the more, the better.
+    """Return the pages that contain the most words if all words are common; of equal pages the newest first.
 
-    BM25 would count every posting of every word for it, which takes tens of milliseconds in a large memory.
+    BM25 would read every posting of every word, which takes tens of milliseconds in a large memory.
     """
     words = [word for _, word in sorted((count, word) for word, count in counts.items() if count)[:COMMON_WORDS]]
     newest = newest_seq(connection)

@@ -1,4 +1,4 @@
-"""Listing: many memories in a row, a stretch at a time. What is added meanwhile comes before the first stretch."""
+"""Listing: memories in batches, newest first. Memories added meanwhile belong before the first batch."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,15 +17,9 @@ from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, 
 def listed(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
 ) -> list[Listed]:
-    """Return the next memories, newest first; traits by their names, because they change.
+    """Return the next memories, newest first; traits are sorted by dimension, because their time changes.
 
-    Args:
-        connection: Of one state of the file.
-        request: What to list.
-        place: Where to go on; None begins.
-        limit: How many at most.
-        owner: Whose facts are there beside the user's.
-        now_us: The present.
+    ``place`` is where to continue; None starts at the beginning. ``owner`` is the assistant whose facts are listed.
     """
     filters = {
         "tier": request.tier,
@@ -48,7 +42,7 @@ def listed(
 
 
 def _segments(connection: apsw.Connection, topic: int | str | None) -> str | None:
-    """Return the segments of a topic as JSON; None if there is no topic to go by."""
+    """Return the segments of a topic as JSON; None without a topic."""
     if topic is None:
         return None
     if isinstance(topic, int):
@@ -63,11 +57,10 @@ _HOLDS = IN_FORCE.replace("?", ":now_us")
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """How one kind is listed.
+    """The query for one kind.
 
     Attributes:
-        select: Up to the conditions; the order, and what each row becomes.
-        conditions: By the filter that each needs; without it the condition is left out, so that an index serves.
+        conditions: By filter name; the conditions of unset filters are left out, so that SQLite can use an index.
     """
 
     select: str
@@ -76,7 +69,7 @@ class _Query:
     to_listed: Callable[[tuple[Any, ...]], Listed]
 
     def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[Listed]:
-        """Return what the filters let through, ``limit`` at most."""
+        """Return the memories that match the filters, at most ``limit``."""
         asked = [condition for name, condition in self.conditions.items() if filters[name] is not None]
         sql = f"{self.select} WHERE {' AND '.join(asked) or 'true'} ORDER BY {self.order} LIMIT :limit"
         return [self.to_listed(row) for row in connection.execute(sql, filters)]

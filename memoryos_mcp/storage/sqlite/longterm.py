@@ -1,4 +1,4 @@
-"""Writes of the long-term memory: traits and facts, each inside one transaction of its caller."""
+"""Writes to the long-term memory, traits and facts, each inside a transaction of the caller."""
 
 import json
 from collections import Counter
@@ -14,12 +14,12 @@ from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbe
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import Learning
 
-# What facts are counted as that went beyond the knowledge kept at hand.
+# Key under which newly archived facts are counted.
 ARCHIVED = "archived_fact"
 WISHES_KEPT = 50
-# Takes the present, microseconds.
+# Parameter: the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"
-# Holds if the facts ?5 were not there: they are a JSON list, and ?4 is the present.
+# True for facts that would be in force at ?4, microseconds, without the facts ?5, a JSON list.
 _LEFT_OUT = "(SELECT value FROM json_each(?5))"
 WOULD_HOLD = (
     f"fact NOT IN {_LEFT_OUT} AND (valid_until_us IS NULL OR valid_until_us > ?4 OR (superseded_by IN {_LEFT_OUT} "
@@ -47,10 +47,10 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
 
 
 def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str], now_us: int) -> bool:
-    """Whether what the lessons were computed from still stands.
+    """Return whether the state from which the lessons were computed is still current.
 
-    Their traits are unchanged, the facts they name are in force, no older fact that they did not know of answers what
-    one of theirs answers, and the user has corrected nothing since.
+    Their traits are unchanged, the facts they name are in force, the user has corrected nothing since, and no older
+    fact has the slot of a new one without being superseded by it.
     """
     lessons = learning.lessons
     if corrected_facts(connection) != list(learning.corrections):
@@ -77,7 +77,7 @@ def is_current(connection: apsw.Connection, learning: Learning, owner: Callable[
 def _is_alone(
     connection: apsw.Connection, change: AddFact, assistant_id: str, now_us: int, later: Sequence[int]
 ) -> bool:
-    """Whether each fact with a new fact's slot that was said before it is one that it supersedes."""
+    """Return whether a new fact supersedes every fact with its slot that was said before it."""
     sql = (
         "SELECT fact FROM facts WHERE about = ?1 AND assistant_id = ?2 AND slot = ?3 AND is_archived = 0 "  # noqa: S608
         f"AND folded <> ?6 AND ({_LAST_SAID}, {_LAST_SEQ}) <= (?7, ?8) AND {WOULD_HOLD}"
@@ -87,7 +87,7 @@ def _is_alone(
 
 
 def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> list[int]:
-    """Return the facts that somebody has learned from nothing older than a page."""
+    """Return the facts that ``learner`` learned only from pages from ``from_seq`` on."""
     sql = (
         "SELECT fact FROM facts WHERE learned_by = ?1 AND ended_by IS NULL "
         "AND fact IN (SELECT fact FROM fact_evidence WHERE seq >= ?2) "
@@ -96,7 +96,7 @@ def learned_later(connection: apsw.Connection, learner: str, from_seq: int) -> l
     return numbers(connection, sql, learner, from_seq)
 
 
-# When the newest of a fact's pages was said, and that page; without pages, since when it holds.
+# When a fact's newest page was said, and the page's ``seq``; without pages, when the fact began to hold, and 0.
 _LAST_SAID = (
     "coalesce((SELECT max(occurred_us) FROM fact_evidence AS e JOIN pages USING (seq) WHERE e.fact = facts.fact), "
     "valid_from_us)"
@@ -105,7 +105,7 @@ _LAST_SEQ = "coalesce((SELECT max(seq) FROM fact_evidence AS e WHERE e.fact = fa
 
 
 def _said(connection: apsw.Connection, change: AddFact) -> tuple[int, int]:
-    """Return when the newest page of a new fact was said, microseconds, and that page."""
+    """Return when a new fact's newest page was said, microseconds, and the page's ``seq``."""
     sql = "SELECT max(occurred_us) FROM pages WHERE seq IN (SELECT value FROM json_each(?))"
     said_us = connection.execute(sql, (json.dumps(change.evidence),)).get
     return to_us(change.valid_from) if said_us is None else int(said_us), max(change.evidence, default=0)
@@ -116,7 +116,7 @@ def _named_facts(change: KnowledgeChange) -> tuple[int, ...]:
 
 
 def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
-    """Return what the user has said is wrong, of all assistants, the newest correction first."""
+    """Return the facts that the user marked as wrong, for all assistants, the newest correction first."""
     rows = connection.execute(
         "SELECT f.about, f.text, f.slot, coalesce(f.ended_seq, 0), f.superseded_by, heir.text FROM facts AS f "
         "LEFT JOIN facts AS heir ON heir.fact = f.superseded_by "
@@ -129,9 +129,9 @@ def corrected_facts(connection: apsw.Connection) -> list[CorrectedFact]:
 
 
 def set_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Set the named traits and keep what they replace as history; what the person has refused stays away.
+    """Set the learned traits and keep the replaced ones as history; refused traits are skipped.
 
-    To another's, who stands in adds evidence only, and so does everybody to what the user said.
+    A trait set by the user only gains evidence. So does another learner's trait if the fallback did the learning.
     """
     for change in learning.lessons.traits:
         if is_refused_trait(connection, change.dimension, change.evidence):
@@ -166,10 +166,10 @@ def change_knowledge(
     owner: Callable[[About], str],
     now_us: int,
 ) -> None:
-    """Add, supersede and confirm facts; a fact that is there already is confirmed, never kept twice.
+    """Add, supersede and confirm facts; a fact that already exists is confirmed, never stored twice.
 
-    A fact that is confirmed stays whose it was, except where the learner replaces that one. What the person has refused
-    stays away. Of several answers to the same the later in the lessons holds.
+    A confirmed fact keeps its learner, unless that learner is being replaced. Refused facts are skipped. Of several new
+    facts with one slot, the last in the lessons holds.
     """
     added: dict[str, int] = {}
     for change in learning.lessons.knowledge:
@@ -201,15 +201,15 @@ def add_found_facts(
     capacity: int,
     now_us: int,
 ) -> Counter[str]:
-    """Add facts that come without pages; return how many are new. One that was here once, even if no more, is not.
+    """Add facts that have no pages; return how many are new, and how many were archived, as `ARCHIVED`.
 
-    With them returns how many facts were archived, as `ARCHIVED`.
+    A fact that ever existed, even if it no longer holds, is not new.
     """
     new = Counter[str]()
     for fact in facts:
         sql = "SELECT 1 FROM facts WHERE about = ? AND assistant_id = ? AND folded = ? LIMIT 1"
         if connection.execute(sql, (fact.about, owner(fact.about), folded(fact.text))).get is None:
-            # It was last heard of when it was learned, not when it was taken in.
+            # It was last confirmed when it was learned, not when it was imported.
             number, _ = _add_fact(connection, fact, learner, owner, to_us(fact.valid_from))
             note_change(connection, "fact", number)
             new["fact"] += 1
@@ -225,20 +225,14 @@ def _add_fact(
     now_us: int,
     added: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[int, bool]:
-    """Return the fact's number, and whether it was there already.
+    """Return the fact's number, and whether it already existed.
 
-    Args:
-        connection: In a transaction.
-        change: The fact.
-        learner: Who tells it.
-        owner: Tells whose facts about somebody are.
-        now_us: The present, microseconds.
-        added: By their folded words, the facts that the same lessons have added before.
+    ``added`` contains the facts that the same lessons have already added, by their folded text.
     """
     words = folded(change.text)
     assistant_id = owner(change.about)
     begin_us, said = to_us(change.valid_from), _said(connection, change)
-    # Who learns is not shown what is archived, which must not go on holding beside the answer that took its place.
+    # Learners do not see archived facts, but an archived fact must not stay in force beside a new one with its slot.
     sql = (
         f"SELECT fact FROM facts WHERE {IN_FORCE} AND about = ? AND assistant_id = ? AND slot = ? "  # noqa: S608
         "AND folded <> ? AND (is_archived = 1 OR fact IN (SELECT value FROM json_each(?)))"
@@ -248,7 +242,7 @@ def _add_fact(
     named = [added[folded(text)] for text in change.ends if folded(text) in added]
     supersedes = [old for old in dict.fromkeys([*change.supersedes, *unseen, *named]) if old != added.get(words)]
     connection.executemany(
-        # What is said to hold since before the older answer began ended that one when it was said.
+        # A fact said to hold since before the older fact began ends that one at the time it was said.
         "UPDATE facts SET valid_until_us = max(valid_from_us, min(iif(?1 >= valid_from_us, ?1, ?2), "
         "coalesce(stated_until_us, ?2))) WHERE fact = ?3",
         [(begin_us, max(begin_us, min(said[0], now_us)), old) for old in supersedes],
@@ -286,7 +280,7 @@ def _add_fact(
 
 
 def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, int], now_us: int) -> None:
-    """End a fact where a newer one answers the same: pages may be read in another order than they were said."""
+    """End a fact where a newer one has the same slot: pages may be read in another order than they were said."""
     sql = (
         f"SELECT fact, valid_from_us, {_LAST_SAID} AS last_said, {_LAST_SEQ} AS last_seq FROM facts "  # noqa: S608
         "WHERE (about, assistant_id, slot) = (SELECT about, assistant_id, slot FROM facts WHERE fact = ?1) "
@@ -302,12 +296,12 @@ def _end_before_newer(connection: apsw.Connection, fact: int, said: tuple[int, i
 
 
 def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> int:
-    """Archive the facts beyond the capacity that were confirmed longest ago, of each owner; the user's own go last.
+    """Archive each owner's facts beyond the capacity, least recently confirmed first, the user's own last.
 
-    Wishes take no room from statements, and there are seldom more than a few.
+    Wishes have a capacity of their own, as there are seldom more than a few.
 
     Returns:
-        How many.
+        The number of archived facts.
     """
     archived = numbers(
         connection,
@@ -325,7 +319,7 @@ def archive_facts(connection: apsw.Connection, capacity: int, now_us: int) -> in
 
 
 def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us: int) -> None:
-    """Remove what the replaced learner taught of the profile from pages that others have read since, all of them."""
+    """Remove the replaced learner's traits if other learners have since read every page they rest on."""
     if learning.replaces is None or not learning.segments:
         return
     sql = (
@@ -342,11 +336,11 @@ def drop_replaced_traits(connection: apsw.Connection, learning: Learning, now_us
 
 
 def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: Callable[[About], str]) -> None:
-    """Remove the facts of the replaced learner that rest on pages which others have read by now.
+    """Remove the replaced learner's facts that rest only on pages that others have read by now.
 
-    What they superseded holds again, until the lessons end it. A fact stays if the lessons tell it too or confirm it.
-    So does a wish, and the one answer to something, if the lessons tell nothing of its pages: a model that overlooks
-    them must not take away what was said. What the user has corrected is neither removed nor does it hold again.
+    Facts that they superseded hold again, until the lessons end them. A fact stays if the lessons contain or confirm
+    it. A wish or a fact with a slot also stays if the lessons contain nothing from its pages: a model that overlooks it
+    must not remove it. Facts that the user corrected are neither removed nor restored.
     """
     if learning.replaces is None or not learning.is_reading:
         return
@@ -376,7 +370,7 @@ def drop_replaced_facts(connection: apsw.Connection, learning: Learning, owner: 
 
 
 def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
-    """Delete facts; what they superseded holds again, unless that goes too or the person has ended it."""
+    """Delete facts; facts that they superseded hold again, unless they are deleted too or the user ended them."""
     going = json.dumps(list(facts))
     for fact in facts:
         _drop_fact(connection, fact, going)
@@ -384,7 +378,7 @@ def drop_facts(connection: apsw.Connection, facts: Sequence[int]) -> None:
 
 def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
     heir = connection.execute("SELECT superseded_by FROM facts WHERE fact = ?", (fact,)).get
-    if heir is not None:  # another took its place, and so the place of what it had superseded
+    if heir is not None:  # its successor now also supersedes the facts that it had superseded
         connection.execute("UPDATE facts SET superseded_by = ? WHERE superseded_by = ?", (heir, fact))
     _give_back(connection, fact, going)
     connection.execute("DELETE FROM fact_evidence WHERE fact = ?", (fact,))
@@ -393,9 +387,9 @@ def _drop_fact(connection: apsw.Connection, fact: int, going: str) -> None:
 
 
 def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
-    """Have what a fact superseded hold again, but for facts that go too and what the person has ended."""
+    """Restore the facts that a fact superseded, except those in ``going`` and those that the user ended."""
     connection.execute(
-        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # a fact of the same words may hold already
+        "UPDATE OR IGNORE facts SET valid_until_us = stated_until_us "  # one with the same text may be in force
         "WHERE superseded_by = ? AND ended_by IS NULL AND fact NOT IN (SELECT value FROM json_each(?))",
         (fact, going),
     )
@@ -403,7 +397,7 @@ def _give_back(connection: apsw.Connection, fact: int, going: str) -> None:
 
 
 def to_history(connection: apsw.Connection, dimension: str, now_us: int, ended_by: str | None = None) -> None:
-    """Keep what a trait says now as history; if the user ended it, with its evidence, so that it can be restored."""
+    """Add a trait's current value to the history; if the user ended it, keep its evidence, to make it restorable."""
     connection.execute(
         "INSERT INTO trait_history (dimension, level, reason, held_from_us, held_until_us, ended_by, learned_by, "
         "evidence) SELECT dimension, level, reason, updated_us, ?1, ?2, learned_by, iif(?2 IS NULL, '[]', "

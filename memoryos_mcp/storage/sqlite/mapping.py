@@ -1,4 +1,4 @@
-"""Rows and values: how pages, segments, facts and traits stand in SQLite's columns."""
+"""Conversion between SQLite rows and pages, segments, facts and vectors."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ def from_us(us: int, utc_offset_s: int = 0) -> datetime:
 
 
 def any_time(us: int) -> datetime:
-    """Return the instant of a page that is damaged: it may be none that there is."""
+    """Return the instant of a damaged page, 1970 if it is out of range."""
     try:
         return from_us(us)
     except OverflowError:
@@ -42,13 +42,13 @@ def any_time(us: int) -> datetime:
 
 
 def offset_s(moment: datetime) -> int:
-    """Return the offset of its zone in whole seconds, 0 without a zone."""
+    """Return the UTC offset in whole seconds, 0 without a zone."""
     offset = moment.utcoffset()
     return int(offset.total_seconds()) if offset else 0
 
 
 def to_page(row: Sequence[Any]) -> Page:
-    """Return the page of a row of `PAGE_COLUMNS`; of a damaged one no text but `DAMAGED_TEXT`."""
+    """Return the page of a row of `PAGE_COLUMNS`; a damaged page has `DAMAGED_TEXT` as its text."""
     seq, session, tier, chain, segment, orders, read_by, stored, *said = row
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
     is_whole = stored == checksums.checksum(*said)
@@ -81,7 +81,7 @@ SEGMENT_COLUMNS = (
 
 
 def to_segment(row: tuple[Any, ...]) -> Segment:
-    """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the current space."""
+    """Return the segment of a row of `SEGMENT_COLUMNS`, whose first parameter is the vector space."""
     segment, summary, keywords, vector, n_visit, l_interaction, last_us, pages, unanalysed, summariser = row
     return Segment(
         segment=segment,
@@ -110,7 +110,7 @@ FACT_COLUMNS = (
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
-    """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the current space."""
+    """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the vector space."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
     learned_by, last_said = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
@@ -133,13 +133,13 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
 
 
 class FactRows:
-    """Facts made of rows of `FACT_COLUMNS`; an unchanged row gives the fact that it gave before.
+    """A cache of facts made from rows of `FACT_COLUMNS`. Safe to share between threads.
 
-    Thousands of facts are read with every batch, and few of them have changed. Safe to share between threads.
+    Every batch reads thousands of facts, and few of them have changed.
     """
 
     def __init__(self) -> None:
-        # By number: the hash of the row, and its fact.
+        # By the fact's number: the hash of its row, and the fact.
         self._known: dict[int, tuple[int, Fact]] = {}
 
     def facts(self, rows: Iterable[tuple[Any, ...]]) -> list[Fact]:
@@ -157,12 +157,12 @@ class FactRows:
 
 
 def folded(text: str) -> str:
-    """Return a fact's words alone; two facts with the same are one."""
+    """Return a fact's normalised words; two facts with the same words are one."""
     return " ".join(words(text)) or text.casefold()
 
 
 def to_blob(vector: Vector) -> bytes:
-    """Return a vector as half-precision bytes: half the file, and cosines move by under 0.001."""
+    """Return a vector as half-precision bytes: they need half the space and change cosines by less than 0.001."""
     return vector.astype(np.float16).tobytes()
 
 
@@ -182,12 +182,12 @@ def newest_seq(connection: apsw.Connection) -> int:
 
 
 def numbers(connection: apsw.Connection, sql: str, *parameters: Any) -> list[int]:
-    """Return the numbers in the one column of a query."""
+    """Return the first column of a query's rows."""
     return [row[0] for row in connection.execute(sql, parameters)]
 
 
 def rehearsed(connection: apsw.Connection, change: Callable[[], T]) -> T:
-    """Return what a change inside the caller's transaction returns, and leave everything as it was."""
+    """Run a change inside the caller's transaction, undo it, and return its result."""
     connection.execute("SAVEPOINT rehearsal")
     try:
         return change()

@@ -1,4 +1,4 @@
-"""Writes of the mid-term memory: chains and segments, each inside one transaction of its caller."""
+"""Writes to the mid-term memory, chains and segments, each inside a transaction of the caller."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def add_visits(connection: apsw.Connection, visits: Mapping[int, int], at_us: in
 
 
 def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: int) -> bool:
-    """Carry out a filing; False, with nothing written, if one of its pages is not where it was."""
+    """File pages; return False, with nothing written, if a page's tier or degraded mark has changed since."""
     pages = json.dumps([seq for plan in filing.segments for seq in plan.pages])
     where = "is_degraded = 1 AND tier = 'mid_term'" if filing.is_redo else "tier = 'backlog'"
     there = connection.execute(f"SELECT count(*) FROM pages WHERE {where} AND seq IN {_LISTED}", (pages,)).get  # noqa: S608 - constants
@@ -45,12 +45,10 @@ def file_pages(connection: apsw.Connection, space: int, filing: Filing, now_us: 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What pages left that are filed anew.
+    """The previous chains and segments of pages that are filed again.
 
     Attributes:
-        chains: Where they were.
-        segments: Where they were.
-        unread: ``seq`` of those that count as not analysed again, because who filed them had also read them.
+        unread: ``seq`` of pages to be analysed again, because the previous organiser had also analysed them.
     """
 
     chains: Sequence[int] = ()
@@ -75,7 +73,7 @@ def _leave(connection: apsw.Connection, pages: str) -> _Left:
 
 
 def _clear_up(connection: apsw.Connection, left: _Left) -> None:
-    """Remove the chains and segments that no page is left in; those that are left have their vector made anew."""
+    """Remove empty chains and segments; the remaining segments lose their vectors, which are computed again."""
     for chain in left.chains:
         connection.execute(
             "DELETE FROM chains WHERE chain = ?1 AND NOT EXISTS (SELECT 1 FROM pages WHERE chain = ?1)", (chain,)
@@ -128,7 +126,7 @@ def _extend_segment(connection: apsw.Connection, space: int, plan: SegmentPlan, 
 
 
 def recount(connection: apsw.Connection, segment: int) -> None:
-    """Count a segment's pages anew."""
+    """Update a segment's page counts."""
     connection.execute(
         "UPDATE segments SET page_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1), "
         "unanalysed_count = (SELECT count(*) FROM pages WHERE pages.segment = ?1 AND is_analysed = 0) "
@@ -138,7 +136,7 @@ def recount(connection: apsw.Connection, segment: int) -> None:
 
 
 def archive_segments(connection: apsw.Connection, segments: Sequence[int]) -> None:
-    """Take segments out of the scored mid-term memory."""
+    """Remove segments from the scored mid-term memory."""
     for segment in segments:
         connection.execute("UPDATE segments SET is_archived = 1 WHERE segment = ?", (segment,))
         note_change(connection, "segment", segment)
@@ -150,7 +148,7 @@ def mark_read(connection: apsw.Connection, pages: Sequence[int], reader: str) ->
 
 
 def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
-    """Mark pages as read for the profile; what is new of them no longer heats their segments."""
+    """Mark pages as read for the profile; if any is new, reset the visits and interaction length of its segments."""
     pages = json.dumps(list(learning.pages))
     sql = f"SELECT count(*) FROM pages WHERE is_analysed = 0 AND seq IN {_LISTED}"  # noqa: S608 - constant
     has_new = bool(connection.execute(sql, (pages,)).get)
@@ -160,7 +158,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
         "WHERE seq IN (SELECT value FROM json_each(?4))",
         (learning.learner, learning.is_degraded, learning.replaces, pages),
     )
-    # The pages may have been filed anew since they were read.
+    # The pages may have been filed again since they were read.
     sql = f"SELECT DISTINCT segment FROM pages WHERE segment IS NOT NULL AND seq IN {_LISTED}"  # noqa: S608
     filed_under: list[tuple[Any, ...]] = connection.execute(sql, (pages,)).fetchall()
     for read in sorted({*learning.segments, *(row[0] for row in filed_under)}):
@@ -175,7 +173,7 @@ def mark_analysed(connection: apsw.Connection, learning: Learning) -> None:
 
 
 def count_page_attempt(connection: apsw.Connection, pages: Sequence[int]) -> int:
-    """Count one failed attempt on pages; return the most that one of them has had."""
+    """Count one failed attempt on pages; return the highest count among them."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET attempts = attempts + 1 WHERE seq IN {_LISTED}", listed)  # noqa: S608
     return int(connection.execute(f"SELECT max(attempts) FROM pages WHERE seq IN {_LISTED}", listed).get or 0)  # noqa: S608
@@ -188,13 +186,13 @@ def count_segment_attempt(connection: apsw.Connection, segment: int) -> int:
 
 
 def accept_degraded(connection: apsw.Connection, pages: Sequence[int]) -> None:
-    """Leave pages as the fallback has done them."""
+    """Accept the fallback's result for pages."""
     listed = (json.dumps(list(pages)),)
     connection.execute(f"UPDATE pages SET is_degraded = 0, attempts = 0 WHERE seq IN {_LISTED}", listed)  # noqa: S608
 
 
 def mark_degraded(connection: apsw.Connection, worker: str) -> int:
-    """Have everything that a worker organised or learned done again; return how many pages wait for that."""
+    """Mark everything that a worker organised or learned as to be redone; return how many pages wait for it."""
     connection.execute(
         "UPDATE pages SET is_degraded = 1 WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1)", (worker,)
     )

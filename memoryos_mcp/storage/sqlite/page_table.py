@@ -1,4 +1,4 @@
-"""Rows of pages: a turn added once, a page found with what is shown beside it, the way out of short-term memory."""
+"""The rows of pages: adding turns, finding pages, and moving pages out of short-term memory."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from memoryos_mcp.storage.values import FoundPage
 def add_page(
     connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float
 ) -> tuple[str, datetime, bool]:
-    """Return the page's name and time and whether it is new: a turn whose key is known is the page it was."""
+    """Return the page's id, its time and whether it is new; a known idempotency key gives the existing page."""
     if turn.idempotency_key is not None:
         sql = "SELECT page_id, occurred_us, utc_offset_s FROM pages WHERE idempotency_key = ?"
         known = connection.execute(sql, (turn.idempotency_key,)).fetchone()
@@ -53,7 +53,7 @@ def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_
 
 
 def found_page(connection: apsw.Connection, seq: int, part: int, space: int) -> FoundPage | None:
-    """Return a page with its chain's summary and the span of one of its windows, None if there is no such page."""
+    """Return a page with its chain's summary and the span of one of its windows, None if it is missing."""
     row = connection.execute(f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?", (seq,)).fetchone()  # noqa: S608
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""A user's folder: any text as a user id, never a path out of the data folder, never two users in one folder."""
+"""Folder and file names of users: any user id gives a folder of its own inside the data folder."""
 
 import hashlib
 import re
@@ -13,18 +13,18 @@ _KEPT = "memory-before-"
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _UNSAFE = re.compile(r"[^a-z0-9_-]+")
-# Names that Windows keeps for devices, whatever the suffix.
+# Names that Windows reserves for devices, whatever the suffix.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
 
 
 def user_folder_name(user_id: str) -> str:
     """Return the folder name of a user: the id itself if it is plain, else a readable stub and a hash, joined by ``~``.
 
-    Plain ids hold no ``~``, so the two kinds never meet; a case-blind file system never merges two ids, because a
-    capital letter makes an id other than plain.
+    Plain ids do not contain ``~``, so the two kinds cannot collide. Ids with capital letters are not plain, so two ids
+    never share a folder on a case-insensitive file system.
 
     Raises:
-        ArgumentError: The id is blank, over 10,000 characters, or no Unicode text.
+        ArgumentError: The id is blank, over 10,000 characters, or not valid Unicode text.
     """
     if storable(user_id) != user_id:
         raise ArgumentError(argument="user_id", problem="holds a NUL or a lone surrogate; give plain Unicode text")
@@ -39,18 +39,14 @@ def user_folder_name(user_id: str) -> str:
 
 
 def kept_name(stamp: str) -> str:
-    """Return what a restore calls the memory that it replaces.
-
-    Args:
-        stamp: When that is.
-    """
+    """Return the file name of a memory that was replaced at ``stamp``."""
     return f"{_KEPT}{stamp}.db"
 
 
 def kept_copies(database: Path) -> list[Path]:
-    """Return the files beside a memory that hold what it held before it was replaced, the oldest first.
+    """Return the copies of replaced memories beside a memory, the oldest first.
 
-    Mostly whole memories; a journal alone is what is left of one that was replaced while no server could keep it.
+    Most are whole memories. A lone journal is what is left of a memory that was replaced while no server could keep it.
     """
     journals = database.parent.glob(f"{_KEPT}*.db-wal")
     return sorted(
@@ -59,10 +55,10 @@ def kept_copies(database: Path) -> list[Path]:
 
 
 def remove_kept_copies(database: Path) -> None:
-    """Remove what restores have left beside a memory: what they kept, and what they did not finish.
+    """Remove copies of replaced memories and unfinished copies beside a memory.
 
     Raises:
-        OSError: Something cannot be removed.
+        OSError: A file cannot be removed.
     """
     for pattern in (f"{_KEPT}*.db*", f".*{DATABASE_NAME}.*"):
         for path in database.parent.glob(pattern):
@@ -70,14 +66,14 @@ def remove_kept_copies(database: Path) -> None:
 
 
 def beginning_mark(database: Path) -> Path:
-    """Return the empty file that stands beside a memory from before it is made until it holds its tables."""
+    """Return the empty file that exists beside a new memory until its tables are created."""
     return database.with_name(f".{database.name}.new")
 
 
 def database_file(data_folder: Path, user_id: str) -> Path:
-    """Return where a user's memory is kept under the data folder.
+    """Return the path of a user's memory under the data folder.
 
     Raises:
-        ArgumentError: The id cannot name a user.
+        ArgumentError: The user id is not valid.
     """
     return data_folder / "users" / user_folder_name(user_id) / DATABASE_NAME

@@ -1,4 +1,4 @@
-"""Who waits for background work, found by a look into every user's file."""
+"""Finds the users with pending background work by reading every user's file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"
-# Pages that are in no topic yet, or have no vectors of the configured model.
+# There are pages that are not yet in a segment, or have no vectors of the configured model.
 _WAITS = """
 SELECT value FROM meta WHERE key = 'user_id' AND (
     EXISTS (SELECT 1 FROM pages WHERE tier = 'backlog')
@@ -20,26 +20,22 @@ SELECT value FROM meta WHERE key = 'user_id' AND (
 
 
 def users_waiting(data_folder: Path, model: str | None) -> Iterator[str]:
-    """Yield the users whose pages are not all organised and embedded; a file that cannot be read is passed over.
+    """Yield the users whose pages are not all organised and embedded; unreadable files are skipped.
 
-    Takes about half a millisecond a user, and changes nothing. A file of an earlier version tells too little: its user
-    is taken for one who waits.
-
-    Args:
-        data_folder: Where all users' folders are.
-        model: The configured embedding model, JSON; None without one.
+    Takes about half a millisecond a user, and changes nothing. Users with a file of an earlier version are always
+    included. ``model`` is the configured embedding model, JSON; None without one.
     """
     for path in sorted(data_folder.glob(f"users/*/{DATABASE_NAME}")):
         try:
             user_id = _waiting_user(path, model)
-        except apsw.Error:  # whoever asks for this user is told what is wrong with the file
+        except apsw.Error:  # the next request for this user reports it
             continue
         if user_id is not None:
             yield user_id
 
 
 def _waiting_user(path: Path, model: str | None) -> str | None:
-    # Where nobody has left a journal, nobody is writing: then not even a lock is taken.
+    # Without a journal no process is writing, so that no lock is needed.
     is_at_rest = not path.with_name(path.name + "-wal").exists()
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
     connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)

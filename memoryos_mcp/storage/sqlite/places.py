@@ -1,7 +1,7 @@
-"""A file's place: whether what is open still stands under its name, and whether it can be written there.
+"""A file's place: whether an open file still exists under its name, and whether it can be written there.
 
-Sync clients, a restore by hand and ``rm -rf`` put another file there, or none, while a server has the first one open.
-What was written to that one then would be acknowledged and gone.
+Sync clients, a manual restore and ``rm -rf`` replace or remove a file while a server has it open. Writes to the lost
+file would be acknowledged and then be gone.
 """
 
 import os
@@ -18,12 +18,11 @@ NEEDED_BYTES = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an open file stands.
+    """The identities of an open file and its journals.
 
     Attributes:
-        path: Its name.
-        file: Which file was opened; None if that could not be looked at.
-        journals: Which journals were opened with it, in the order of `journals_of`; None for one that was not there.
+        file: The file that was opened; None if it could not be examined.
+        journals: The journals that were opened with it, in the order of `journals_of`; None for a missing one.
     """
 
     path: Path
@@ -32,52 +31,47 @@ class Place:
 
     @classmethod
     def of(cls, path: Path, *, with_journals: bool = True) -> "Place":
-        """Return the place of a file that was just opened.
-
-        Args:
-            path: Its name.
-            with_journals: Whether it is read and written through the journals beside it.
-        """
+        """Return the place of a file that was just opened, used through the journals beside it or not."""
         return cls(path, identity(path), tuple(map(identity, journals_of(path))) if with_journals else ())
 
     def is_held(self) -> bool:
-        """Return whether the file that was opened still stands there with its journals; takes some microseconds.
+        """Return whether the opened file is still there with its journals; takes some microseconds.
 
         Raises:
-            OSError: The folder cannot be looked at.
+            OSError: The folder cannot be examined.
         """
         return identity(self.path) == self.file and not self.has_lost_journals()
 
     def has_lost_journals(self) -> bool:
-        """Return whether one of the journals that were opened stands there no more: what is written to it is gone.
+        """Return whether an opened journal is no longer there, so that writes to it are lost.
 
         Raises:
-            OSError: The folder cannot be looked at.
+            OSError: The folder cannot be examined.
         """
         opened = zip(journals_of(self.path), self.journals, strict=False)
         return any(journal is not None and identity(path) != journal for path, journal in opened)
 
     def has_lost_only_index(self) -> bool:
-        """Return whether nothing is lost but the index of the journal, which SQLite makes again.
+        """Return whether only the index of the journal is lost, which SQLite creates again.
 
         Raises:
-            OSError: The folder cannot be looked at.
+            OSError: The folder cannot be examined.
         """
         journal = (identity(journals_of(self.path)[0]),)
         is_whole = identity(self.path) == self.file and journal == self.journals[:1] != (None,)
         return is_whole and self.has_lost_journals()
 
     def refuse_if_lost(self) -> None:
-        """Refuse to use the open file if it stands there no more.
+        """Refuse to use the open file if it is no longer there.
 
         Raises:
-            StorageError: Another file is there, or none.
+            StorageError: The file or a journal was replaced or removed.
         """
         if not self.is_held():
             raise StorageError(lost(self.path))
 
     def remove_journals(self) -> None:
-        """Take away the lost file's journals, which SQLite would take for those of the file in its place.
+        """Remove the lost file's journals, which SQLite would apply to the file in its place.
 
         Raises:
             OSError: They cannot be removed.
@@ -88,17 +82,17 @@ class Place:
 
 
 def lost(path: Path) -> str:
-    """Return what is told of a file that is not the one any more that was opened."""
+    """Return the message for an open file that was replaced or removed."""
     return f"{path} or its journal was replaced or removed while open; nothing was stored. Try again"
 
 
 def read_only(folder: Path) -> str:
-    """Return what is told of a folder on a disk that is read-only."""
+    """Return the message for a folder on a read-only disk."""
     return f"{folder} is on a disk that is read-only; nothing was stored. Mount it writable, or move the folder"
 
 
 def unwritable(path: Path) -> str | None:
-    """Return why nothing can be written to a file just now, in words that tell what to do; None if it can."""
+    """Return why a file cannot be written at present and what to do about it; None if it can."""
     folder = path.parent
     try:
         if hasattr(os, "statvfs"):

@@ -1,7 +1,7 @@
-"""What a memory held whose file was replaced or removed while it was open: kept beside the file in its place.
+"""Rescue of a memory whose file was replaced or removed while open: its content is saved as a copy in the same folder.
 
-A file alone is also removed to be replaced, by sync clients and by hand; where its folder went too, somebody wanted all
-of it to go, or has it elsewhere.
+Sync clients and people may remove a single file to replace it. If the folder is gone too, the memory was deleted or
+moved on purpose, and nothing is saved.
 """
 
 import logging
@@ -24,17 +24,13 @@ logger = logging.getLogger(__name__)
 
 
 def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
-    """Copy what a lost file holds, its journal included.
-
-    Args:
-        place: Where it stood.
-        connection: Has it open.
+    """Copy the content of a lost file, including its journal, from a connection that still has it open.
 
     Returns:
-        The copy, of which `drop_if_held` finds out whether it is needed; None if the folder went too.
+        The copy, which `drop_if_held` removes if it is not needed; None if the folder is gone.
 
     Raises:
-        StorageError: It cannot be copied: no space, for instance. Nothing is left of the attempt.
+        StorageError: The copy cannot be made, for instance for lack of space; nothing is left behind.
     """
     path = place.path
     if not path.parent.exists():
@@ -54,13 +50,9 @@ def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
 
 
 def drop_if_held(kept: Path, path: Path) -> None:
-    """Remove a copy if every page of it is in the file that stands there now, or in an earlier copy.
+    """Remove a copy if the present file and the other copies contain all of its pages.
 
-    A file that is damaged, or not ours, holds nothing that could be relied on.
-
-    Args:
-        kept: What the lost file held.
-        path: Its name.
+    Damaged files and files that are not ours do not count.
     """
     left = _page_ids(kept)
     for other in (path, *kept_copies(path)):
@@ -75,20 +67,20 @@ def drop_if_held(kept: Path, path: Path) -> None:
 
 
 def fold_journal(path: Path) -> None:
-    """Write a journal to its file, unless another process has them open, which does so at its end.
+    """Write a journal to its file, unless another process has them open and will do so when it closes them.
 
     Raises:
         apsw.Error: SQLite could not read or write them.
-        OSError: It cannot be noted; whoever opens the file next does it.
+        OSError: The note cannot be written; the next process to open the file will do it.
     """
     with checkpointed(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         distrust(connection)
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite then does the rest at closing
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # SQLite writes it on closing
 
 
 def _fold_lost_journal(place: Place, connection: apsw.Connection) -> None:
-    """Where only the journal was removed, write what it held to the file, unless somebody has begun another."""
+    """If only the journal was removed, write its content to the file, unless a new journal exists."""
     with checkpointed(place.path):
         journal = journals_of(place.path)[0]
         if identity(place.path) == place.file and place.has_lost_journals() and identity(journal) is None:

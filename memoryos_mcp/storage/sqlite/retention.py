@@ -1,9 +1,9 @@
 """When pages are old enough to be forgotten, although the clock may be wrong.
 
-A clock that runs ahead makes every page look old, and what is forgotten is gone for good. So the file keeps when it was
-last looked at for old pages. Where that look does not show a clock that went on from day to day, or where all pages
-would go, they are forgotten only after a second look, a day later. A clock that leaps once more would tell that day
-wrongly. So servers must have watched the clock go on for a while in between, and the wait begins again with a leap.
+A clock that runs ahead makes every page look old, and forgetting cannot be undone. So the file records when it was last
+checked for old pages. Old pages are forgotten at once only if the clock advanced normally since that check and not all
+pages are old. Otherwise a second check must find them a day later. As the clock may jump again, servers must have
+watched it advance for a while in between; a jump restarts the wait.
 """
 
 import time
@@ -16,36 +16,36 @@ from memoryos_mcp.storage.sqlite.mapping import from_us
 
 _DAY_US = 86_400_000_000
 _MINUTE_US = 60_000_000
-# A look that comes later than this after the one before it comes from a clock that leapt, or after a long pause.
+# A longer gap between two checks means that the clock jumped, or a long pause.
 LONGEST_GAP_US = 2 * _DAY_US
-# How long after the first look the second one forgets.
+# How long after the first check the second one forgets.
 WAIT_US = _DAY_US
-# A second look that comes later than this is a first one again.
+# A second check that comes later than this counts as a first one.
 LONGEST_WAIT_US = 100 * _DAY_US
-# How long servers must have run between the two looks, together. One that runs for an hour a day has done so by then.
+# How long servers must have run in total between the two checks; a server that runs for an hour a day meets this.
 WATCHED_US = 30 * _MINUTE_US
-# Clocks that are set right, and pauses that no clock counts, are shorter than this.
+# Normal corrections of the clock, and pauses that no clock counts, are shorter than this.
 LEAP_US = 10 * _MINUTE_US
-# How often a server looks while a second look is waited for; a look tells of no more than twice that.
+# How often a server checks during the wait; a check counts for at most twice this time.
 LOOK_EVERY_US = 5 * _MINUTE_US
-# What is kept of the present wait: when it began, and how long it was watched. No export contains it.
+# Key of the present wait: when it began, and how long it was watched. It is not exported.
 WATCHED_KEY = "retention_watched"
-# It goes on while the machine sleeps; on Windows and macOS another one does.
+# CLOCK_BOOTTIME advances while the machine sleeps; on Windows and macOS other clocks do.
 _STEADY_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 
 def steady_us() -> int:
-    """Return the time by a clock that nobody sets, microseconds since some moment."""
+    """Return the time by a clock that is never set, in microseconds since an arbitrary moment."""
     return (time.monotonic_ns() if _STEADY_CLOCK is None else time.clock_gettime_ns(_STEADY_CLOCK)) // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a process has seen of the clock since its previous look.
+    """What a process has observed of the clock since its previous check.
 
     Attributes:
-        passed_us: How long ago that was by the steady clock, microseconds; 0 for the first look.
-        has_leapt: Whether the clock went on otherwise than the steady one.
+        passed_us: Microseconds since then by the steady clock; 0 for the first check.
+        has_leapt: Whether the clock advanced differently from the steady one.
     """
 
     passed_us: int
@@ -53,13 +53,13 @@ class Seen:
 
 
 class Watch:
-    """What one process sees of the clock from look to look."""
+    """One process's observation of the clock from check to check."""
 
     def __init__(self) -> None:
         self._looked: tuple[int, int] | None = None
 
     def look(self, now_us: int) -> Seen:
-        """Take note of a look, and return what was seen since the previous one."""
+        """Record a check, and return what was observed since the previous one."""
         present_us = steady_us()
         before_us, steady_before_us = self._looked or (now_us, present_us)
         self._looked = now_us, present_us
@@ -68,13 +68,9 @@ class Watch:
 
 
 def may_forget(connection: apsw.Connection, before_us: int, now_us: int, seen: Seen) -> bool:
-    """Take note of a look that found pages said before a moment, and return whether they may be forgotten now.
+    """Record a check that found pages said before ``before_us``, and return whether they may be forgotten now.
 
-    Args:
-        connection: Inside the caller's transaction.
-        before_us: The moment, microseconds.
-        now_us: The present by the clock that may be wrong.
-        seen: What the caller's process saw of that clock since its previous look.
+    ``now_us`` is by the clock that may be wrong, of which the caller's process observed ``seen``.
     """
     looked_us, waits_since_us = _last_look(connection)
     if waits_since_us is not None and 0 <= now_us - waits_since_us <= LONGEST_WAIT_US and not seen.has_leapt:
@@ -90,12 +86,12 @@ def may_forget(connection: apsw.Connection, before_us: int, now_us: int, seen: S
 
 
 def nothing_old(connection: apsw.Connection, now_us: int) -> None:
-    """Take note of a look that found no old page."""
+    """Record a check that found no old page."""
     _keep_look(connection, now_us, None)
 
 
 def waits_until(connection: apsw.Connection) -> datetime | None:
-    """Return from when on a second look forgets; None if none is waited for."""
+    """Return when a second check can forget pages; None if none is awaited."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention'").get:
         return None  # a file of an earlier version
     looked_us, waits_since_us = _last_look(connection)
@@ -117,7 +113,7 @@ def _keep_look(connection: apsw.Connection, looked_us: int, waits_since_us: int 
 
 
 def _watched_us(connection: apsw.Connection, waits_since_us: int) -> int:
-    """Return how long the present wait was watched; what is kept of an earlier one does not count."""
+    """Return how long the present wait was watched; the record of an earlier wait does not count."""
     kept: str | None = connection.execute("SELECT value FROM meta WHERE key = ?", (WATCHED_KEY,)).get
     began, _, watched = (kept or "").partition(" ")
     return int(watched) if began == str(waits_since_us) and watched.isdecimal() else 0

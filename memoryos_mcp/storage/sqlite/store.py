@@ -76,7 +76,7 @@ from memoryos_mcp.storage.values import (
 
 NO_SPACE = 0
 SECONDS_PER_DAY = 86_400
-# For fewer pages than this, and in a memory of fewer, one connection is as quick as several.
+# Below either number of pages, requested or stored, one connection is as fast as several.
 PAGES_TO_SHARE = 60
 PAGES_OF_A_LARGE_MEMORY = 5_000
 OUTLINES_SQL = (
@@ -113,19 +113,19 @@ class SqliteStore:
         checks: Checks | None = None,
         only_reads: bool = False,
     ) -> "SqliteStore":
-        """Return a user's store, opened or made.
+        """Open a user's store, created if missing.
 
         Args:
-            data_folder: Where all users' folders are.
-            user_id: Whose memory it is.
-            options: What it needs to know of the settings.
-            threads: Where blocking work is done.
+            data_folder: Folder of all users' folders.
+            user_id: Owner of the memory.
+            options: The store's settings.
+            threads: Threads for blocking work.
             clock: Returns the present, with a zone.
-            checks: Say which files need not be read for damage again; None means none.
-            only_reads: Whether nothing in it is to change, by whatever is called; then it has to be there.
+            checks: Recent integrity checks that need not be repeated; None means none.
+            only_reads: Refuse every change; the file must exist.
 
         Raises:
-            ArgumentError: The id cannot name a user.
+            ArgumentError: The user id is not valid.
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             NewerStoreError: A newer version wrote it; it was left untouched.
             StorageError: It could not be opened.
@@ -147,27 +147,27 @@ class SqliteStore:
         return SqliteOwned(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> tuple[str, ...]:
-        """Read the whole file once; a damaged one is refused from then on, and damaged pages are named."""
+        """Read the whole file and return the names of damaged pages; a damaged file is refused from then on."""
         return await self._database.verify()
 
     async def damaged_pages(self) -> tuple[str, ...]:
-        """Return the names of the pages that the disk has changed; reads all pages."""
+        """Return the names of the pages damaged on disk; reads all pages."""
         return await self._database.read(checksums.damaged_pages)
 
     @property
     def only_reads_because(self) -> str | None:
-        """Why nothing can be written just now; None if it can, or was not to be."""
+        """Why the file cannot be written at present; None if it can, or was opened only to read."""
         return self._database.only_reads_because
 
     def is_in_place(self) -> bool:
-        """Return whether the file that is open is still the one to use; looks at the disk for some microseconds."""
+        """Return whether the open file is still the one to use; takes some microseconds of disk access."""
         return self._database.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Copy what a file held that was replaced or removed, before it is closed.
+        """Save the content of a file that was replaced or removed, before it is closed.
 
         Raises:
-            StorageError: There is no space for that.
+            StorageError: There is not enough space.
         """
         await self._database.keep_lost()
 
@@ -194,7 +194,7 @@ class SqliteStore:
         return seen
 
     def see_as(self, other: "SqliteStore") -> None:
-        """See the space from now on that another view of the same store sees."""
+        """Switch to the vector space of another view of the same store."""
         self._space = other._space
 
     async def spaces(self) -> list[Space]:
@@ -248,7 +248,7 @@ class SqliteStore:
         return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
 
     async def unread(self, limit: int) -> list[Page]:
-        # With a lower bound the index of unread pages is searched, not scanned.
+        # The lower bound makes SQLite search the index of unread pages instead of scanning it.
         return await self._pages("WHERE read_by IS NULL AND seq > 0 ORDER BY seq LIMIT ?", limit)
 
     async def has_degraded(self) -> bool:
@@ -432,7 +432,7 @@ class SqliteStore:
         rows = await self._database.rows(sql, self._space, after_seq, limit)
         if len(rows) < limit:
             return vector_table.to_page_vectors(rows)
-        last = rows[-1][0]  # this page may have been cut: it comes with the next call, or alone if it fills this one
+        last = rows[-1][0]  # may be cut off: it is left to the next call, or returned alone if it fills this one
         if rows[0][0] == last:
             return await self.page_vectors([last])
         return vector_table.to_page_vectors([row for row in rows if row[0] != last])
@@ -547,10 +547,10 @@ class SqliteStore:
         return await self._database.write(checked)
 
     async def _shared(self, seqs: Sequence[int], query: Callable[[apsw.Connection, Sequence[int]], T]) -> list[T]:
-        """Ask several connections about a part of the pages each: those of a large file come from disk one by one.
+        """Query parts of the pages on several connections, as one reads a large file's pages from disk one by one.
 
         Returns:
-            Their answers, in the order of ``seqs``.
+            The results of the parts, in the order of ``seqs``.
         """
         is_worth_it = len(seqs) >= PAGES_TO_SHARE and max(seqs) >= PAGES_OF_A_LARGE_MEMORY
         size = -(-len(seqs) // READERS) if is_worth_it else max(1, len(seqs))

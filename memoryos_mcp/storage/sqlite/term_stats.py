@@ -1,4 +1,4 @@
-"""The lexicon: in how many pages a word occurs, and by what names the sides of a dialogue call each other."""
+"""Term statistics: how many pages contain a word, and the names that the sides of a dialogue call each other."""
 
 import threading
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from memoryos_mcp.text.addressees import addressed, is_called
 from memoryos_mcp.text.terms import index_forms, is_unspaced
 
 WORDS_AT_MOST = 64
-# A count takes 30 ns a posting; what is counted once is counted on from there.
+# Counting takes 30 ns a posting, so larger counts are cached and only updated.
 REMEMBERED_FROM = 1_000
 REMEMBERED_WORDS = 10_000
-# A name is what is used as one: in so many pages at least, in such a share of the pages that hold the word.
+# A word is a name if it is used as one in at least this many pages and this share of the pages that contain it.
 ADDRESSED_AT_LEAST = 3
 ADDRESSED_SHARE = 0.5
-# Whose name it is shows in who says it so much more often.
+# A name belongs to one side if the other side uses it this many times as often.
 ONE_SIDED = 2
-# A side is shown by the name that it is called by in such a share of all pages; among the newest with the word, in so
-# many at least without doubt: more words than names stand where names do.
+# A side is displayed with the name that it is called by in this share of all pages. At least CALLS_AT_LEAST of the
+# newest pages with the word must use it as a name beyond doubt, as other words occur in the same positions.
 CALLED_SHARE = 0.03
 CALLS_READ = 20
 CALLS_AT_LEAST = 2
 NAMES_TRIED = 5
-# Per side, the names that it calls the other by, most used first, and what it said in the newest pages with a word.
+# Per side, queries for the names that it calls the other, most used first, and for its newest texts with a word.
 _SAID_BY = {
     "user": (
         "SELECT name, pages FROM names WHERE called_by_user >= ?1 AND called_by_user > ?2 * called_by_agent "
@@ -46,7 +46,7 @@ _TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "categories", "L
 
 
 def index_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Count whom the sides of a page address, inside the caller's transaction."""
+    """Count the names by which the sides of a page address each other, inside the caller's transaction."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "INSERT INTO names VALUES (?1, 1, ?2, ?3) ON CONFLICT DO UPDATE SET pages = pages + 1, "
@@ -56,7 +56,7 @@ def index_names(connection: apsw.Connection, user_input: str, agent_response: st
 
 
 def unindex_names(connection: apsw.Connection, user_input: str, agent_response: str) -> None:
-    """Undo what `index_names` counted for a page, inside the caller's transaction; what is left of a name stays."""
+    """Undo `index_names` for a page, inside the caller's transaction; names whose count falls to 0 are kept."""
     by_user, by_agent = addressed(user_input), addressed(agent_response)
     connection.executemany(
         "UPDATE names SET pages = pages - 1, called_by_user = called_by_user - ?2, "
@@ -66,15 +66,15 @@ def unindex_names(connection: apsw.Connection, user_input: str, agent_response: 
 
 
 def has_word(connection: apsw.Connection, word: str) -> bool:
-    """Whether any page holds a word, in whichever form."""
+    """Return whether any page contains a word, in any form."""
     sql = "SELECT EXISTS (SELECT 1 FROM page_words WHERE page_words MATCH ?)"
     return bool(connection.execute(sql, (phrase(word),)).get)
 
 
 class WordCounts:
-    """In how many pages words occur. Remembers common ones, whose counting takes long, and counts on from there.
+    """Counts of the pages that contain a word. Counts of common words are cached and updated with new pages.
 
-    Safe to share between threads; every answer is of the state that its connection reads.
+    Safe to share between threads; every count is of the state that its connection reads.
     """
 
     def __init__(self) -> None:
@@ -84,18 +84,15 @@ class WordCounts:
         self._lock = threading.Lock()
 
     def keep_if(self, forgettings: int) -> None:
-        """Begin anew if something was forgotten since; what was counted before may hold it."""
+        """Clear the cache if the forget epoch has changed; old counts may include forgotten pages."""
         with self._lock:
             if forgettings != self._forgettings:
                 self._known, self._called, self._forgettings = {}, None, forgettings
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
-        """Return in how many pages a word occurs, at most.
+        """Return an upper limit of the number of pages that contain a word.
 
-        Args:
-            connection: Reads the pages.
-            word: Lower-cased, or a piece of unspaced script.
-            newest: The last page that the connection sees.
+        The word is lower-cased, or a piece of unspaced script; ``newest`` is the last page that the connection sees.
         """
         with self._lock:
             known = self._known.get(word)
@@ -114,7 +111,7 @@ class WordCounts:
         return count
 
     def called(self, connection: apsw.Connection, newest: int) -> tuple[str | None, str | None]:
-        """Return by what names the sides call the user and the assistant, as they are written; None where by none."""
+        """Return the names that the sides mostly call the user and the assistant, as written; None without one."""
         with self._lock:
             known = self._called
         if known is None or known[0] != newest:
@@ -125,7 +122,7 @@ class WordCounts:
 
 
 def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> TermStats:
-    """Return what the word index knows of a query's words, and which of ``names`` the sides call each other by."""
+    """Return the page counts of a query's words, and which of ``names`` the sides call each other by."""
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))
     called_user, called_agent = set(), set()
@@ -133,7 +130,7 @@ def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[s
         row = connection.execute("SELECT pages, called_by_user, called_by_agent FROM names WHERE name = ?", (name,))
         pages, by_user, by_agent = row.get or (0, 0, 0)
         if pages >= ADDRESSED_AT_LEAST and pages >= ADDRESSED_SHARE * counts.count(connection, name, newest):
-            # Who is called by it by one side is the other; if both use it, it may be either's.
+            # A name used by one side is the other side's; a name used by both may be either's.
             if by_user < ONE_SIDED * by_agent:
                 called_user.add(name)
             if by_agent < ONE_SIDED * by_user:
@@ -158,7 +155,7 @@ def _called(connection: apsw.Connection, counts: WordCounts, newest: int, by: Li
 
 
 def phrase(word: str) -> str:
-    """Return the FTS5 query for a word, in whichever form a page may hold it."""
+    """Return the FTS5 query for a word in any form that a page may contain."""
     quoted = ['"{}"'.format(form.replace('"', '""')) for form in index_forms(word)]
     if _is_prefix(word):
         return f"{quoted[0]} *"
@@ -166,12 +163,12 @@ def phrase(word: str) -> str:
 
 
 def _is_prefix(word: str) -> bool:
-    """Whether a word is a single character of an unspaced script, which stands at the start of every pair it is in."""
+    """Return whether a word is one character of an unspaced script, which is searched as the prefix of its pairs."""
     return len(word) == 1 and is_unspaced(word)
 
 
 def _posting_count(connection: apsw.Connection, word: str) -> int:
-    """Return in how many pages a word occurs, at most: in each of its forms, where the rarest token decides."""
+    """Return an upper limit of the pages that contain a word: the count of each form's rarest token, summed up."""
     if _is_prefix(word):
         upper = chr(ord(word) + 1)
         sql = "SELECT coalesce(sum(doc), 0) FROM page_vocabulary WHERE term >= ? AND term < ?"

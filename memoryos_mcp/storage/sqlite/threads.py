@@ -16,14 +16,13 @@ T = TypeVar("T")
 
 
 class StoreThreads:
-    """A bounded pool of threads. What is begun is waited for, even by a caller that is cancelled meanwhile.
+    """A bounded pool of threads. A caller waits for the work that it has started, even if it is cancelled meanwhile.
 
-    So a connection is never used by a thread that nobody knows of, and a transaction ends before its lock is given up.
-    An executor of the standard library does the same in two and a half times the time, which is a tenth of a short
-    transaction.
+    So no forgotten thread uses a connection, and a transaction ends before its lock is released. An executor of the
+    standard library takes two and a half times as long; the difference is a tenth of a short transaction.
 
     Args:
-        count: How many calls may run at once.
+        count: Maximum number of concurrent calls.
     """
 
     def __init__(self, count: int) -> None:
@@ -36,14 +35,14 @@ class StoreThreads:
             thread.start()
 
     async def run(self, work: Callable[[], T], *, on_cancelled: Callable[[], None] | None = None) -> T:
-        """Return what ``work`` returns, run in a thread; a cancellation is taken note of when it has ended.
+        """Run ``work`` in a thread and return its result; a cancellation takes effect once the work has ended.
 
         Args:
-            work: What to do.
-            on_cancelled: Asks the work to end early, from another thread.
+            work: The work.
+            on_cancelled: Asks the work to end early; called in the event loop's thread.
 
         Raises:
-            StorageError: The threads have been let go.
+            StorageError: The pool is closed.
         """
         if self._is_closed:
             msg = "the store is closed"
@@ -62,7 +61,7 @@ class StoreThreads:
         return result
 
     def close(self) -> None:
-        """Let the threads end with what they do; call it when every store is closed."""
+        """End the threads after their current work; call it when every store is closed."""
         self._is_closed = True
         for _ in self._threads:
             self._calls.put(None)
@@ -70,12 +69,12 @@ class StoreThreads:
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
             call.run()
-            del call  # what it holds is not kept until the next one comes
+            del call  # frees its objects now instead of at the next call
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Work for a thread, and where its caller waits."""
+    """Work for a thread, and the futures on which its caller waits."""
 
     work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop
@@ -83,17 +82,17 @@ class _Call:
     end: asyncio.Future[None]
 
     def run(self) -> None:
-        """Do the work, and tell the caller's loop."""
+        """Do the work, and pass the result to the caller's loop."""
         result: Any = None
         failure: BaseException | None = None
         try:
             result = self.work()
-        except StopIteration as error:  # which no future can hold
+        except StopIteration as error:  # a future cannot hold it
             failure = RuntimeError("work for a store ended with StopIteration")
             failure.__cause__ = error
-        except BaseException as error:  # noqa: BLE001 - it is the caller's
+        except BaseException as error:  # noqa: BLE001 - raised in the caller
             failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no caller is waiting
             self.loop.call_soon_threadsafe(self._tell, result, failure)
 
     def _tell(self, result: object, failure: BaseException | None) -> None:
@@ -107,7 +106,7 @@ class _Call:
 
 
 async def _ended(end: asyncio.Future[None]) -> None:
-    """Wait until a call has ended, however often the waiting is cancelled."""
+    """Wait until a call has ended, even if the wait is cancelled repeatedly."""
     while not end.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([end])

@@ -1,8 +1,8 @@
-"""Static tokens: who may connect over HTTP, kept in one file of the data folder.
+"""Static tokens for HTTP access, stored in one file of the data folder.
 
-A token is a public id and a secret of 256 random bits, of which the file keeps the SHA-256. A slow hash would only help
-secrets that can be guessed, and every request would pay for it. Each question is put to the file anew: a token that
-another process adds or revokes counts from the next request on.
+A token is a public id and a secret of 256 random bits; the file contains the secret's SHA-256. A slow hash would only
+protect guessable secrets, at a cost for every request. Every query reads the file again: a token that another process
+adds or revokes takes effect with the next request.
 """
 
 import errno
@@ -23,9 +23,9 @@ from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreErro
 from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEntry, TokenState
 
 FILE_NAME = "tokens.db"
-# Beside the file once a token was made: an empty or lost file then opens the server to nobody.
+# Exists once a token was made. If the token file is then empty or lost, the server admits nobody.
 NEEDED_NAME = "tokens.needed"
-APPLICATION_ID = 0x6D6F7374  # "most", so that a stranger's SQLite file is told from ours
+APPLICATION_ID = 0x6D6F7374  # "most": distinguishes our SQLite files from others
 CURRENT_VERSION = 1
 BUSY_TIMEOUT_MS = 10_000
 
@@ -52,15 +52,15 @@ _ENTRY = "SELECT token_id, user_id, scopes, created_us, expires_us, revoked_us"
 
 
 def token_file(data_folder: Path) -> Path:
-    """Return where the tokens are kept under the data folder."""
+    """Return the token file's path under the data folder."""
     return data_folder / FILE_NAME
 
 
 class TokenStore:
     """The file of static tokens. Safe to share between threads and processes; blocks while it reads or writes.
 
-    The file is made with the first token, readable for this account only. From then on a mark beside the file says that
-    a token is needed: a file that is lost or emptied is an error, not a server without tokens.
+    The file is created with the first token, readable for this account only. From then on a mark beside the file
+    records that a token is needed: a lost or empty file is an error, not a server without tokens.
 
     Args:
         path: The file.
@@ -77,19 +77,19 @@ class TokenStore:
         self._was_needed = False
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-        """Make a token and return it; this is the only time that it is seen.
+        """Create a token and return it; it cannot be retrieved later.
 
         Args:
-            user_id: Whose memory it opens; any text that can name a user.
-            scopes: What it is good for, at least one.
-            expires_at: From when on it is not accepted, with a zone; None for never.
+            user_id: Owner of the memory to which it gives access.
+            scopes: What it permits, at least one.
+            expires_at: End of its validity, with a zone; None for never.
 
         Raises:
-            ArgumentError: The user id cannot name a user, no scope is given, or it would have expired already.
+            ArgumentError: The user id is not valid, no scope is given, or ``expires_at`` is past.
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             StorageError: It could not be written; nothing was added.
         """
-        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # brings NumPy, which a listing does not need
+        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # imports NumPy, which a listing does not need
 
         user_folder_name(user_id)
         if not scopes:
@@ -110,7 +110,7 @@ class TokenStore:
         return f"{TOKEN_PREFIX}{token_id}_{secret}"
 
     def entries(self) -> list[TokenEntry]:
-        """Return all tokens, the expired and revoked ones too, in the order in which they were added.
+        """Return all tokens, including expired and revoked ones, in the order in which they were added.
 
         Raises:
             StorageError: The file could not be read.
@@ -118,7 +118,7 @@ class TokenStore:
         return [self._entry(row) for row in self._read(f"{_ENTRY} FROM tokens ORDER BY created_us, token_id")]
 
     def revoke(self, token_id: str) -> bool:
-        """Have a token accepted no more; return whether it was not revoked before.
+        """Revoke a token; return False if it was already revoked.
 
         Raises:
             ArgumentError: No token has this id.
@@ -132,19 +132,19 @@ class TokenStore:
         )
 
     def find(self, token: str) -> TokenEntry | None:
-        """Return what the file knows of a token; None if it is unknown, expired or revoked, or no token at all.
+        """Return the entry of a valid token; None if it is malformed, unknown, expired or revoked.
 
         Args:
-            token: What a client showed; any text.
+            token: The text that a client sent.
 
         Raises:
-            StorageError: The file could not be read, so nothing is known about the token.
+            StorageError: The file could not be read.
         """
         parts = TOKEN_FORM.fullmatch(token)
         if parts is None:
             return None
         rows = self._read(f"{_ENTRY}, digest FROM tokens WHERE token_id = ?", parts[1])
-        # An unknown id costs the same as a wrong secret, so that the time does not tell which ids there are.
+        # An unknown id takes as long as a wrong secret, so that the time does not reveal which ids exist.
         known = rows[0][-1] if rows else _NO_DIGEST
         is_same = hmac.compare_digest(_digest(parts[2]), known)
         if not rows or not is_same:
@@ -154,15 +154,15 @@ class TokenStore:
         return entry if entry.state(self._clock()) is TokenState.VALID else None
 
     def is_needed(self) -> bool:
-        """Return whether a token was ever made, still good or not: a server that needed one goes on needing one."""
+        """Return whether a token was ever made, valid or not: the server then requires one for good."""
         if not self._was_needed and (self._mark.exists() or self._path.exists()):
             self._was_needed = True
-            with suppress(OSError):  # a folder that cannot be written; this process knows it all the same
+            with suppress(OSError):  # the folder cannot be written; this process remembers it anyway
                 _make_private(self._mark)
         return self._was_needed
 
     def close(self) -> None:
-        """Release the file; a later question opens it again."""
+        """Release the file; a later query opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -176,7 +176,7 @@ class TokenStore:
             return connection.execute(sql, parameters).fetchall()
 
     def _write(self, sql: str, *parameters: Any) -> int:
-        """Run a change as one transaction, make the tables first if need be, and return how many rows it changed."""
+        """Run a change as one transaction, after creating the tables if missing; return how many rows it changed."""
         with self._lock, self._translated():
             _make_private(self._mark)
             _make_private(self._path)
@@ -197,13 +197,13 @@ class TokenStore:
             return changed
 
     def _connected(self) -> apsw.Connection | None:
-        """Return a connection to the file that has the name now, None without one: a backup may be put in its place."""
+        """Return a connection to the present file, which may have been replaced by a backup; None without one."""
         try:
             status = self._path.stat()
         except FileNotFoundError:
             self._disconnect()
             return None
-        # SQLite would go on with what it has read of a file that was emptied, or overwritten by a copy, under it.
+        # SQLite would keep using its cache of a file that has been emptied or overwritten since.
         identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         if self._connection is not None and identity == self._identity:
             return self._connection
@@ -232,7 +232,7 @@ class TokenStore:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Turn SQLite's and the system's errors into ours."""
+        """Translate errors of SQLite and the system into ours."""
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
@@ -256,14 +256,14 @@ class TokenStore:
 
 
 def _connect(path: Path) -> apsw.Connection:
-    """Return a connection to a file that exists.
+    """Return a connection to an existing file.
 
-    With a rollback journal the file is whole by itself between two changes, which are rare here.
+    Changes are rare, so it uses a rollback journal: the file is then complete by itself between two changes.
     """
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.pragma("synchronous", "extra")  # what was revoked stays so after a power cut
+        connection.pragma("synchronous", "extra")  # a revocation survives a power cut
         connection.pragma("secure_delete", True)
         _quick_check(connection)
     except BaseException:
@@ -278,13 +278,13 @@ def _quick_check(connection: apsw.Connection) -> None:
 
 
 def _is_made(connection: apsw.Connection, path: Path) -> bool:
-    """Return whether the tables are there: a file is empty between its making and its first token.
+    """Return whether the tables exist; a new file is empty until its first token is added.
 
     Raises:
         DamagedStoreError: Another program made the file.
         NewerStoreError: A newer version made it.
     """
-    # One statement is of one state; several could see another process make the tables in between.
+    # One statement reads one state; between several another process could create the tables.
     row: tuple[Any, ...] = connection.execute(
         "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
         "FROM pragma_application_id, pragma_user_version"
@@ -304,7 +304,7 @@ def _is_made(connection: apsw.Connection, path: Path) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file and its folder, if they are not there, for this account only: SQLite would ask the umask."""
+    """Create the file and its folder if missing, for this account only; SQLite would use the umask."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -1,4 +1,4 @@
-"""The account of what an LLM's calls cost, by day and purpose."""
+"""The cost of LLM calls, by day and purpose."""
 
 import apsw
 
@@ -8,7 +8,7 @@ _SUMS = "sum(calls), sum(failed_calls), sum(prompt_tokens), sum(completion_token
 
 
 def add(connection: apsw.Connection, entry: UsageEntry) -> None:
-    """Add to the account."""
+    """Add the cost of LLM calls."""
     connection.execute(
         "INSERT INTO llm_usage VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, purpose) DO UPDATE SET "
         "calls = calls + excluded.calls, failed_calls = failed_calls + excluded.failed_calls, "
@@ -26,6 +26,6 @@ def add(connection: apsw.Connection, entry: UsageEntry) -> None:
 
 
 def of_day(connection: apsw.Connection, day: str | None) -> list[UsageEntry]:
-    """Return the account of a day, or of all days together, by purpose."""
+    """Return the cost of LLM calls for one day or all days together, by purpose."""
     sql = f"SELECT ?1, purpose, {_SUMS} FROM llm_usage WHERE ?1 IN ('', day) GROUP BY purpose ORDER BY purpose"  # noqa: S608 - constant
     return [UsageEntry(*row) for row in connection.execute(sql, (day or "",))]

@@ -1,4 +1,4 @@
-"""What a person does with their memory, on SQLite."""
+"""`UserData` on SQLite."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -35,14 +35,7 @@ T = TypeVar("T")
 
 
 class SqliteOwned:
-    """One user's memory in one SQLite file, as the person owns it. Implements `UserData`; `SqliteStore` hands it out.
-
-    Args:
-        database: The file.
-        options: What it needs to know of the settings.
-        clock: Returns the present, with a zone.
-        space: The space that is looked from.
-    """
+    """The user's own operations on one SQLite file. Implements `UserData`; made by `SqliteStore`."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Callable[[], datetime], space: int) -> None:
         self._database = database
@@ -50,7 +43,7 @@ class SqliteOwned:
         self._clock = clock
         self._space = space
 
-    # Looking and correcting ----------------------------------------------------------------------------------------
+    # Inspecting and correcting -------------------------------------------------------------------------------------
 
     async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
         now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
@@ -82,7 +75,7 @@ class SqliteOwned:
 
         return await self._database.write(change)
 
-    # Taking along --------------------------------------------------------------------------------------------------
+    # Exporting and importing ---------------------------------------------------------------------------------------
 
     async def copy_out(self, take: Callable[[Iterator[Record]], T]) -> T:
         return await self._database.read(lambda connection: take(export.records(connection)))
@@ -158,7 +151,7 @@ class SqliteOwned:
         )
 
     async def scrub(self) -> bool:
-        # At once, as the file is written anew at once: in portions it would never end while pages come.
+        # All at once, like the rewrite of the file: in portions it would never finish while pages are added.
         await self._database.write(lexical.optimise)
         return await self._database.scrub()
 

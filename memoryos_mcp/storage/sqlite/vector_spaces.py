@@ -1,4 +1,4 @@
-"""VectorSpaces: which models' vectors a file holds, and how far each has come."""
+"""Vector spaces: the models whose vectors a file contains, and their progress."""
 
 import json
 from collections.abc import Collection
@@ -11,14 +11,14 @@ from memoryos_mcp.storage.sqlite.mapping import from_us
 from memoryos_mcp.storage.sqlite.vector_table import place
 from memoryos_mcp.storage.values import Space
 
-# That a space is in use is written down so often at most.
+# The use of a space is recorded at most this often.
 USED_EVERY_US = 86_400 * 1_000_000
-# One transaction's worth of deleting.
+# Pages whose vectors are deleted in one transaction.
 PAGES_DROPPED = 500
 
 
 def fresh(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int | None:
-    """Return a space's number if nothing of it has to be written down; else None."""
+    """Return a space's number if its use need not be recorded; else None."""
     sql = (
         "SELECT space FROM spaces WHERE identity = ? AND model = ? AND used_us > ? "
         "AND used_us = (SELECT max(used_us) FROM spaces)"
@@ -28,7 +28,7 @@ def fresh(connection: apsw.Connection, identity: str, model: str, now_us: int) -
 
 
 def use(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int:
-    """Return a space's number, and write down that it is in use."""
+    """Record the use of a space, created if missing, and return its number."""
     connection.execute(
         "INSERT INTO spaces (identity, model, used_us) VALUES (?, ?, ?) "
         "ON CONFLICT (identity) DO UPDATE SET model = excluded.model, used_us = excluded.used_us",
@@ -49,7 +49,7 @@ def all_of(connection: apsw.Connection) -> list[Space]:
 
 
 def drop_some(connection: apsw.Connection, keep: Collection[str], since_us: int) -> bool:
-    """Delete some vectors of spaces that are not in use; return whether there are more."""
+    """Delete some of the vectors in unused spaces; return whether more are left."""
     sql = "SELECT space FROM spaces WHERE used_us < ? AND identity NOT IN (SELECT value FROM json_each(?)) LIMIT 1"
     space = connection.execute(sql, (since_us, json.dumps([*keep]))).get
     if space is None:

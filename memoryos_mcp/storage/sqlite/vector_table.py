@@ -1,4 +1,4 @@
-"""Vectors and token codes: their rows, and the change sequence that tells other processes of them."""
+"""The rows of vectors and token codes, and the change sequence from which other processes learn of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,23 +13,23 @@ from memoryos_mcp.storage.sqlite.mapping import to_blob
 from memoryos_mcp.storage.values import PageVectors, TokenRows
 
 _COUNT = np.dtype("<u2")
-# Where a page's token codes stand: the space, and in the low bits the page.
+# ``place`` of a page's token codes: the space, and in the low bits the page.
 SEQ_BITS = 40
 SEQ_MASK = (1 << SEQ_BITS) - 1
 
 
 def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
-    """Put a row at the end of the change sequence, where every process looks for what is new."""
+    """Add a changed row at the end of the change sequence, which every process reads."""
     connection.execute("INSERT INTO changes (kind, row) VALUES (?, ?)", (kind, row))
 
 
 def page_kind(space: int) -> str:
-    """Return what a change of a page's vectors in a space is called in the change sequence."""
+    """Return the kind, in the change sequence, of a change of a page's vectors in a space."""
     return f"page/{space}"
 
 
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:
-    """Set the space's vectors of pages."""
+    """Set the vectors of pages in a space."""
     for seq, parts in windows.items():
         at = place(space, seq)
         connection.execute("DELETE FROM page_tokens WHERE place = ?", (at,))
@@ -46,7 +46,7 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
                 (at, counts.tobytes(), b"".join([rows.tobytes() for rows, _ in codes])),
             )
         note_change(connection, page_kind(space), seq)
-    # Pages are embedded in their order, but for those that are embedded anew.
+    # Pages are embedded in order, except those that are embedded again.
     connection.execute(
         "UPDATE spaces SET next_seq = coalesce((SELECT min(seq) FROM pages WHERE seq >= next_seq AND NOT EXISTS "
         "(SELECT 1 FROM page_vectors AS v WHERE v.space = spaces.space AND v.seq = pages.seq)), "
@@ -56,33 +56,33 @@ def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[i
 
 
 def set_fact_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
-    """Set the space's vectors of facts."""
+    """Set the vectors of facts in a space."""
     for fact, vector in vectors.items():
         connection.execute("INSERT OR REPLACE INTO fact_vectors VALUES (?, ?, ?)", (fact, space, to_blob(vector)))
         note_change(connection, "fact", fact)
 
 
 def set_segment_vectors(connection: apsw.Connection, space: int, vectors: Mapping[int, Vector]) -> None:
-    """Set the space's vectors of segments."""
+    """Set the vectors of segments in a space."""
     for segment, vector in vectors.items():
         connection.execute("INSERT OR REPLACE INTO segment_vectors VALUES (?, ?, ?)", (segment, space, to_blob(vector)))
         note_change(connection, "segment", segment)
 
 
 def drop_segment_vectors(connection: apsw.Connection, segment: int) -> None:
-    """Have a segment's vector made anew in every space."""
+    """Delete a segment's vectors in all spaces, so that they are computed again."""
     connection.execute("DELETE FROM segment_vectors WHERE segment = ?", (segment,))
 
 
 def code_sizes(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return pages with how many bytes of token codes the space has of them; those without any are left out."""
+    """Return the sizes of pages' token codes, as rows of page and bytes; pages without any are left out."""
     sql = "SELECT place & ?2, octet_length(codes) FROM page_tokens WHERE place IN (SELECT value FROM json_each(?1))"
     return connection.execute(sql, (_places(space, seqs), SEQ_MASK)).fetchall()
 
 
 def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
-    """Return the space's token codes of pages, in the order of ``seqs``: the page, and two blobs."""
-    # The list is the outer loop, so that rows come page after page as they were asked for.
+    """Return the token codes of pages in the order of ``seqs``, as rows of page, counts and codes."""
+    # The list is the outer loop, so that the rows are in its order.
     sql = (
         "SELECT t.place & ?2, t.counts, t.codes FROM json_each(?1) AS asked CROSS JOIN page_tokens AS t "
         "ON t.place = asked.value"
@@ -91,7 +91,7 @@ def page_tokens(connection: apsw.Connection, space: int, seqs: Sequence[int]) ->
 
 
 def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
-    """Return the token codes of rows of a page's number, the counts of its windows and their codes."""
+    """Return the token codes of rows of `page_tokens`."""
     counts = np.frombuffer(b"".join([counts for _, counts, _ in rows]), dtype=_COUNT).reshape(-1, 4).astype(np.int64)
     windows = [len(counts) // (4 * _COUNT.itemsize) for _, counts, _ in rows]
     codes = np.frombuffer(b"".join([codes for _, _, codes in rows]), dtype=np.uint8)
@@ -103,7 +103,7 @@ def to_token_rows(rows: Sequence[tuple[Any, ...]]) -> TokenRows:
 
 
 def place(space: int, seq: int) -> int:
-    """Return where a page's token codes of a space stand."""
+    """Return the key of a page's token codes in a space."""
     return space << SEQ_BITS | seq
 
 
@@ -112,7 +112,7 @@ def _places(space: int, seqs: Sequence[int]) -> str:
 
 
 def to_page_vectors(rows: list[tuple[Any, ...]]) -> PageVectors:
-    """Return the vectors of rows of a page's number and a blob."""
+    """Return the vectors of rows of page and vector blob."""
     halves = np.frombuffer(b"".join([row[1] for row in rows]), dtype=np.float16)
     return PageVectors(
         seqs=np.array([row[0] for row in rows], dtype=np.int64),

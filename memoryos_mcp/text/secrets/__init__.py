@@ -1,6 +1,6 @@
-"""Redaction: keys, passwords and card numbers are left out of a turn before it is stored, embedded or shown to an LLM.
+"""Redaction: removes keys, passwords and card numbers from a turn before it is stored, embedded or shown to an LLM.
 
-All that follows from a page is derived from what is stored, so that what is left out here is nowhere.
+Everything else is derived from stored pages, so a secret removed here does not appear anywhere.
 """
 
 import json
@@ -15,7 +15,7 @@ from memoryos_mcp.text.secrets.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
 _DIGITS = re.compile("[0-9]{3,}")
-# A key has a capital letter or a digit, and no dot or slash for a while.
+# A key has a capital letter or a digit, and 16 characters without a dot or slash.
 _KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -26,8 +26,8 @@ class Redacted:
     """A text without its secrets.
 
     Attributes:
-        text: With ``[redacted: github token]`` and the like in their place; the text itself if there was none.
-        kinds: What was left out, in order; a kind as often as it was found.
+        text: With ``[redacted: github token]`` and the like in their place; unchanged if there were none.
+        kinds: Kinds of the removed secrets, in order, with repeats.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Patterns that are looked for in the same texts, each with its number."""
+    """Patterns that are searched in the same texts, each with its number."""
 
     pattern: SecretPattern
     finds: tuple[tuple[int, Find], ...]
@@ -58,15 +58,15 @@ _OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
-    """Return a text without its secrets; a text without any, such as one redacted before, comes back as it is.
+    """Return a text without its secrets; a text without any, such as a redacted one, comes back unchanged.
 
-    Takes a time in proportion to the text's length, whatever it holds.
+    The time taken is proportional to the length of the text, whatever it contains.
     """
     clean = found = _redact_once(text)
     for _ in range(_FURTHER_PASSES):
         if not found.kinds:
             break
-        # What stood beside a secret may show itself as one only without it.
+        # Text beside a secret may be recognisable as another one only after the first is removed.
         found = _redact_once(clean.text)
         clean = Redacted(found.text, clean.kinds + found.kinds)
     return clean
@@ -84,15 +84,15 @@ def _redact_once(text: str) -> Redacted:
 
 
 def placeholder(kind: str) -> str:
-    """Return what stands where a secret stood."""
+    """Return the text that replaces a secret."""
     return f"[redacted: {kind}]"
 
 
 def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
-    """Return a text that is to be stored beside the pages, without its secrets.
+    """Return a text that will be stored in addition to the pages, without its secrets.
 
     Raises:
-        ArgumentError: There is one and the policy is to reject it. The error names the argument and the kind.
+        ArgumentError: It contains a secret and the policy is to reject it. The error names the argument and the kind.
     """
     if policy == "off":
         return text
@@ -106,7 +106,7 @@ def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
 
 
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the secrets from left to right; those that overlap are one, of the kind whose form says more."""
+    """Yield the secrets from left to right; overlapping ones are merged and take the kind of the earlier pattern."""
     kept: list[tuple[int, int, int]] = []
     for start, end, number in sorted(_candidates(text)):
         if kept and start < kept[-1][1]:
@@ -119,8 +119,8 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
-    """Return whatever has the form of a secret: its first character, the one after its last, the pattern's number."""
-    # The one letter whose lower case is two characters; each has to stay at its place.
+    """Return the start, end and pattern number of everything that has the form of a secret."""
+    # The only letter whose lower case is two characters; positions must not shift.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()
     long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]
@@ -148,14 +148,14 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
 
 def redact_json(text: str) -> Redacted:
-    """Return JSON whose keys and values are without secrets."""
+    """Return JSON without secrets in its keys and values."""
     kinds: list[str] = []
     clean = _clean(json.loads(text), kinds)
     return Redacted(json.dumps(clean, ensure_ascii=False), tuple(kinds)) if kinds else Redacted(text)
 
 
 def _clean(value: Any, kinds: list[str]) -> Any:
-    """Return JSON's value without secrets, and add their kinds. A number may be one as well: a card's."""
+    """Return a JSON value without secrets, and add their kinds. A number may be a secret too: a card number."""
     if isinstance(value, Mapping):
         return _clean_object(value, kinds)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Numbers of cards, accounts and people: by issuer, country and check digits, or by the words beside them."""
+"""Numbers of cards, accounts and people: by issuer, country and check digits, or by nearby words."""
 
 import re
 from collections.abc import Iterator
@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from memoryos_mcp.text.secrets import checks
 from memoryos_mcp.text.secrets.forms import SecretPattern, Span, at_places, finding, places
 
-# Issuers by their first digits and the lengths of their numbers (ISO/IEC 7812). Visa's old 13 digits are left out:
-# every bar code of Germany would look like one.
+# Issuers by the first digits and the length of their numbers (ISO/IEC 7812). Visa's old 13 digits are left out: every
+# German bar code would look like one.
 _ISSUER = re.compile(
     r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011\d\d|5\d{4}|4[4-9]\d{3})\d{10}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-# What people and word processors set between groups: a blank, one that does not break, a hyphen, a dot.
+# What people and word processors put between groups: a blank, a non-breaking one, a hyphen, a dot.
 _GAP = "[ .\u00a0\u2007\u2009\u202f\u2010\u2011-]"
 _SHORTEST_ACCOUNT = 10
-# Digits in groups of three and more, however the groups are cut.
+# Minimum number of digits, counted in groups of three and more.
 _CARD_DIGITS = 13
 _ACCOUNT_DIGITS = 8
-# Characters of an account number after the country's two letters (ISO 13616, the registry of SWIFT).
+# Length of an account number by the two letters of its country (ISO 13616, SWIFT's registry).
 _IBAN_CHARS = dict(
     pair.split(":")
     for pair in (
@@ -38,7 +38,7 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the digits are a number that a card issuer could have given out: its prefix, its length, Luhn's sum."""
+    """Whether the digits are a possible card number: an issuer's prefix and length, and a valid Luhn sum."""
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1
 
@@ -52,7 +52,7 @@ def is_iban(text: str) -> bool:
 
 
 def is_social_security_number(text: str) -> bool:
-    """Whether the nine digits may have been given out in the United States."""
+    """Whether the nine digits are a possible social security number of the United States."""
     digits = re.sub("[^0-9]", "", text)
     area, group, serial = digits[:3], digits[3:5], digits[5:]
     return area not in _NOT_AN_AREA and area < "900" and group != "00" and serial != "0000"
@@ -102,7 +102,7 @@ _PIN_NAME = (
     rf"(?:(?<![a-z])pin|{'|'.join(_PINS[1:])})(?:[ -]?(?:code|kod(?:u|um)?|nummer|number|no|कोड))?(?:im|um)?"
     r"(?: (?:for|to|of|für|voor|do|na) [\w .'’-]{1,30}?)?"
 )
-# Alone behind its name it is told by whose it is, or by a name that is nothing else.
+# A number right after the name counts only with an owner before the name, or after an unambiguous name.
 _OWN = "|".join(f"(?<={own} )" for own in "my our mein meine mijn mój moja kod atm sim bank card".split())
 _PIN = (
     rf"(?:{_PIN_NAME}{_IS}|(?:(?:{_OWN})pin(?:[ -]?code)?|{'|'.join(_PINS[1:])}|pin kodu?m?)[ \t]{{1,2}})"
@@ -116,12 +116,12 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
         finding(
             re.compile(
                 r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
-                # In groups it is none where more groups follow or go before, as in an IBAN.
+                # Groups of digits are not a card number where more groups precede or follow, as in an IBAN.
                 rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
                 rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
             ),
             is_card_number,
-            # Every card number begins so; a class at the beginning is looked for several times as quickly.
+            # Every card number begins so; a class at the start is searched several times as fast.
             names=re.compile(f"[2-6][0-9]{{3}}{_GAP}?[0-9]{{4,6}}{_GAP}?[0-9]{{4}}"),
         ),
         digits=_CARD_DIGITS,

@@ -1,8 +1,8 @@
-r"""What a form of secret is: the words that announce it, and how it is found.
+r"""Patterns of secrets: the words that announce a secret, and how it is found.
 
-Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that no text, however hostile, takes longer than in
-proportion to its length. A secret may touch letters of a script without spaces, so borders are told by ASCII letters
-and digits, not by ``\b``.
+Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that the time is proportional to the length even of
+hostile text. A secret may touch letters of a script without spaces, so ASCII letters and digits decide where it ends,
+not ``\b``.
 """
 
 import re
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 START = r"(?<![A-Za-z0-9])"
 END = r"(?![A-Za-z0-9])"
 
-# Secrets that are drawn at random are at least this long. Most pages hold few words that are, so that these are looked
-# at in their place.
+# Random secrets are at least this long. Most pages have few words of this length, so only these are searched.
 LONG_WORD_CHARS = 16
 
 Span = tuple[int, int]
@@ -27,14 +26,14 @@ class SecretPattern:
     """A form of secret.
 
     Attributes:
-        kind: What it is called where it is left out, and in receipts.
-        hints: One of these stands in every text that holds such a secret, in lower case unless ``is_word``; without
-            any, only the form itself tells: then the long words are looked through first, if it is one of them.
-        find: Yields where such secrets begin and end.
-        is_word: Whether one word, without a blank, holds the hint and the secret.
+        kind: Its name in placeholders and receipts.
+        hints: Every text with such a secret contains one of these, in lower case unless ``is_word``. Without hints
+            only the form itself decides; then long words are searched first if ``is_word``.
+        find: Yields start and end of such secrets.
+        is_word: Whether the hint and the secret are in one word without a blank.
         is_long: Whether the secret has at least ``LONG_WORD_CHARS`` without a blank.
-        digits: How many digits such a secret has at least, in groups of three and more.
-        may_match: Whether a text of these words may hold one; a quick look where there are no hints.
+        digits: Minimum number of digits of such a secret, counted in groups of three and more.
+        may_match: Whether a text of these words may contain one; a quick check if there are no hints.
     """
 
     kind: str
@@ -47,25 +46,25 @@ class SecretPattern:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretPattern:
-    """Return the form of a key that is told by its beginning; hints are separated by blanks."""
+    """Return the form of a key that is recognised by its beginning; hints are separated by blanks."""
     find = finding(re.compile(START + form), check)
     return SecretPattern(kind, tuple(hints.split()), find, is_word=True, is_long=True)
 
 
 def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_long: bool = True) -> SecretPattern:
-    """Return the form of a secret that a name before it tells; it begins with a hint. They are separated by commas."""
+    """Return the form of a secret with a name before it; the form begins with a hint. Hints are separated by commas."""
     names = tuple(hints.split(","))
     begins = re.compile("|".join(map(re.escape, names)))
     return SecretPattern(kind, names, finding(re.compile(form, re.IGNORECASE), check, begins), is_long=is_long)
 
 
 def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern[str] | None = None) -> Find:
-    """Return what finds a form in a text.
+    """Return a function that finds a form in a text.
 
     Args:
-        form: What it looks like; the group ``secret`` if only that part is left out.
-        check: Whether what has the form is one; sees the secret part.
-        names: Finds, in the text in lower case, where the form may begin; None if the form is looked for everywhere.
+        form: The form; its group ``secret`` if only that part is removed.
+        check: Whether a match is a secret; gets the secret part.
+        names: Finds in the lower-case text where the form may begin; None if it may begin anywhere.
     """
     secret = "secret" if "secret" in form.groupindex else 0
 
@@ -87,7 +86,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
 
 
 def places(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield where one of a few roots stands; several times as quick as a regular expression that begins with one."""
+    """Yield the positions of a few roots; several times as fast as a regular expression that begins with one."""
     for root in roots:
         at = lower.find(root)
         while at >= 0:
@@ -96,7 +95,7 @@ def places(roots: tuple[str, ...], lower: str) -> Iterator[int]:
 
 
 def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> Find:
-    """Return what finds a form that begins with a root and of which the group ``secret`` is left out."""
+    """Return a function that finds the group ``secret`` of a form that begins with a root."""
     pattern = re.compile(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:

@@ -1,7 +1,7 @@
-"""Private keys as blocks of lines, in PEM and as PuTTY writes them: whole, cut off, or written as one JSON text.
+"""Private keys as blocks of lines, in PEM and PuTTY format: whole, cut off, or in a JSON string.
 
-A key that was pasted in two halves is still a key, so each half is found by the marker it has. The second half is
-looked for in the text read backwards: forwards, every line of base64 would have to be tried as a beginning.
+A key may be pasted in two halves, so each half is found by its own marker. The second half is searched in the reversed
+text. Forwards, every line of base64 would have to be tried as a start.
 """
 
 import re
@@ -23,7 +23,7 @@ _END_BACKWARDS = re.compile(
 )
 
 
-# PuTTY's file keeps the public half in the clear and says how many lines the other has.
+# A PuTTY file also contains the public half; it states how many lines the private half has.
 _PUTTY_LINES = re.compile(r"private-lines: ?([0-9]{1,3})")
 _PUTTY_LINE = re.compile(r"(?:\\[nr]|[\s>|\"',])*+([A-Za-z0-9+/]{4,}+={0,2})(?![\w:-])")
 _PUTTY_MAC = re.compile(r"private-(?:mac|hash): ?([0-9a-f]{40,64})")

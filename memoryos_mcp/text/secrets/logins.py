@@ -1,4 +1,4 @@
-"""Secrets with which programs log in: on command lines, in .netrc and Docker's file, in cookies, behind a QR code."""
+"""Secrets with which programs log in: on command lines, in .netrc and Docker's file, in cookies and otpauth URLs."""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from memoryos_mcp.text.secrets import checks
 from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, places
 from memoryos_mcp.text.secrets.password_words import is_password_or_word
 
-# The rest of a command, over lines that end in a backslash.
+# The rest of a command, including lines continued with a backslash.
 _REST = r"(?:[^\n\\|;]|\\\n?){0,300}?"
 _WORD_OF_SHELL = r"(?:'(?P<single>[^'\n]{1,128}+)'|\"(?P<double>[^\"\n]{1,128}+)\"|(?P<bare>[^\s\"'`|;&<>()]{1,128}+))"
 _SHELL_PARTS = ("single", "double", "bare")
-# "-p" alone asks for the password; "-p$PASS" and "-p<password>" hold none.
+# "-p" alone asks for the password; "-p$PASS" and "-p<password>" contain none.
 _ARGUMENTS = (
     ("curl", rf"curl\b{_REST}[ \t](?:-[a-z]{{0,6}}u[ \t]{{0,3}}|--(?:proxy-)?user[ =])(?:[\"']?[^\s:\"'$<]{{1,64}}:)"),
     ("sshpass", rf"sshpass\b{_REST}[ \t]-p[ \t]{{0,3}}"),

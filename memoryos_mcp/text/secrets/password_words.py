@@ -1,10 +1,10 @@
-"""The words for a password in many languages, what joins them to the password, and which words are never one."""
+"""Words for a password in many languages, what connects them to it, and words that are never a password."""
 
 import re
 
 from memoryos_mcp.text.secrets import checks
 
-# Roots in lower case. A name of a password is told from one of them on.
+# Roots in lower case; the name of a password is matched from a root on.
 ROOTS = (
     *("pass", "pwd", "pw:", "pw=", "wort", "woord", "contrase", "senha", "haslo", "hasł", "sifre", "şifre", "parola"),
     *("парол", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호", "كلم", "पासवर्ड", "कूटशब्द"),
@@ -16,7 +16,7 @@ _NAMES = (
     r"|contrase[ñn]a|senha|(?:(?<=mot de )|(?<=palavra-))passe|парол(?:ь|я|ю|ем)|密码|密碼|口令|パスワード|暗証番号"
     r"|비밀번호|كلم[ةه] (?:ال)?(?:مرور|سر)(?: الخاصة بي)?|पासवर्ड|कूटशब्द"
 )
-# Accounts and programs whose passwords go by a name that ends in "pass" alone.
+# Accounts and programs whose passwords may have a name that ends in "pass" alone.
 _OF = (
     *("db", "database", "sql", "pg", "postgres", "redis", "mongo", "smtp", "mail", "email", "ftp", "ssh", "sudo"),
     *("become", "admin", "root", "user", "login", "auth", "http", "mq", "ldap", "bind", "keystore", "key"),
@@ -38,8 +38,8 @@ IS = rf"{PURPOSE}{CLOSING}(?:\s{{0,3}}{SIGN}| [–—-] )[*_]{{0,3}}\s{{0,3}}{OP
 PLAIN_CHARS_MIN = 4
 _PLAIN_CHARS_MAX = 40
 _PLAIN_DISTINCT_MIN = 3
-# What is said of a password, or stands in its place: never one itself. A word that ends as participles and adjectives
-# do is taken for one.
+# Words about a password or in its place, never a password itself. Words with the endings of participles and adjectives
+# count as such.
 _NEVER = frozenset(
     """
     a an the this that these those it its and or but if so as at by for from in into of on to with without than then
@@ -95,7 +95,7 @@ _LONGEST_PHRASE = 12
 
 
 def is_plain_password(text: str) -> bool:
-    """Whether a word, where nothing but a password stands, may be one: no placeholder and nothing that is said of it.
+    """Whether a word in place of a password may be one: not a placeholder or a word about passwords.
 
     Words may be joined by hyphens.
     """
@@ -112,7 +112,7 @@ def is_plain_password(text: str) -> bool:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether words between quotes are a passphrase: none of them is one of grammar or of talk about passwords."""
+    """Whether words between quotes are a passphrase: none is a function word or a word about passwords."""
     words = text.casefold().split()
     return (
         3 < len(words) <= _LONGEST_PHRASE
@@ -123,12 +123,12 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Whether it is a password by its look, or a word where nothing but a password stands."""
+    """Whether text in place of a password looks like one, or is a word that may be one."""
     return checks.is_password(text) or is_plain_password(text)
 
 
 def is_quoted_password(text: str) -> bool:
-    """Whether what stands between quotes is a password, a word or a passphrase."""
+    """Whether text between quotes is a password, a word or a passphrase."""
     return is_phrase(text) if any(char.isspace() for char in text) else is_password_or_word(text)
 
 

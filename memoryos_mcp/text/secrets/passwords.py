@@ -1,7 +1,7 @@
-"""Passwords by what stands around their name: a sign, a table, a tag, a sentence, a line of a configuration.
+"""Finds passwords by the context of their name: a sign, a table, a tag, a sentence, a line of a configuration.
 
-What looks like a password (letters with digits or symbols) is one wherever a password is said to stand. A plain word is
-one only where nothing else could stand there: alone behind a sign, between quotes, in a cell or a tag of its own.
+Text that looks like a password (letters with digits or symbols) counts wherever a password is announced. A plain word
+counts only where nothing else can stand: alone after a sign, between quotes, in a cell or a tag of its own.
 """
 
 import re
@@ -24,7 +24,7 @@ from memoryos_mcp.text.secrets.password_words import (
 )
 
 KIND = "password"
-# They end the sentence, or close what is set in bold.
+# Ends of a sentence or of bold text.
 _ENDS = ".:*_…。।،"
 # How far before a name its sentence or tag may begin.
 _BEFORE_CHARS = 100
@@ -38,7 +38,7 @@ _CLAUSE_ENDS = (
     r"(?=[\"'`*”»_]{0,3}(?:[.!]{0,3}[ \t]*(?:$|\n)|[.!,;)](?:[ \t\n]|$)"
     r"|[ \t](?:and|but|for|so|now|please|on|und|aber|en|maar|i|ve|y|et)[ \t]))"
 )
-# A line ends, but for emphasis and blanks.
+# The end of a line, after emphasis marks and blanks.
 _LINE_ENDS = r"(?=[*_`]{0,3}[ \t]*(?:[.,;][ \t]*)?(?:$|[\r\n]|\\n))"
 _DETERMINER = r"(?:my|our|the|mein|unser|das|mijn|het|ons|moje|nasze)"
 _CHANGED = r"(?:chang(?:ed?|ing)|set(?:ting)?|reset(?:ting)?|updat(?:ed?|ing)|switch(?:ed)?|rotat(?:ed?|ing)|made)"
@@ -46,11 +46,11 @@ _CHANGED = r"(?:chang(?:ed?|ing)|set(?:ting)?|reset(?:ting)?|updat(?:ed?|ing)|sw
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A password by what stands behind its name, and before it.
+    """A context of a password.
 
     Attributes:
-        after: What follows the name; the group ``secret`` is the password.
-        before: What ends where the name begins, if that matters.
+        after: Matches after the name; the group ``secret`` is the password.
+        before: Matches up to the name, if that matters.
     """
 
     after: re.Pattern[str]
@@ -64,7 +64,7 @@ def _form(after: str, check: Check, before: str = "") -> _Form:
 
 
 _FORMS = (
-    # Behind a sign or a verb: **Password:** x, my password is x, "password": "x"
+    # After a sign or a verb: **Password:** x, my password is x, "password": "x"
     _form(rf"{IS}{_VALUE}", checks.is_password),
     _form(rf"{PURPOSE}{CLOSING}\s{{0,3}}{SIGN}[*_]{{0,3}}\s{{0,3}}{_QUOTED}", is_quoted_password),
     # A plain word alone on its line, such as password: swordfish
@@ -91,7 +91,7 @@ _FORMS = (
         before=rf"(?<![a-z]){_CHANGED}(?: [\w'’-]{{1,20}}){{0,4}} ",
     ),
     _form(rf" (?:has been |was |is )?(?:now )?{_CHANGED} to:? {OPENING}{_VALUE}", checks.is_password),
-    # In other languages the password stands behind other words; alone it is to have letters and digits.
+    # In other languages the password follows other words; there it must have letters and digits.
     _form(
         rf"(?: [^\W\d_][\w'’.-]{{0,20}}){{0,3}}? (?:auf|zu|in|naar|na|to|a|à|на|إلى|=) {OPENING}{_VALUE}",
         checks.is_mixed_password,
@@ -146,7 +146,7 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Whether a value that goes by a name, as in JSON, is a password; a plain word only if the name says just that."""
+    """Whether a named value, as in JSON, is a password; a plain word only if the name ends in a word for a password."""
     named = None
     for at in places(ROOTS, name.lower()):
         named = NAME.match(name, at) or named

@@ -1,7 +1,7 @@
-"""The keys and tokens that providers give out, as data: what is looked for first, the form, and a check.
+"""Keys and tokens of providers, as data: hints, form and check.
 
-Prefixes and lengths are the providers' own, as they document them or as public scanners know them. Lengths are lower
-bounds where a provider has changed them before.
+Prefixes and lengths are from the providers' documentation or from public scanners. Lengths are lower bounds where a
+provider has changed them before.
 """
 
 from memoryos_mcp.text.secrets import checks, forms
@@ -13,7 +13,7 @@ _AN = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
-# A key or token is not just any: a sort key or a primary key is none, and a page token holds no secret.
+# Only these keys and tokens count; a sort key, a primary key or a page token is not a secret.
 _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "encryption", "bot", "refresh")
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
 
@@ -23,12 +23,12 @@ def _is_given_out(text: str) -> bool:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = _is_given_out) -> SecretPattern:
-    """Return the form of a provider's key; unless said otherwise it is to look drawn at random."""
+    """Return the form of a provider's key; by default it must look random."""
     return forms.key(kind, hints, form, check)
 
 
 PROVIDER_KEYS: tuple[SecretPattern, ...] = (
-    # This program's own, and sources of code.
+    # This program's own, and code hosts.
     key("memoryos token", "mos_", rf"mos_{_HEX}{{12}}_{_W}{{43}}+"),
     key("github token", "ghs_", rf"ghs_[0-9]{{1,20}}_eyJ{_W}++\.{_W}++\.{_W}++"),
     key("github token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"gh[pousr]_{_AN}{{36,}}+", checks.is_checked_token),
@@ -48,7 +48,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("anthropic key", "sk-ant-", rf"sk-ant-{_W}{{16,}}+"),
     key("openai key", "sk-", rf"sk-(?:proj|svcacct|admin|None)-{_W}{{16,}}+"),
     key("openrouter key", "sk-or-", rf"sk-or-v1-{_HEX}{{40,}}+"),
-    # The oldest form of OpenAI's, which DeepSeek's and others' have taken over.
+    # The oldest form of OpenAI's keys, which DeepSeek and others use too.
     key("api key", "sk-", rf"sk-{_AN}{{20,}}+(?![-_])", checks.is_named_key),
     key("hugging face token", "hf_ api_org_", rf"(?:hf|api_org)_{_AN}{{30,}}+"),
     key("groq key", "gsk_", rf"gsk_{_AN}{{40,}}+"),
@@ -86,7 +86,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("pulumi token", "pul-", rf"pul-{_HEX}{{40}}{END}"),
     key("doppler token", "dp.", rf"dp\.(?:pt|st|ct|scim|audit|sa)\.(?:[a-z0-9_-]{{2,35}}+\.)?{_AN}{{40,44}}{END}"),
     key("databricks token", "dapi", rf"dapi{_HEX}{{32}}(?:-[0-9])?{END}"),
-    # Messages.
+    # Messaging.
     key(
         "slack token",
         "xoxb- xoxp- xoxa- xoxr- xoxs- xoxo- xoxe",
@@ -116,7 +116,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("square token", "sq0atp- sq0csp- EAAA", rf"(?:sq0(?:atp-{_W}{{22}}|csp-{_W}{{43}})|EAAA{_W}{{60}})(?!{_W})"),
     key("shopify token", "shpat_ shpca_ shppa_ shpss_", rf"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}{END}"),
     key("paypal token", "access_token$production$", rf"access_token\$production\${_AN}{{16}}\${_HEX}{{32}}{END}"),
-    # Tools of work.
+    # Work tools.
     key("atlassian token", "ATATT3", rf"ATATT3{_W}{{100,}}+(?:=[0-9A-F]{{8}})?"),
     key("linear key", "lin_api_ lin_oauth_", rf"lin_(?:api|oauth)_{_AN}{{40,}}+"),
     key("notion token", "ntn_ secret_", rf"(?:ntn_{_AN}{{40,}}+|secret_{_AN}{{43}}{END})"),
@@ -124,12 +124,12 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("figma token", "figd_", rf"figd_{_W}{{40,}}+"),
     key("airtable token", "pat", rf"pat{_AN}{{14}}\.{_HEX}{{64}}{END}"),
     key("dropbox token", "sl.", rf"sl\.(?:u\.)?{_W}{{130,}}+"),
-    # Watching.
+    # Monitoring.
     key("grafana token", "glc_ glsa_", rf"(?:glc_[A-Za-z0-9+/]{{32,}}+={{0,3}}|glsa_{_AN}{{32}}_[0-9A-Fa-f]{{8}})"),
     key("new relic key", "NRAK- NRII- NRJS-", rf"NR(?:AK-[A-Z0-9]{{27}}|II-{_W}{{32}}|JS-{_HEX}{{19}}){END}"),
     key("sentry token", "sntryu_ sntrys_", rf"sntry(?:u_{_HEX}{{64}}|s_[A-Za-z0-9+/=_-]{{60,}}+)"),
     key("dynatrace token", "dt0c01.", rf"dt0[a-z][0-9]{{2}}\.{_AN}{{24}}\.{_AN}{{64}}{END}"),
-    # Of no provider.
+    # Of no single provider.
     key("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     key("jwt", "eyJ", rf"eyJ{_W}{{8,}}+\.eyJ{_W}{{8,}}+\.{_W}{{10,}}+", checks.is_jwt),
     named("bearer token", "bearer", r"bearer[ \t]{1,3}(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})", checks.is_named_key),

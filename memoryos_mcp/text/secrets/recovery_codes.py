@@ -1,4 +1,4 @@
-"""Backup and recovery codes of an account: a list of codes of one shape behind words that announce them."""
+"""Backup and recovery codes of an account: a list of codes of one shape after words that announce them."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from memoryos_mcp.text.secrets import checks
 from memoryos_mcp.text.secrets.forms import SecretPattern, Span, places
 
-# Where several are given out, each is used once; "the MFA code" alone is one of a minute.
+# Of the second group only the plural counts: a list of codes to use once. A single "MFA code" is valid for a minute.
 _SORTS = (
     *("backup", "back-up", "recovery", "rescue", "scratch", "emergency", "ersatz", "notfall"),
     *("herstel", "kurtarma", "yedek", "récupération", "secours", "recuperación", "respaldo", "recuperação", "zapasow"),
@@ -20,7 +20,7 @@ _HEAD = re.compile(
     r"|(?:codes?|códigos?) de (?:récupération|secours|recuperación|respaldo|recuperação)"
     r"|kod(?:y|ów|u)? (?:zapasow|odzyskiwania)\w{0,3}|رموز (?:الاسترداد|النسخ الاحتياطي)"
 )
-# What the codes are for, up to the sign behind which they stand.
+# What the codes are for, up to the sign before them.
 _LEAD = re.compile(
     r"[\"'`*_)]{0,3}(?:[ \t][^\n:=]{0,60}?)??[ \t]{0,2}(?:[:=：]|\b(?:are|is|were|sind|zijn|sont|son|são)\b:?"
     r"|(?=\n))[*_]{0,3}",
@@ -51,14 +51,14 @@ def _find(text: str, lower: str) -> Iterator[Span]:
 
 
 def _codes(text: str, at: int) -> Iterator[Span]:
-    """Yield the codes that stand one after another; all have the shape of the first."""
+    """Yield consecutive codes; all have the shape of the first."""
     run: list[re.Match[str]] = []
     while code := _CODE.match(text, at):
         if run and not (code["gap"] and _shape(code["secret"]) == _shape(run[0]["secret"])):
             break
         run.append(code)
         at = code.end()
-    # A word of the sentence that goes on may have as many letters.
+    # The next word of the sentence may have as many letters.
     while run and run[-1]["secret"].isalpha() and not run[-1]["secret"].isupper() and run[-1]["gap"] in {" ", ""}:
         run.pop()
     if run and _are_codes([code["secret"] for code in run]):

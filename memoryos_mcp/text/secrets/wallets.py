@@ -1,6 +1,6 @@
-"""Keys of wallets: seed phrases by BIP-39's checksum, Bitcoin's by Base58Check, Ethereum's by the words beside them.
+"""Wallet keys: seed phrases by their BIP-39 checksum, Bitcoin keys by Base58Check, Ethereum keys by nearby words.
 
-The word list is BIP-39's English one, unchanged.
+The word list is the unchanged English one of BIP-39.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _WIF_BYTES = frozenset({33, 34})
 _WORD_BITS = 11
 _PHRASE_WORDS = (24, 21, 18, 15, 12)
 _SHORTEST = _PHRASE_WORDS[-1]
-# A run of words of the list. Between two there are blanks, commas, or the next one's number or bullet.
+# A run of listed words, separated by blanks, commas, or the number or bullet of the next word.
 _LIST_WORD = r"[A-Za-z]{3,8}+(?![A-Za-z]|['’][A-Za-z])"
 _RUN = re.compile(
     rf"(?<![A-Za-z]){_LIST_WORD}"
@@ -33,19 +33,19 @@ _TOKENS_BETWEEN = 3
 _GOES_ON_BEFORE = re.compile(r"[A-Za-z][ ,]{1,3}$")
 _GOES_ON_AFTER = re.compile(r"[ ,]{1,3}[A-Za-z]")
 _AROUND = "0123456789.,;:|#()*-_\"'`/"
-# Words that are joined by commas or slashes alone.
+# Words joined by commas or slashes without blanks.
 _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
 def is_base58check(text: str) -> bool:
-    """Whether the text is Base58 and its last four bytes are the checksum of the others."""
+    """Whether the last four bytes of a Base58 text are the checksum of the others."""
     return _decoded(text) is not None
 
 
 def is_seed_phrase(words: tuple[str, ...]) -> bool:
-    """Whether words of the list, in lower case, carry the checksum of a seed phrase (BIP-39).
+    """Whether listed words, in lower case, have the checksum of a seed phrase (BIP-39).
 
-    Words that are drawn seldom repeat; of two or three that do one row in sixteen has its checksum by chance.
+    Random words seldom repeat. Rows of two or three repeated words are excluded: one in 16 has a checksum by chance.
     """
     if 2 * len(set(words)) <= len(words):
         return False
@@ -60,7 +60,7 @@ def is_seed_phrase(words: tuple[str, ...]) -> bool:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Return what Base58Check stands for; None if it is none."""
+    """Return the payload of a Base58Check text; None if its checksum is wrong."""
     number = 0
     for char in text:
         number = number * len(_BASE58) + _BASE58.index(char)
@@ -105,7 +105,7 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_hold_a_phrase(tokens: Sequence[str]) -> bool:
-    """Whether enough words of the list follow each other: of such a run every eleventh token or the one before it."""
+    """Whether enough listed words follow each other; looking at every eleventh token finds each such run."""
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):
         word = _bare(tokens[at])
@@ -115,7 +115,7 @@ def _may_hold_a_phrase(tokens: Sequence[str]) -> bool:
 
 
 def _run_around(tokens: Sequence[str], at: int, numbers: Mapping[str, int]) -> int:
-    """Return how many words of the list stand around a place with but a few numbers and bullets between them."""
+    """Return how many listed words are around a place, with only a few numbers and bullets between them."""
     count = 0
     for direction in (range(at, -1, -1), range(at + 1, len(tokens))):
         between = 0
@@ -135,17 +135,17 @@ def _bare(token: str) -> str:
 
 
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
-    """Yield the phrases among words of the list that follow each other.
+    """Yield the phrases in a run of listed words.
 
-    Of neighbouring words one in sixteen sets carries a checksum by chance: of those that overlap, the ones that end
-    where a line or a sentence does are taken.
+    One set of neighbouring words in 16 has a checksum by chance. Of overlapping sets, those whose ends are the ends of
+    a line or a sentence are taken.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []
     for first in range(len(words) - _SHORTEST + 1):
         for size in _PHRASE_WORDS:
             phrase = words[first : first + size]
-            # What is in the order of the alphabet is a part of the list itself.
+            # Words in alphabetical order are an excerpt from the list itself.
             if len(phrase) == size and is_seed_phrase(phrase) and list(phrase) != sorted(phrase):
                 start, end = group[first].start(), group[first + size - 1].end()
                 found.append((start, end, _stands_alone(text, start, end)))
@@ -156,7 +156,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return at how many of its two ends a phrase does not go on in the same line."""
+    """Return at how many of its two ends a phrase does not continue in the same line."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
@@ -168,7 +168,7 @@ _HEX_BEFORE_KEY = re.compile(
     rf"{START}{_HEX_KEY}[\"'`)]{{0,3}} (?:is|was|as) (?:[\w'’]{{1,20}} ){{0,4}}?{_KEY}", re.IGNORECASE
 )
 _KEY_ROOTS = ("priv", "wallet key", "wallet_key", "eth key", "ethereum key", "signing key", "secret key", "secret_key")
-_HEX_CHARS = 160  # from where a key may begin to the word for it
+_HEX_CHARS = 160  # maximum distance between the start of a key and the word for it
 
 
 def _find_hex_keys(text: str, lower: str) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""The readers of other systems' memories, by the order in which they are asked whether a file is theirs."""
+"""The importers of other systems' memories, in the order in which they are tried on a file."""
 
 from pathlib import Path
 
@@ -27,5 +27,5 @@ READERS: tuple[Reader, ...] = (
 
 
 def recognise(path: Path) -> Reader | None:
-    """Return the first reader whose format a file or folder looks like, None if none knows it."""
+    """Return the first importer that recognises a file or folder; None if none does."""
     return next((reader for reader in READERS if reader.recognises(path)), None)

@@ -1,4 +1,4 @@
-"""What exports of chat services have in common: their files, and reasons to leave something out."""
+"""Shared parts of the importers of chat services: file names, and reasons for skipping."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from memoryos_mcp.transfer.importers.forms import outlines
 from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.streams import streams
 
-# Large exports come in several files, which are numbered.
+# Large exports come in several numbered files.
 FILES = re.compile(r"conversations(-\d+)?\.json")
 
 SYSTEM = "a system message"
@@ -21,18 +21,18 @@ DAMAGED = "a damaged message"
 
 
 def hold(path: Path, key: str) -> bool:
-    """Whether a file, a folder or an archive holds a list of conversations with a key."""
+    """Return whether a file, folder or archive contains a list of conversations with a given key."""
     return any(key in found.inner for found in outlines(path, FILES))
 
 
 def conversations(path: Path, key: str, kind: type, tell: Tell) -> Iterator[tuple[str, Mapping[str, Any]] | Skipped]:
-    """Yield where each conversation stands and what it holds, one after another.
+    """Yield the location and content of each conversation, one after another.
 
     Args:
-        path: A file, a folder or an archive.
-        key: What every conversation has.
-        kind: What stands under that key.
-        tell: Takes how many bytes were read.
+        path: A file, folder or archive.
+        key: A key that every conversation has.
+        kind: Type of that key's value.
+        tell: Receives the number of bytes read so far.
 
     Raises:
         ImportFormatError: A file cannot be read on.

@@ -1,7 +1,7 @@
 """ChatGPT's export: ``conversations.json``, or ``conversations-000.json`` and so on, alone or inside its ZIP archive.
 
-Each conversation is a tree of messages, since questions are edited and answers made again. What is read is the branch
-that the user saw last.
+Each conversation is a tree of messages, because questions can be edited and answers regenerated. Only the branch that
+the user saw last is imported.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _NOT_SAID_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_conte
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file, a folder or an archive holds conversations with a tree of messages."""
+    """Return whether a file, folder or archive contains conversations with a tree of messages."""
     return hold(path, "mapping")
 
 
@@ -62,10 +62,10 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _branch(nodes: Mapping[str, Any], last: str) -> list[str]:
-    """Return the names of the nodes from the first to the last; without a known last one, to the newest."""
+    """Return the names of the nodes from the root to the last one, or to the newest if the last is unknown."""
     if last not in nodes:
         last = max(nodes, key=lambda name: _time(nodes[name]), default="")
-    # A dictionary keeps the order, and a name that comes again is the end of a ring.
+    # A dict keeps the order; a name that comes again means a cycle.
     passed: dict[str, None] = {}
     while last in nodes and last not in passed:
         passed[last] = None
@@ -81,7 +81,7 @@ def _time(node: object) -> float:
 
 
 def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
-    """Return what a node says, if it does, and why something of it was left out."""
+    """Return a node's message, if it has one, and the reasons for what was skipped."""
     if not isinstance(node, Mapping):
         return None, [DAMAGED]
     message = node.get("message")
@@ -114,7 +114,7 @@ def _not_dialogue(role: object, message: Mapping[str, Any], content: Mapping[str
 
 
 def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the words of a message, and a reason for each part that has none."""
+    """Return the text of a message, and a reason for each part without text."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         parts = [content.get(name) for name in ("text", "content") if isinstance(content.get(name), str)]
@@ -122,7 +122,7 @@ def _text(content: Mapping[str, Any]) -> tuple[str, list[str]]:
             return "", [NOT_SAID]
     words, left = [], []
     for part in parts:
-        # What was said aloud comes with its transcript.
+        # A spoken part contains its transcript.
         said = part.get("text") if isinstance(part, Mapping) else part
         if isinstance(said, str):
             words += [said] if said.strip() else []

@@ -16,14 +16,14 @@ _REASONS = {"tool_use": TOOL, "tool_result": TOOL, "thinking": NOT_SAID, "token_
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file, a folder or an archive holds conversations with lists of chat messages."""
+    """Return whether a file, folder or archive contains conversations with lists of chat messages."""
     return hold(path, "chat_messages")
 
 
 def read(path: Path, tell: Tell) -> Iterator[Found]:
     """Yield the pages of each conversation, one conversation at a time.
 
-    The text of an attached file is a page of its own, as a document: it was shown, not said.
+    The text of an attached file becomes a separate page with the source "document": it was shown, not said.
 
     Raises:
         ImportFormatError: A file cannot be read on.
@@ -60,9 +60,9 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the words of a message, and a reason for each block that has none.
+    """Return the text of a message, and a reason for each block without text.
 
-    ``text`` is the older form; beside blocks it holds stand-ins for what they are.
+    ``text`` is the older form; in a message with blocks it only contains placeholders for them.
     """
     words, left = [], []
     content = raw.get("content")

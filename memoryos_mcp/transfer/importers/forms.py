@@ -1,4 +1,4 @@
-"""What form a file is of, told from its first bytes."""
+"""Recognition of a file's format from its first bytes."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ JSON_FILES = re.compile(r".*\.jsonl?")
 
 
 def outlines(path: Path, wanted: re.Pattern[str] = JSON_FILES) -> list[Outline]:
-    """Return the outline of a file, or of each wanted one in a folder or an archive; none of what cannot be read."""
+    """Return the outline of a file, or of each wanted file in a folder or archive; empty if it cannot be read."""
     try:
         return [outline(stream) for stream in streams(path, wanted, lambda _: None)]
     except ImportFormatError:

@@ -1,4 +1,4 @@
-"""LoCoMo's published conversations: sessions of turns of two speakers, of whom the first is taken as the user."""
+"""LoCoMo's published conversations: sessions between two speakers, the first of whom becomes the user."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,19 +17,19 @@ NAME = "locomo"
 
 _SESSION = re.compile(r"session_(\d{1,6})")
 _TIME = "%I:%M %p on %d %B, %Y"
-# Keeps the order of a session's pages visible in their times.
+# Gives the pages of a session different times, so that their order is kept.
 _PAGE_INTERVAL = timedelta(seconds=10)
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file holds a list of conversations with questions."""
+    """Return whether a file contains a list of conversations with questions."""
     return path.is_file() and any(
         "conversation" in found.inner and found.inner & {"qa", "sample_id"} for found in outlines(path)
     )
 
 
 def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the pages of each conversation; questions are no memories.
+    """Yield the pages of each conversation; its questions are ignored.
 
     Raises:
         ImportFormatError: The file cannot be read on.
@@ -68,7 +68,7 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
 
 
 def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
-    """Return the turns of a session as pages: a turn of the first speaker, and the next one if it is the other's."""
+    """Return a session's turns as pages: a turn of the first speaker, and the other's turn if it comes next."""
     pages: list[dict[bool, Mapping[str, Any]]] = []
     for turn in turns:
         is_first = turn.get("speaker") == first
@@ -88,6 +88,6 @@ def _text(turn: Mapping[str, Any] | None) -> str:
 
 def _time(text: object) -> datetime | None:
     try:
-        return datetime.strptime(text.strip(), _TIME) if isinstance(text, str) else None  # noqa: DTZ007 - the file names no zone
+        return datetime.strptime(text.strip(), _TIME) if isinstance(text, str) else None  # noqa: DTZ007 - no zone
     except ValueError:
         return None

@@ -1,6 +1,6 @@
 """Mem0's memories, as its client returns and exports them: a list, or an object with the list under ``results``.
 
-Each memory is a fact. Its graph's relations, where there are any, are facts of three words.
+Each memory is a fact. Each relation of its graph, if there is one, is a fact of three words.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,14 +21,14 @@ _RELATIONS = "relations"
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file holds a list of memories."""
+    """Return whether a file contains a list of memories."""
     return path.is_file() and any(
         "memory" in found.inner and (not found.top or found.top & _SECTIONS) for found in outlines(path)
     )
 
 
 def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the facts of the first user that the file names; another's are skipped.
+    """Yield the facts of the first user in the file; those of other users are skipped.
 
     Raises:
         ImportFormatError: The file cannot be read on.

@@ -1,7 +1,7 @@
 """The data folder of MemoryOS, or one user's folder in it: JSON files for each tier.
 
-Short-term and mid-term pages are read and put in order together; vectors, heat and summaries of topics are left, since
-they are worked out anew from the pages.
+Short-term and mid-term pages are read and ordered together. Vectors, heat and topic summaries are ignored, because they
+are computed again from the pages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,14 @@ NAME = "memoryos-folder"
 SHORT_TERM, MID_TERM, USERS_FACTS = "short_term.json", "mid_term.json", "long_term_user.json"
 ASSISTANTS_FACTS = "long_term_assistant.json"
 _TIERS = (SHORT_TERM, MID_TERM, USERS_FACTS)
-# A topic holds a vector of some kilobytes for each page.
+# A topic contains a vector of some kilobytes for each page.
 _TOPIC_MAX_BYTES = 1 << 30
 _SHOWN_USERS = 5
 _KINDS = {"sessions": "topic", "user_profiles": "profile", "knowledge_base": "fact", "assistant_knowledge": "fact"}
 
 
 def recognises(path: Path) -> bool:
-    """Whether a folder is a user's or holds users' folders."""
+    """Return whether a folder is a user's, or contains users' folders."""
     try:
         return path.is_dir() and (_is_users(path) or bool(_users(path)))
     except ImportFormatError:
@@ -37,10 +37,10 @@ def recognises(path: Path) -> bool:
 def read(path: Path, tell: Tell) -> Iterator[Found]:
     """Yield one user's pages in order, each once, then the facts.
 
-    The assistant's facts are read only if the folder holds a single user: they may have been learned from any.
+    The assistant's facts are read only if the folder has a single user: they may have been learned from any user.
 
     Raises:
-        ImportFormatError: The folder holds several users, none, or a file that cannot be read.
+        ImportFormatError: The folder has several users or none, or a file cannot be read.
     """
     gathering, before = Gathering(), 0
     for file in _files(path):

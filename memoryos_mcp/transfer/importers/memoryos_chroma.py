@@ -1,8 +1,8 @@
 """The storage of MemoryOS on Chroma: ``chroma.sqlite3`` and ``metadata_<user>_<assistant>.json`` beside it.
 
-Neither holds everything: short-term pages and chains are in the JSON file, and the first page of a topic may be in
-Chroma alone. The database is read as a plain SQLite file, without Chroma; of its tables only those that hold names and
-texts are needed: collections, segments, embeddings and embedding_metadata.
+Neither file is complete: short-term pages and chains are in the JSON file, and the first page of a topic may be in
+Chroma alone. The database is read as a plain SQLite file, without Chroma. Only its tables with names and texts are
+needed: collections, segments, embeddings and embedding_metadata.
 """
 
 import re
@@ -25,7 +25,7 @@ _DATABASE = "chroma.sqlite3"
 _FOLDER = "chroma_storage"
 _METADATA = re.compile(r"metadata_.+\.json")
 _PAGES, _USERS_FACTS, _ASSISTANTS_FACTS = "mid_term_memory_user_", "user_knowledge_", "assistant_knowledge_"
-# One row for each value of each entry, an entry's rows together.
+# One row per value; the rows of an entry are adjacent.
 _ENTRIES = """
 SELECT embeddings.embedding_id, embedding_metadata.key, embedding_metadata.string_value
 FROM collections
@@ -42,8 +42,8 @@ class _Store:
     """One user's part of a storage.
 
     Attributes:
-        metadata: The JSON file; None if there is none.
-        assistant: Whose facts are read too; None if they may have been learned from others.
+        metadata: The JSON file; None if it is missing.
+        assistant: The assistant whose facts are read too; None if they may have been learned from other users.
     """
 
     database: Path
@@ -53,7 +53,7 @@ class _Store:
 
 
 def recognises(path: Path) -> bool:
-    """Whether a folder holds Chroma's storage, or a file is the JSON beside it."""
+    """Return whether a folder contains Chroma's storage, or a file is the JSON file next to it."""
     folder = path if path.is_dir() else path.parent
     is_ours = path.is_dir() or _METADATA.fullmatch(path.name) is not None
     return is_ours and any((place / _DATABASE).is_file() for place in (folder, folder / _FOLDER))
@@ -63,16 +63,16 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
     """Yield one user's pages in order, each once, then the facts.
 
     Args:
-        path: The folder, or one user's metadata file if the folder holds several users.
-        tell: Takes how many bytes were read.
+        path: The folder, or one user's metadata file if the folder has several users.
+        tell: Receives the number of bytes read so far.
 
     Raises:
-        ImportFormatError: The folder holds several users, or a file that cannot be read.
+        ImportFormatError: The folder has several users, or a file cannot be read.
     """
     gathering = Gathering()
     store = _store(path)
     with closing(_opened(store.database)) as database:
-        # Chroma first: its entries lie in the order in which they came.
+        # Chroma first: its entries are in order of arrival.
         for number, values in enumerate(_entries(database, _PAGES + store.user), 1):
             if values.get("type") == "page":
                 yield from gathering.page(values, f"{_DATABASE}, page {number}")
@@ -139,7 +139,7 @@ def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    # Not as immutable: what a running program wrote last is in a second file beside it, and would be missed.
+    # Not opened as immutable: the latest writes of a running program are in a second file, and would be missed.
     try:
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)

@@ -15,7 +15,7 @@ _SECTION = "conversations"
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file holds conversations with a user's input."""
+    """Return whether a file contains conversations with a user's input."""
     return path.is_file() and any(_SECTION in found.top and "user_input" in found.inner for found in outlines(path))
 
 

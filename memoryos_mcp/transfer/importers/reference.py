@@ -1,8 +1,8 @@
-"""What both storage forms of MemoryOS have in common: pages without order or uniqueness, facts, profile texts.
+"""Shared parts of both storage formats of MemoryOS: unordered and duplicate pages, facts, profile texts.
 
-A page lies in every topic that it was filed under, and only one of the copies knows the page after it. A page that is
-still short-term has no name yet. So a page is named after its words and its time, which are the same in every copy and
-stay so when it moves on; copies are told apart from repetitions by their ``page_id``.
+A page is stored in every topic that it was filed under, and only one of the copies links to the next page. A short-term
+page has no id yet. So a page's key is made from its text and time, which are the same in every copy and do not change
+when the page moves on. The ``page_id`` distinguishes copies from repetitions.
 """
 
 from collections import Counter
@@ -27,13 +27,13 @@ _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """One of a page's copies.
+    """One copy of a page.
 
     Attributes:
-        at: Its time as it stands in the file; empty without one.
-        before: Name of the page before it in its chain; empty if this copy does not know.
-        after: Name of the page after it.
-        is_newest: Whether it is still short-term, and so comes after all that are not.
+        at: Time as written in the file; empty if missing.
+        before: Id of the previous page in the chain; empty if this copy has no link.
+        after: Id of the next page, likewise.
+        is_newest: Whether the page is still short-term, and so comes after all that are not.
     """
 
     page_id: str
@@ -48,14 +48,14 @@ class _Copy:
 
 @dataclass(slots=True)
 class Gathering:
-    """Collects what a memory holds, and gives it in order: pages by time, then along their chains, then facts."""
+    """Collects the contents of a memory and returns them in order: pages by time, then along chains; then facts."""
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
     _facts: list[FoundFact] = field(default_factory=list)
     _documents: list[FoundPage] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
-        """Take in one copy of a page; yield what had to be left of it."""
+        """Add one copy of a page; yield what was skipped of it."""
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
             return
@@ -82,13 +82,13 @@ class Gathering:
         )
         known = self._pages.get(copy.page_id)
         if known and (known.user_input, known.agent_response) != (copy.user_input, copy.agent_response):
-            # One name on two pages: both are kept.
+            # Two pages have the same id: both are kept.
             copy = replace(copy, page_id=f"{copy.page_id}#{digest(*words)}")
             known = self._pages.get(copy.page_id)
         self._pages[copy.page_id] = _joined(known, copy) if known else copy
 
     def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
-        """Take in one fact, or yield why it is none."""
+        """Add one fact, or yield why it was skipped."""
         text = raw.get("knowledge", raw.get("text")) if isinstance(raw, Mapping) else raw
         at = raw.get("timestamp") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
@@ -102,7 +102,7 @@ class Gathering:
             self._facts.append(FoundFact(about, words, moment(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Take in a profile's text as a document: it can be found, but a profile of one's own rests on pages."""
+        """Add a profile's text as a document: it can be found, but a trait needs pages as evidence."""
         text = raw.get("data") if isinstance(raw, Mapping) else raw
         at = raw.get("last_updated") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
@@ -123,7 +123,7 @@ class Gathering:
             )
 
     def found(self) -> Iterator[Found]:
-        """Yield all that was taken in: pages in order, each once, then profile texts, then facts."""
+        """Yield everything that was added: pages in order, each once, then profile texts, then facts."""
         places = _places(self._pages)
         copies = sorted(self._pages.values(), key=lambda copy: places[copy.page_id])
         seen: Counter[str] = Counter()
@@ -144,12 +144,12 @@ class Gathering:
 
 
 def is_error(text: str) -> bool:
-    """Whether a text is the message of a failed LLM call."""
+    """Return whether a text is the error message of a failed LLM call."""
     return text.lstrip().startswith(_ERROR)
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a text only says that there is nothing."""
+    """Return whether a text only says that there is nothing."""
     return text.strip(" \t\r\n-*.`'\"").lower() in _NOTHING
 
 
@@ -158,7 +158,7 @@ def _time(value: object) -> str:
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return a page with what either copy knows of it."""
+    """Return a page with the known fields of both copies."""
     return replace(
         known,
         at=known.at or copy.at,
@@ -169,10 +169,10 @@ def _joined(known: _Copy, copy: _Copy) -> _Copy:
 
 
 def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
-    """Return the time and the place by which each page is put in order.
+    """Return each page's sort key: its time and position.
 
-    Times are whole seconds, so pages of one second follow their chains, and else come in the order they were found
-    in. A page without a time comes after the page that it follows.
+    Times are whole seconds, so pages of the same second follow their chains, or else the order in which they were
+    found. A page without a time comes after its predecessor.
     """
     after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
     after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}
@@ -184,7 +184,7 @@ def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
         while step is not None and step not in ordered:
             ordered[step] = None
             step = after.get(step)
-    places, at = {}, datetime.min  # noqa: DTZ901 - compared with times without a zone only
+    places, at = {}, datetime.min  # noqa: DTZ901 - only compared with times without a zone
     for number, name in enumerate(ordered):
         known = moment(pages[name].at)
         at = known.replace(tzinfo=None) if known else at
@@ -193,5 +193,5 @@ def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
 
 
 def knowledge(section: str) -> About | None:
-    """Return whom the facts of a section are about, None if it holds no facts."""
+    """Return whom the facts of a section are about; None if it contains no facts."""
     return {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}.get(section)

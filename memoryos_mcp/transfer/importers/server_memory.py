@@ -1,4 +1,4 @@
-"""The knowledge graph of the official memory server: a JSON object a line, each an entity or a relation."""
+"""The knowledge graph of the official memory server: one JSON object per line, an entity or a relation."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ _MARKS = ({"type", "entityType", "observations"}, {"type", "from", "to", "relati
 
 
 def recognises(path: Path) -> bool:
-    """Whether a file begins with an entity or a relation."""
+    """Return whether a file begins with an entity or a relation."""
     return path.is_file() and any(found.top >= marks for found in outlines(path) for marks in _MARKS)
 
 
@@ -42,7 +42,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
 
 
 def _lines(stream: Stream) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield the number and the bytes of each line that is not blank, but not the bytes of one that is too long."""
+    """Yield number, bytes and problem of each line that is not blank; a line that is too long has no bytes."""
     number = 0
     while line := stream.line(ENTRY_MAX_BYTES):
         number += 1

@@ -1,4 +1,4 @@
-"""Messages of a chat become pages: what the user said in a row, with what the assistant answered in a row."""
+"""Conversion of chat messages to pages: consecutive messages of the user with the assistant's consecutive answers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,10 @@ _BETWEEN = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one side said.
+    """A message of the user or the assistant.
 
     Attributes:
-        is_users: Whether the user said it.
-        at: When; None if the export does not tell.
-        name: Its identifier in the export; empty without one.
+        name: Identifier in the export; empty if missing.
     """
 
     is_users: bool
@@ -29,13 +27,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The conversation that messages are of.
+    """The conversation of messages.
 
     Attributes:
-        system: What keys begin with.
-        name: Its identifier in the export; empty without one.
-        title: Its title; empty without one.
-        at: When it began; stands in for messages without a time.
+        system: Prefix of keys.
+        name: Identifier in the export; empty if missing.
+        title: Empty if missing.
+        at: When it began; used for messages without a time.
     """
 
     system: str
@@ -56,19 +54,19 @@ class _Exchange:
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[FoundPage]:
     """Yield the pages of one conversation, in order; every message is in exactly one.
 
-    A page is named after its last message, so that an exchange that went on after an export is taken in anew.
+    A page's key contains its last message, so an exchange that continued after an export is imported again.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):
         at = exchange.at or at
-        # A name that comes twice is none.
+        # A repeated name cannot identify a page.
         name = "" if exchange.name in named else exchange.name
         named.add(name)
         yield _page(chat, exchange, name, at)
 
 
 def instant(seconds: object) -> datetime | None:
-    """Return the time of a count of seconds since 1970, None if it is none."""
+    """Return the time of a number of seconds since 1970; None if the value is not valid."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return None
     try:
@@ -78,7 +76,7 @@ def instant(seconds: object) -> datetime | None:
 
 
 def moment(text: object) -> datetime | None:
-    """Return the time of an ISO 8601 text, with or without a zone; None if it is none."""
+    """Return the time of an ISO 8601 text, with or without a zone; None if it is not valid."""
     try:
         return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
     except ValueError:
@@ -86,7 +84,7 @@ def moment(text: object) -> datetime | None:
 
 
 def notes(**values: str) -> Mapping[str, str] | None:
-    """Return what to keep with a page, without what is empty, cut to a sensible length."""
+    """Return metadata for a page: empty values are dropped, and long ones cut."""
     return {name: value[:TITLE_MAX_CHARS] for name, value in values.items() if value} or None
 
 

@@ -1,7 +1,7 @@
 """The command ``memoryos-mcp bundle``: the server as one file that a desktop client installs when it is opened.
 
-It is made of this package's own files and of what its installation tells about it, so that an installed wheel makes the
-same bundle as a checkout does.
+The bundle is made from the package's files and its installation metadata, so that an installed wheel makes the same
+bundle as a checkout.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ DEFAULT_NAME = f"{DISTRIBUTION}-{__version__}.mcpb"
 _HERE = Path(__file__).parent
 _PACKAGE = _HERE.parent.parent
 _LICENSE = "LICENSE"
-# The earliest time that a ZIP archive can tell: when a file was made is no part of what it is.
+# The earliest time in the ZIP format: bundles do not depend on the times of files.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 _UNIX, _PLAIN_FILE = 3, 0o100644 << 16
 _SERVER = '''\
@@ -53,17 +53,14 @@ package = false
 
 
 def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
-    """Write the bundle and print what it is.
+    """Write the bundle, and print its size and SHA-256.
 
-    Args:
-        target: A new file, or a folder, in which it is named by distribution and version.
-        is_forced: Whether a file of that name is replaced.
-        as_json: Print one JSON object.
+    The target is a file, or a folder in which the bundle is named by distribution and version.
 
     Raises:
-        ArgumentError: There is a file of that name, or no folder for it.
-        ConfigError: The package was not installed, or its installation is of another version.
-        StorageError: The file cannot be written; what was there is left.
+        ArgumentError: The file exists already (unless ``is_forced``), or its folder does not.
+        ConfigError: The package is not installed, or in another version.
+        StorageError: The file cannot be written; an existing one stays.
     """
     prepare_stdout()
     files = bundled_files()
@@ -84,10 +81,10 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
 
 
 def bundled_files() -> dict[str, bytes]:
-    """Return what the bundle holds, by path.
+    """Return the contents of the bundle, by path.
 
     Raises:
-        ConfigError: The package was not installed, or its installation is of another version.
+        ConfigError: The package is not installed, or in another version.
     """
     told = _installed()
     about = {
@@ -110,7 +107,7 @@ def bundled_files() -> dict[str, bytes]:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Return files as a ZIP archive: the same bytes for the same files, whoever packs them and when."""
+    """Return files as a ZIP archive; the same files always give the same bytes."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for path, data in sorted(files.items()):
@@ -133,7 +130,7 @@ def _installed() -> metadata.Distribution:
 
 
 def _pyproject(told: metadata.Distribution, about: Mapping[str, str]) -> str:
-    # A requirement's text may hold quotes; JSON's form of a text is TOML's too.
+    # A requirement may contain quotes; a JSON string is a valid TOML string.
     needed = sorted(each for each in told.requires or [] if "extra ==" not in each)
     return _PYPROJECT.format(
         version=json.dumps(__version__),
@@ -143,7 +140,7 @@ def _pyproject(told: metadata.Distribution, about: Mapping[str, str]) -> str:
 
 
 def _package_files() -> Iterator[tuple[Path, bytes]]:
-    """Yield this package's files by their paths in it, without what Python or an editor left there."""
+    """Yield the package's files with their relative paths, without caches and hidden files."""
     for path in _PACKAGE.rglob("*"):
         inside = path.relative_to(_PACKAGE)
         if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):

@@ -1,7 +1,7 @@
-"""The manifest of an MCP bundle: what a client shows of the server, what it asks its user for, and what it starts.
+"""The manifest of an MCP bundle: the server's description, the settings that the user is asked for, and the command.
 
-The format is version 0.4 of https://github.com/modelcontextprotocol/mcpb (MANIFEST.md). Whatever the package knows of
-itself is taken from there, so that the manifest cannot tell another story.
+The format is version 0.4 of https://github.com/modelcontextprotocol/mcpb (MANIFEST.md). Facts about the package are
+read from the package, so that the manifest always agrees with it.
 """
 
 from collections.abc import Mapping
@@ -28,12 +28,12 @@ The first start fetches Python packages of about 100 MB."""
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A setting that the client asks its user for; none of them is required.
+    """A setting that the client asks its user for; all are optional.
 
     Attributes:
-        name: What the client keeps the answer under.
-        setting: The setting that the answer becomes.
-        is_sensitive: Whether the client hides the answer and keeps it where keys are kept.
+        name: The client's key for the answer.
+        setting: The setting that gets the answer.
+        is_sensitive: Whether the client hides the answer and stores it as a secret.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Asked:
 
     @property
     def template(self) -> str:
-        """What the client puts the answer in the place of."""
+        """The placeholder that the client replaces with the answer."""
         return f"${{user_config.{self.name}}}"
 
     def option(self) -> dict[str, Any]:
-        """Return it as the manifest holds it.
+        """Return the manifest's entry.
 
-        Each has a default, if an empty one: without it clients hand over the template itself.
+        It always has a default, even if empty: without one, clients pass the placeholder itself.
         """
         default = Settings.model_fields[self.setting].default
         option: dict[str, Any] = {
@@ -101,7 +101,7 @@ def manifest(about: Mapping[str, str]) -> dict[str, Any]:
     """Return the manifest.
 
     Args:
-        about: Of the distribution: ``name``, ``summary``, ``author``, ``license``, ``python`` (versions) and
+        about: The distribution's ``name``, ``summary``, ``author``, ``license``, ``python`` (versions) and
             ``keywords`` (with commas between them).
     """
     return {

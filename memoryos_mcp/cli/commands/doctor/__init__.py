@@ -1,6 +1,6 @@
-"""The command ``memoryos-mcp doctor``: whether all that the server needs is there and works, and what to change if not.
+"""The command ``memoryos-mcp doctor``: whether everything that the server needs works, and what to change if not.
 
-It is found out by trying: nothing of a user's memory is sent anywhere or changed.
+Each part is tried; nothing of a user's memory is sent anywhere or changed.
 """
 
 import json
@@ -25,11 +25,9 @@ _STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"
 
 
 async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
-    """Print what is found to stdout, a line as soon as it is; return whether nothing failed.
+    """Print each check to stdout as soon as it is done, or all as JSON at the end; return whether none failed.
 
-    Args:
-        load: Reads the settings; its ConfigError is a failed check.
-        as_json: Print one JSON object instead, at the end.
+    ``load`` reads the settings; its ConfigError is a failed check.
     """
     console = make_console()
     checks: list[Check] = []
@@ -50,7 +48,7 @@ def _print(console: Console, check: Check) -> None:
 
 
 async def _examine(load: Callable[[], Settings], environment: Mapping[str, str]) -> AsyncIterator[Check]:
-    """Yield the checks one by one; what cannot be checked because of an earlier one is left out."""
+    """Yield the checks one by one; those that an earlier failure makes impossible are left out."""
     yield check_python()
     try:
         settings = load()

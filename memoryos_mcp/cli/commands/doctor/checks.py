@@ -1,4 +1,4 @@
-"""What a check of the doctor has found, and how it is told."""
+"""Results of the doctor's checks."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ from memoryos_mcp.errors import MemoryOSError
 
 
 class Verdict(StrEnum):
-    """How a check went; the first two do not fail the whole."""
+    """How a check went; only FAIL fails the whole."""
 
     OK = "ok"
     WARN = "warn"
@@ -47,6 +47,6 @@ def failed(name: str, error: MemoryOSError) -> Check:
 
 
 def parts(error: MemoryOSError) -> tuple[str, str | None]:
-    """Return what was wrong and what to do: our errors say the one, a semicolon and the other."""
+    """Return an error's problem and fix, which are separated by a semicolon in our messages."""
     found, _, fix = str(error).partition("; ")
     return found, fix or None

@@ -1,4 +1,4 @@
-"""Which MCP clients are on this machine, and whether they can start the server or reach it."""
+"""Checks of the MCP clients on this machine: whether they can start or reach the server."""
 
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -14,10 +14,10 @@ from memoryos_mcp.errors import ClientFileError
 
 
 async def check_clients() -> AsyncIterator[Check]:
-    """Yield a check for each client's file; one that there is none, if there is none."""
+    """Yield a check for each client's file, or a single one if there are no clients."""
     try:
         here = clients_here(Machine.this())
-    except ClientFileError as error:  # of no concern to a server that runs in a container
+    except ClientFileError as error:  # only a warning: a server in a container needs no clients here
         found, fix = parts(error)
         yield Check(name="clients", verdict=Verdict.WARN, found=found, fix=fix)
         return
@@ -61,7 +61,7 @@ async def _check(found: Found) -> Check:
 
 
 async def _trouble_of(client: Client, entry: Mapping[str, Any]) -> Trouble | None:
-    """Return what is wrong with an entry of ours; None if nothing is."""
+    """Return what is wrong with an entry for this server; None if nothing is."""
     if client.http is not None and "command" not in entry:
         return await reaching(entry, client.http, os.environ)
     problem = entries.problem_of(entry)

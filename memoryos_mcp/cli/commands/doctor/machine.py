@@ -1,4 +1,4 @@
-"""Whether Python, the data folder and the user's memory are fit for the server."""
+"""Checks of Python, the data folder and the user's memory."""
 
 import platform
 import sys
@@ -15,13 +15,13 @@ from memoryos_mcp.storage.sqlite.database import SQLITE_AT_LEAST, sqlite_version
 from memoryos_mcp.storage.sqlite.file_header import look_at_header
 from memoryos_mcp.storage.sqlite.paths import database_file
 
-# Those that the packages it stands on have wheels for.
+# Versions for which the dependencies have wheels.
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 BITS = 64 if sys.maxsize > 2**32 else 32
 
 
 def check_python() -> Check:
-    """Return whether this Python is one that the server is made for."""
+    """Check whether the server supports this Python."""
     found = f"{platform.python_version()}, {BITS} bits, {sys.executable}"
     if BITS == 64 and OLDEST_PYTHON <= sys.version_info[:2] <= NEWEST_PYTHON:
         return Check(name="python", verdict=Verdict.OK, found=found)
@@ -31,7 +31,7 @@ def check_python() -> Check:
 
 
 async def check_folder(settings: Settings) -> Check:
-    """Return whether the data folder can be written."""
+    """Check whether the data folder can be written."""
     try:
         await anyio.to_thread.run_sync(check_data_folder, settings)
     except ConfigError as error:
@@ -40,7 +40,7 @@ async def check_folder(settings: Settings) -> Check:
 
 
 async def check_memory(settings: Settings) -> Check:
-    """Read the whole of the user's memory for damage, if there is one."""
+    """Check the user's whole memory for damage, if there is one."""
     name, version = "memory", sqlite_version()
     if tuple(map(int, version.split("."))) < SQLITE_AT_LEAST:
         found = f"SQLite {version} is older than {'.'.join(map(str, SQLITE_AT_LEAST))}"

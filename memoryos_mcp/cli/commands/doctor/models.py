@@ -1,6 +1,6 @@
-"""Whether the configured models work: each is asked a small question, and a failure is looked into.
+"""Checks of the configured models: each gets a small request, and a failure is investigated.
 
-Nothing of a user's memory is sent: what they are asked is a fixed text.
+Nothing of a user's memory is sent: the request is a fixed text.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
 from memoryos_mcp.llm.replies import json_object
 
-# As long as a person waits for a word.
+# As long as a person would wait.
 LONGEST_WAIT_S = 30.0
 LONGEST_PAUSE_S = 1.0
 PROBE_TIMEOUT_S = 5.0
@@ -75,7 +75,7 @@ _FORM_TOLD = {
 
 
 def configured(settings: Settings, endpoint: Endpoint | None) -> str:
-    """Return in words which LLM is asked for, and where its key is from."""
+    """Return a description of the configured LLM, and of the source of its key."""
     if settings.llm_replay_file is not None:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
@@ -87,7 +87,7 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
 
 
 def how_to_use_one(environment: Mapping[str, str]) -> str:
-    """Return what to set to have an LLM, given the keys that are in the environment."""
+    """Return which settings enable an LLM, given the keys in the environment."""
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
             if environment.get(variable, "").strip():
@@ -99,7 +99,7 @@ def how_to_use_one(environment: Mapping[str, str]) -> str:
 
 
 async def check_embedder(settings: Settings) -> Check:
-    """Load the embedding model, or ask its API, and say what came of it."""
+    """Check the embedding model, loaded here or behind its API."""
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
@@ -118,7 +118,7 @@ async def check_embedder(settings: Settings) -> Check:
 
 
 def check_replay(path: Path) -> Check:
-    """Return whether the file that replies are read from is there."""
+    """Check whether the file with the LLM's replies exists."""
     found = f"nobody is asked: replies are read from {path}"
     if path.exists():
         return Check(name="llm", verdict=Verdict.OK, found=found)
@@ -131,10 +131,10 @@ def check_replay(path: Path) -> Check:
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
-    """Ask the LLM once, and say what came of it."""
+    """Send the LLM one request; check the connection and the form of the reply."""
     if sys.stderr.isatty():
         click.echo(f"asking the LLM at {endpoint.address} ...", err=True)
-    with suppress(ImportError):  # which the chat tells of; here only so that it does not count as the LLM's time
+    with suppress(ImportError):  # reported by the chat; imported here to keep it out of the measured time
         await anyio.to_thread.run_sync(importlib.import_module, "openai")
     chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
     began = time.perf_counter()
@@ -183,7 +183,7 @@ async def _failed_call(
     provider: LlmProvider | None,
     started_with: Mapping[LlmProvider, str],
 ) -> Check:
-    """Return the failure with what can be found out beside it: what runs there, what models it has, or where it is."""
+    """Return the failure with hints: how to start a local server, which models it has, or its right address."""
     found, fix = parts(error)
     hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server tells more"]
     if api.is_on_this_machine and not await _is_listening(api):
@@ -201,7 +201,7 @@ async def _failed_call(
 
 
 def _nearest(names: Sequence[str], model: str) -> str:
-    """Return a few names, those most like the model's first."""
+    """Return a few names, those most similar to the model's first."""
     nearest = sorted(names, key=lambda name: -SequenceMatcher(None, name, model).ratio())
     more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
     return ", ".join(nearest[:MODELS_SHOWN]) + more
@@ -213,7 +213,7 @@ def _with_version(url: str) -> str:
 
 
 async def _is_listening(api: Api) -> bool:
-    """Return whether something takes connections at an address on this machine."""
+    """Return whether an address on this machine accepts connections."""
     parts = urlsplit(api.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
@@ -226,7 +226,7 @@ async def _is_listening(api: Api) -> bool:
 
 
 def _provider_at_port(api: Api, providers: Iterable[LlmProvider]) -> LlmProvider | None:
-    """Return whose port by default the API's is; None if it is nobody's."""
+    """Return the provider whose default port is the API's; None if there is none."""
     port = urlsplit(api.base_url).port
     return next((name for name in providers if urlsplit(PRESETS[name].base_url).port == port), None)
 
@@ -240,7 +240,7 @@ class _Models(BaseModel):
 
 
 async def _model_names(api: Api) -> list[str]:
-    """Return the models that an API says it has; empty if it does not say."""
+    """Return the models that an API lists; empty if it cannot list them."""
     try:
         import openai
     except ImportError:
@@ -249,7 +249,7 @@ async def _model_names(api: Api) -> list[str]:
     http_client = openai.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=not api.is_on_this_machine)
     try:
         client = openai.AsyncOpenAI(api_key=key, base_url=api.base_url, max_retries=0, http_client=http_client)
-        client.organization = client.project = None  # from the environment; of another account
+        client.organization = client.project = None  # the environment's may be of another account
         async with asyncio.timeout(PROBE_TIMEOUT_S), client:
             answer = await client.models.with_raw_response.list()
             models = _Models.model_validate_json(answer.content)
@@ -259,5 +259,5 @@ async def _model_names(api: Api) -> list[str]:
 
 
 def _is_showable(name: str, key: str) -> bool:
-    """Return whether a server's word can be shown: a name, and not what it was sent."""
+    """Return whether a server's text can be shown: it looks like a name, and does not contain the key."""
     return 0 < len(name) <= MODEL_NAME_MAX_CHARS and name.isprintable() and key not in name

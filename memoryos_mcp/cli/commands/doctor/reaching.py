@@ -1,4 +1,4 @@
-"""Whether the server at the address of a client's entry answers, and takes the entry's token."""
+"""Check of a client's HTTP entry: whether the server at its address answers, and accepts its token."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ _HELLO = {
         "clientInfo": {"name": "memoryos-mcp doctor", "version": "1"},
     },
 }
-# As clients write it: ${NAME} and ${env:NAME}; what else stands in braces they ask their user for.
+# The forms in clients' files are ${NAME} and ${env:NAME}; clients ask their user for other names in braces.
 _VARIABLE = re.compile(r"\$\{(?:env:)?([^}]+)\}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _SESSION = "mcp-session-id"
@@ -37,7 +37,7 @@ class Trouble:
     """Why a client does not start or reach a server.
 
     Attributes:
-        fix: What to do; None if the entry is to be made anew.
+        fix: What to do; None if the entry should be made again.
     """
 
     found: str
@@ -48,12 +48,12 @@ class Trouble:
 async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> Trouble | None:
     """Return why a client does not reach the server of its entry; None if it does.
 
-    The server is greeted as the client would greet it: the token goes to the address that it stands beside.
+    The request is the one that the client would send: the token goes to the address in the same entry.
 
     Args:
-        entry: Holds an address.
-        http: Where in it that stands, and the headers.
-        environment: Fills in the variables that the entry names.
+        entry: An entry with an address.
+        http: The keys of address and headers in the entry.
+        environment: Values of the variables in the entry.
     """
     url = str(entry[http.url_key])
     headers, missing = _headers(entry, http, environment)
@@ -69,7 +69,7 @@ async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[st
             "start it there with memoryos-mcp serve --transport http, or correct the address with --http URL",
         )
     if status in {401, 403} and missing:
-        # The client may know what is not known here.
+        # The variable may be set where the client runs.
         return Trouble(
             f"the server at {address} asks for a token, and {missing[0]}, which is to hold it, is not set here",
             f"set {missing[0]} where the client is started",
@@ -89,7 +89,7 @@ async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[st
 
 
 def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Return the entry's headers with their variables filled in, and the variables that are not set."""
+    """Return the entry's headers with their variables filled in, and the names of variables that are not set."""
     written = entry.get(http.headers_key)
     headers = {str(key): str(value) for key, value in written.items()} if isinstance(written, Mapping) else {}
     if http.variable_key is not None and isinstance(variable := entry.get(http.variable_key), str):
@@ -105,9 +105,9 @@ def _headers(entry: Mapping[str, Any], http: Http, environment: Mapping[str, str
 
 
 async def _greet(url: str, headers: Mapping[str, str]) -> tuple[int, bool]:
-    """Return the HTTP status of a server's answer, and whether it is one of an MCP server."""
+    """Return the HTTP status of a server's answer, and whether an MCP server sent it."""
     parts = urlsplit(url)
-    # A proxy of the environment is not asked for this machine.
+    # Addresses on this machine are not requested through a proxy from the environment.
     is_elsewhere = parts.hostname not in _LOOPBACK
     async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, trust_env=is_elsewhere) as client:
         if parts.path.rstrip("/").endswith("/sse"):

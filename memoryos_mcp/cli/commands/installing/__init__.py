@@ -1,4 +1,4 @@
-"""The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``: this server in the lists of MCP clients."""
+"""The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``: this server in the files of MCP clients."""
 
 import json
 import os
@@ -29,10 +29,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation with the settings that go into its command line.
+    """Return the server of this installation, with the given settings in its command line.
 
     Raises:
-        ConfigError: A setting cannot be used.
+        ConfigError: A setting is not valid.
     """
     given = {"user_id": user_id, "data_storage_path": data_folder}
     settings = load_settings(config_file, {name: value for name, value in given.items() if value is not None})
@@ -51,12 +51,12 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
     """Return a server that runs elsewhere.
 
     Args:
-        url: Its address; one without a path gets that of this server's Streamable HTTP.
-        token: What it is shown.
-        token_variable: Name of the variable that holds the token, instead of the token.
+        url: Its address; `MCP_PATH` is added if it has no path.
+        token: The token for that server.
+        token_variable: Name of the variable that contains the token, instead of ``token``.
 
     Raises:
-        ArgumentError: One of them cannot be used.
+        ArgumentError: An argument is not valid.
     """
     try:
         parts = urlsplit(url)
@@ -85,11 +85,11 @@ def server_of(
     user_id: str | None,
     data_folder: str | None,
 ) -> Local | Remote:
-    """Return the server that is asked for: at an address, or of this installation.
+    """Return the requested server: at an address, or of this installation.
 
     Raises:
-        ArgumentError: What is given does not go together, or cannot be used.
-        ConfigError: A setting cannot be used.
+        ArgumentError: Arguments exclude each other, or one is not valid.
+        ConfigError: A setting is not valid.
     """
     if url is not None:
         if config_file or user_id or data_folder:
@@ -103,7 +103,7 @@ def server_of(
 
 
 def _token(given: str | None) -> str | None:
-    """Return the token: ``-`` is the first line of stdin, or what the person types unseen."""
+    """Return the token; ``-`` means the first line of stdin, or a hidden prompt on a terminal."""
     if given is None:
         return None
     if given == "-":
@@ -117,10 +117,10 @@ def _token(given: str | None) -> str | None:
 
 
 def install(asked: Asked, server: Local | Remote, machine: Machine | None = None) -> bool:
-    """Put a server into clients' files, show what changes, and return whether all of it went well.
+    """Add a server to clients' files, show the changes, and return whether all succeeded.
 
     Raises:
-        ArgumentError: A client or name is not known.
+        ArgumentError: The entry's name is not valid, or ``all`` finds no client.
     """
     machine = machine or Machine.this()
     check_name(asked.name)
@@ -136,10 +136,10 @@ def install(asked: Asked, server: Local | Remote, machine: Machine | None = None
 
 
 def uninstall(asked: Asked, machine: Machine | None = None) -> bool:
-    """Take a server out of clients' files again, show what changes, and return whether all of it went well.
+    """Remove a server from clients' files, show the changes, and return whether all succeeded.
 
     Raises:
-        ArgumentError: A client or name is not known.
+        ArgumentError: The entry's name is not valid, or ``all`` finds no client.
     """
     machine = machine or Machine.this()
     check_name(asked.name)
@@ -154,7 +154,7 @@ def uninstall(asked: Asked, machine: Machine | None = None) -> bool:
 
 
 def list_clients(command: str, *, as_json: bool, machine: Machine | None = None) -> None:
-    """Print which clients are on this machine, whether the server is in their files, and what to type."""
+    """Print the clients on this machine, whether the server is in their files, and the command to type."""
     prepare_stdout()
     found = [(each, _state(each)) for each in clients_here(machine or Machine.this())]
     if as_json:
@@ -173,7 +173,7 @@ def list_clients(command: str, *, as_json: bool, machine: Machine | None = None)
 
 
 def clients_here(machine: Machine) -> list[Found]:
-    """Return the user's files of the clients that have left traces on this machine."""
+    """Return the user's files of the clients that are on this machine."""
     return [
         found for client in CLIENTS.values() for found in places_of(client, "user", machine) if found.is_client_there
     ]
@@ -190,10 +190,10 @@ def _state(found: Found) -> str:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that an entry cannot have in every client.
+    """Check that every client accepts a name for an entry.
 
     Raises:
-        ArgumentError: It is such a name.
+        ArgumentError: The name is not valid.
     """
     if not _NAME.fullmatch(name):
         problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients put it before each tool"
@@ -201,7 +201,7 @@ def check_name(name: str) -> None:
 
 
 def _each(asked: Asked, machine: Machine, change: Callable[[Found], Outcome]) -> list[Outcome]:
-    """Return what came of each file; what is wrong with one does not keep the others."""
+    """Return the outcome for each file; an error in one does not stop the others."""
     outcomes: list[Outcome] = []
     names = list(dict.fromkeys(asked.clients))
     if ALL in names:
@@ -235,7 +235,7 @@ def _carried_out(plan: Plan, asked: Asked) -> Outcome:
 
 
 def _through_its_command(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
-    """Change a client's file through the client's own command; without a server, take the entry out."""
+    """Change a client's file through the client's own command; without a server, remove the entry."""
     client = found.client
     present = planning.present_entry(client, found.file, asked.name)
     if present is not None and not asked.is_forced:
@@ -252,12 +252,12 @@ def _through_its_command(found: Found, asked: Asked, server: Local | Remote | No
 
 
 def _is_same(entry: Mapping[str, Any] | None, present: Any) -> bool:
-    """Return whether an entry is there already; the client adds an empty ``env`` of its own."""
+    """Return whether an entry exists already; the client adds an empty ``env`` of its own."""
     return entry is not None and isinstance(present, Mapping) and {"env": {}, **entry} == {"env": {}, **present}
 
 
 def _cautions(asked: Asked, server: Local | Remote) -> list[str]:
-    """Return what a person should know, though nothing is wrong."""
+    """Return cautions about the installation, which are not errors."""
     told: list[str] = []
     if isinstance(server, Local):
         names = sorted(

@@ -1,4 +1,4 @@
-"""What is asked of install and uninstall, and how it is told what came of it."""
+"""The arguments of install and uninstall, and the report of their outcomes."""
 
 import json
 import re
@@ -19,7 +19,7 @@ ALL = "all"
 LONG_LINE_CHARS = 400
 MANY_LINES = 10_000
 _TOKEN = re.compile(r"((?i:bearer) )(?!\$)(?:\\.|[^\"\\\s])+")
-# Of other servers, whatever theirs looks like; the name of a variable is no secret.
+# Secrets of other servers, whatever they look like; the name of a variable is not a secret.
 _SECRET = re.compile(
     r"""((?i:token|key|secret|passw(?:or)?d|passphrase|pat|authorization|cookie|credentials?)["']?\s*[:=]\s*)
         (?:"(?!(?i:bearer)\ |\$)(?:\\.|[^"\\])+"|'(?!(?i:bearer)\ |\$)[^'\n]+')""",
@@ -35,13 +35,13 @@ _DONE = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for.
+    """The arguments of install and uninstall.
 
     Attributes:
-        clients: Names, or `ALL` for those that are on this machine.
-        scope: None is the user's, where a client has such a file.
-        name: What the entry is called.
-        is_forced: Whether somebody else's entry of that name may be replaced or taken out.
+        clients: Names, or `ALL` for those on this machine.
+        scope: None means the user's.
+        name: The name of the entry.
+        is_forced: Whether another program's entry of that name may be replaced or removed.
     """
 
     clients: Sequence[str]
@@ -54,13 +54,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one file.
+    """The outcome for one file.
 
     Attributes:
         action: What was or would be done; None if it was refused.
-        change: Its change as a diff, or the command that makes it; without tokens.
+        change: A diff, or the command that makes the change; without tokens.
         problem: Why it was refused.
-        is_client_there: Whether the client has left traces where the file is.
+        is_client_there: Whether the client was found where the file is.
     """
 
     client: Client
@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def then(self) -> str | None:
-        """What makes the client see the change; None if there is none."""
+        """How the client picks up the change; None if there is no change."""
         if self.action in (None, Action.NOTHING):
             return None
         if self.action is Action.REMOVE:
@@ -82,8 +82,8 @@ class Outcome:
 
 
 def shown_change(file: Path, before: str, after: str) -> str:
-    """Return the difference of two texts without tokens and keys; of very long ones only the stretch that differs."""
-    # Masked before they are compared: of two tokens the difference would tell the end of each.
+    """Return the diff of two texts without tokens and keys; for very long texts, only the part that differs."""
+    # Masked before the comparison: the diff of two tokens would reveal how they end.
     before, after = masked(before), masked(after)
     lines = [*before.splitlines(), *after.splitlines()]
     if max(map(len, lines), default=0) <= LONG_LINE_CHARS and len(lines) <= MANY_LINES:
@@ -95,18 +95,18 @@ def shown_change(file: Path, before: str, after: str) -> str:
 
 
 def _alike(one: str, other: str) -> int:
-    """Return how many characters two texts begin with alike."""
+    """Return the length of the common prefix of two texts."""
     shorter = min(len(one), len(other))
     return next((index for index in range(shorter) if one[index] != other[index]), shorter)
 
 
 def masked(text: str) -> str:
-    """Return a text without tokens and without what looks like a key."""
+    """Return a text with its tokens and apparent keys masked."""
     return redact(_SECRET.sub(r'\1"********"', _TOKEN.sub(r"\1********", text))).text
 
 
 def tell(asked: Asked, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
-    """Print what came of it, on stderr what went wrong, and return whether nothing did."""
+    """Print the outcomes, with errors and cautions on stderr, and return whether none failed."""
     prepare_stdout()
     is_ok = all(outcome.problem is None for outcome in outcomes)
     if asked.as_json:

@@ -1,8 +1,8 @@
-"""What durable statements and wishes begin with, as data: one table a language, one row a pattern.
+"""The beginnings of durable statements and wishes, as data: one table per language, one row per pattern.
 
-A row is a slot and a pattern that stands at the start of a statement. The slot says which question the statement
-answers if only one answer can hold at a time; then the group ``value`` is the answer, and other groups may be named in
-the slot. A group ``ends`` names what holds no longer.
+A row is a slot and a pattern for the start of a statement. The slot says which question the statement answers, if only
+one answer can hold at a time. Then the group ``value`` is the answer, and other groups may be named in the slot. A
+group ``ends`` names what no longer holds.
 """
 
 import re
@@ -28,7 +28,7 @@ from memoryos_mcp.model.knowledge import Kind
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
-# Words by which a text is in English, and those that tell nothing of one that is.
+# Words that mark a text as English, and words of other languages that mean nothing in an English text.
 _ENGLISH = frozenset(
     "the and my our what of with you your that it have this how are from is to be been at for i've i'm".split()
 )
@@ -40,19 +40,18 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-# What patterns begin with that match a text only if it begins with these letters: "b" for what is, "i" for any other.
+# Beginnings of patterns, by a key for the texts that they match: "I'm" and the like, "I" and "we", "my" and "our".
 _BEGINNINGS = (
     ("b", (f"{IM} ", f"{WERE} ")),
     ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
     ("m", ("my ", "(?:my|our) ")),
 )
 _LITERAL = re.compile(r"[a-hj-lnp-vx-z](?=[a-z]* )")
-# How a text begins: with "I'm" or "we are", with "I" or "we", with "my" or "our"; and whether an adverb follows.
+# Whether a text begins with "I'm" or "we are", and whether an adverb follows its subject.
 _I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
 _ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
-# The end of a slot whose value must be a known place.
+# Suffix of a slot whose value must be a known place.
 OF_PLACE = "@place"
-# Slots under which facts were kept by earlier versions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ class Pattern:
     """A way to begin a statement or wish, and the slot that it fills.
 
     Attributes:
-        text: The regular expression, compiled when it is first needed.
+        text: The regular expression, compiled on first use.
         is_event: Whether it may name a day that is soon over.
-        is_of_assistant: Whether the assistant says it, who may speak to "you".
+        is_of_assistant: Whether the assistant says it, and so may speak to "you".
         is_of_place: Whether its value must be a known place.
     """
 
@@ -74,13 +73,7 @@ class Pattern:
     is_of_place: bool = False
 
     def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
-        """Return the match at ``start``, or None.
-
-        Args:
-            text: The text.
-            start: Where it must match.
-            has_adverb: False if no adverb follows the subject: then the pattern need not look for one.
-        """
+        """Return the match at ``start``, or None; without ``has_adverb`` no adverb is looked for after the subject."""
         match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
@@ -90,9 +83,9 @@ class Group:
     """Patterns of one language.
 
     Attributes:
-        needs: Words of which every text that one of them matches has one; empty if that is not known.
-        patterns: In order, by how a text that they match begins: "b" for "I'm" and the like, "i" for "I" and "we", "m" for
-            "my" and "our", else its first letter; "" holds for every text.
+        needs: Every text that a pattern matches has one of these words; empty if they are not known.
+        patterns: In order, by the beginning of the texts that they match: "b" for "I'm" and the like, "i" for "I" and
+            "we", "m" for "my" and "our", else the first letter; "" for texts with any other beginning.
     """
 
     needs: frozenset[str]
@@ -138,7 +131,7 @@ def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match
 
 @cache
 def user_table() -> Table:
-    """Return what the user's durable statements begin with."""
+    """Return the beginnings of the user's durable statements."""
     others = (*_patterns(russian.USER), *_patterns(asian.USER))
     return Table(
         (
@@ -154,14 +147,14 @@ def user_table() -> Table:
 
 @cache
 def greeted_table() -> Table:
-    """Return the same for somebody who has just greeted, and so may give their name in the fewest words."""
+    """Return the same for a user who has just greeted, and so may give their name in very few words."""
     names = (*english.GREETED, *(row for each in _EUROPEAN for row in each.GREETED))
     return Table((_group(_patterns(names)), *user_table().groups))
 
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return the patterns of a table that tell a name."""
+    """Return the patterns of a table whose slot is the name."""
     groups = (
         (
             group.needs,
@@ -177,14 +170,14 @@ def names_of(table: Table) -> Table:
 
 @cache
 def wish_table() -> Table:
-    """Return what begins a wish that holds for every answer to come."""
+    """Return the beginnings of wishes that hold for every answer to come."""
     of_europe = (_group(_patterns(each.WISHES, kind=Kind.WISH), each.NEEDS) for each in _EUROPEAN)
     return Table((_group(_patterns(english_wishes.WISHES, kind=Kind.WISH)), *of_europe))
 
 
 @cache
 def assistant_table() -> Table:
-    """Return what the assistant's durable statements about itself begin with."""
+    """Return the beginnings of the assistant's durable statements about itself."""
     return Table((_group(_patterns(english.ASSISTANT, is_event=True, is_of_assistant=True)),))
 
 
@@ -222,7 +215,7 @@ def _may_be_in(group: Group, said: frozenset[str]) -> bool:
 
 @lru_cache(64)
 def _words_of(text: str) -> frozenset[str]:
-    """Return what tells in which languages a text may be: its words, the endings of some, and its script."""
+    """Return the signs of a text's language: its words, the endings of some, and its script."""
     said = frozenset(_WORD.findall(text.lower()))
     endings = {f"-{word[-size:]}" for word in said - _ENGLISH_ENDINGS for size in (1, 2) if len(word) > size}
     script = {_OTHER_SCRIPT} if _IN_OTHER_SCRIPT.search(text) else frozenset[str]()
@@ -245,7 +238,7 @@ def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -
 
 @cache
 def _beginning(text: str) -> str:
-    """Return how a text begins that the pattern matches, as the keys of a group tell it; nothing if that varies."""
+    """Return the key in ``Group.patterns`` of the texts that a pattern matches; empty if their beginnings vary."""
     for key, beginnings in _BEGINNINGS:
         if text.startswith(beginnings):
             return key

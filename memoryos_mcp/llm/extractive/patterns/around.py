@@ -1,4 +1,4 @@
-"""What stands around statements: what leads into them, divides them, and speaks against them."""
+"""The context of statements: what leads into them, divides them, and speaks against them."""
 
 import re
 
@@ -100,7 +100,7 @@ SHARED_SUBJECT = re.compile(
     r"| und (?=(?:wohne|lebe|arbeite|komme|habe|bin|mag|esse|trinke)\b)",
     re.IGNORECASE,
 )
-# What a statement of the name or of the work tells besides: "I'm Tom, 41", "a nurse in Leeds".
+# Further facts in a statement of the name or the work: "I'm Tom, 41", "a nurse in Leeds".
 AGE_BESIDE_NAME = re.compile(
     r"(?:i['’]?m|i am|my name is|my name['’]s) (?-i:[A-ZÀ-Ý])[\w'’ -]+, (?P<value>[1-9]\d)(?: years? old)?(?=\W*$|, | and )",
     re.IGNORECASE,
@@ -121,7 +121,7 @@ HYPOTHETICAL = re.compile(
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
-# Spoils what stands after a statement's beginning: it asks, wishes, doubts, or says what somebody else says.
+# Spoils a statement if found after its beginning: it asks, wishes, doubts, or repeats somebody else's words.
 TAINT = re.compile(
     r"[?？؟]|\b(?:if(?! (?:(?:that|it|this) (?:matters|helps|is relevant|counts)|relevant|you (?:must|wondered?))\b)|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
@@ -135,9 +135,9 @@ TAINT = re.compile(
     r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|dissi|disse|sagen|behauptet|meint|meinte|prétend|afferma|penso di|overo)\b",
     re.IGNORECASE,
 )
-# The user who speaks of the assistant does not speak of themselves.
+# A sentence about the assistant is not about the user.
 SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
-# Two statements with a subject each.
+# Two statements, each with its own subject.
 SEVERAL = re.compile(
     r"(?:,|,? and|,? but) (?:i|i['’]m|i['’]ve|my|we|we['’]re|our) (?:\w+ )?\w"
     rf"|(?:,| und| aber) {_FIRST_PERSON_DE} \w|(?:,| et| mais) {_FIRST_PERSON_FR} ?\w|(?:,| y| pero) {_FIRST_PERSON_ES} \w"
@@ -180,7 +180,7 @@ FOR_ONCE = re.compile(
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
-# A wish that somebody else is quoted with, a saying, a rule of a craft, or what a web page wants of its reader's assistant.
+# A quoted wish, a saying, a rule of a craft, or an instruction of a web page to its reader's assistant.
 NOT_WISHED = re.compile(
     r"\b(?:said|says|say|sang|wrote|goes|claims?|(?:as|like) (?:they|people|the \w+|my \w+) (?:say|says|put|puts|goes|used))\b[^.!?,]{0,30}\W*$|,? (?:said|says|wrote) (?-i:[A-Z])"
     r"|\b(?:is|was|are) (?:an?|the|one|my|his|her) (?:[\w-]+ ){0,3}(?:rules?|maxims?|sayings?|proverbs?|motto|lines?|quotes?|slogan|principle|title|song|lyrics?|book|film|movie|advice|idiom|policy|convention|practice)\b"
@@ -192,7 +192,7 @@ NOT_WISHED = re.compile(
     r"|\w\(\)|::|\w_\w",
     re.IGNORECASE,
 )
-# Ends on something that only the dialogue around it names.
+# Refers to something that only the dialogue around it names.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
@@ -209,26 +209,26 @@ WHEN = re.compile(
     rf"|(?:(?:{german.FRONT}|{french.FRONT}|{spanish.FRONT}|{italian.FRONT}|{portuguese.FRONT}),?\s+){{1,2}}",
     re.IGNORECASE,
 )
-# Speaks of the sentence before it as a line: "Call me Ishmael." is quoted if "is the opening line of" follows.
+# Calls the previous sentence a line: "Call me Ishmael." is a quotation if "is the opening line of" follows.
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
 _ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
 _OWN_PAPERS = (
     r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|website|portfolio|photos?|videos?|podcast"
     r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
 )
-# The user wants a text made: what they say before it is their own, and so is what they tell it is to be about.
+# The user asks for a text: what they say before that is their own, and so is what the text is to be about.
 ASKS_TEXT = re.compile(
     rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}(?! (?:for|from) (?:an?|my|our|the|his|her)\b)"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
     r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
     re.IGNORECASE,
 )
-# What stands in a text that is made for somebody else, or is made up, is not said of the user.
+# The content of a text that is for somebody else, or is made up, says nothing about the user.
 FOR_OTHERS = re.compile(
     r"\b(?:for|from|by|as|like|about|of) (?:an?|my|our|the|his|her|somebody|someone|(?-i:[A-Z]))\b|[:\n]|\b(?:character|narrator|he|she|they|his|her)\b",
     re.IGNORECASE,
 )
-# The user wants a text changed or made up: what follows is that text.
+# The user asks to change or invent a text: what follows is that text.
 SHOWS_WHAT_FOLLOWS = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
@@ -236,7 +236,7 @@ SHOWS_WHAT_FOLLOWS = re.compile(
     rf"|\\b(?:something like|along the lines of|it (?:should|could|must) say|(?:starting|beginning) with|as follows|goes like)\\b",
     re.IGNORECASE,
 )
-# The user shows a text or plays one: nothing in all that they say is said of themselves.
+# The user shows a text or plays one: nothing that they say is about themselves.
 SHOWS_TEXT = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|improve|check)(?: up)?"
     r" (?:(?:all|each|any|some|both) (?:of )?)?(?:this|that|it|these|those|them|the (?:above|following|text|paragraph|sentence|email|letter|essay|message|passage|post)|what i wrote)\b"
@@ -251,7 +251,7 @@ SHOWS_TEXT = re.compile(
     r"|перевед|翻译|改写|翻訳|번역",
     re.IGNORECASE,
 )
-# Words in quotation marks that are a name or a title, and nobody's words: 'a dog called "Rex"'.
+# A name or a title in quotation marks, which is not a quotation: 'a dog called "Rex"'.
 QUOTED_NAME = re.compile(
     r"(?<=[\w,] )[\"“„«](?!(?:[^\"”“»]*\W)?(?:i|i['’]\w+|we|my|you|ich|du|mein|je|tu|yo|mi|io|eu)\b)[\s\xa0]?"
     r"([^\"”“»?!,;:]{1,40}?)[.,]?[\s\xa0]?[\"”“»]",
@@ -288,9 +288,9 @@ OVER = re.compile(
     r"\b(?:ago|when i was|as a (?:kid|child)|back in|used to|in (?:19|20)\d\d|after (?:college|school)|once)\b",
     re.IGNORECASE,
 )
-# Stems that say the same of what somebody likes.
+# Stems with the same meaning in a statement of a like.
 SAME_STEM = {stem(word): stem("like") for word in ("love", "enjoy", "adore")}
-# Slots of people who are no family.
+# Slots of people who are not family.
 NOT_FAMILY = {
     f"family:{who}": who
     for who in ("boss", "chef", "chefin", "cheffe", "jefe", "jefa", "best friend", "bester freund", "beste freundin")

@@ -1,4 +1,4 @@
-"""What Chinese, Japanese and Korean statements begin with."""
+"""Beginnings of statements in Chinese, Japanese and Korean."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import Row
 

@@ -1,7 +1,7 @@
 """Statements without their subject, as people type them: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
 
-A row is the subject that is missing, and what a text begins with that lacks it. What is also an order ("Use Linux",
-"Speak French") is not among them, nor what may tell of somebody else ("Born in 1950, he ...").
+A row is the missing subject, and the beginning of a text that lacks it. Beginnings that are also orders ("Use Linux",
+"Speak French") are left out, and so are those that may be about somebody else ("Born in 1950, he ...").
 """
 
 import re
@@ -58,5 +58,5 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the subjects that may be missing, and what a text begins with that lacks each."""
+    """Return the subjects that may be missing, and how a text that lacks each begins."""
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)

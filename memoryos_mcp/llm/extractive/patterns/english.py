@@ -1,4 +1,4 @@
-"""What durable statements begin with in English."""
+"""Beginnings of durable statements in English."""
 
 from memoryos_mcp.llm.extractive.patterns.english_events import EVENTS
 from memoryos_mcp.llm.extractive.patterns.english_life import PERSON

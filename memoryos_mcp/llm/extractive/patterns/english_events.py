@@ -1,4 +1,4 @@
-"""English statements of plans and events; these may name a day that is soon over."""
+"""English statements about plans and events; these may name a day that is soon over."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import EVENT, LIFE_STEP, NOT_ELSEWHERE, TO_BE, VENTURE
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (

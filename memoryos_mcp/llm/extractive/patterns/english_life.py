@@ -1,4 +1,4 @@
-"""English statements of who somebody is: name, place, work, family, animals and health."""
+"""English statements about who somebody is: name, place, work, family, animals and health."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import (
     CONDITION,

@@ -1,7 +1,7 @@
-"""What begins a wish: what the user wants of every answer to come, in English.
+"""Beginnings of wishes in English: what the user wants of every answer to come.
 
-A request for one answer is no wish. So a wish says that it holds for more than that: always, never, from now on,
-whenever, remember that.
+A request for one answer is not a wish. So a wish says that it holds for more: always, never, from now on, whenever,
+remember that.
 """
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME, Row

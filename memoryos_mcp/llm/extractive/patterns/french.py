@@ -1,8 +1,8 @@
-"""What statements and wishes begin with in French."""
+"""Beginnings of statements and wishes in French."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+# A statement in this language has one of these words (-o: a word that ends in o).
 NEEDS = frozenset(
     (
         "je chui mon ma mes nous notre nos on moi ici toujours jamais plus désormais dorénavant merci pas que vous "

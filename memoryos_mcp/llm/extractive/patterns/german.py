@@ -1,8 +1,8 @@
-"""What statements and wishes begin with in German."""
+"""Beginnings of statements and wishes in German."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+# A statement in this language has one of these words (-o: a word that ends in o).
 NEEDS = frozenset(
     (
         "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
@@ -34,7 +34,7 @@ _ADV = (
 
 
 def _i(verbs: str) -> str:
-    """Return what begins "ich wohne", "seit 2010 wohne ich" and the same of "wir"."""
+    """Return the beginning of "ich wohne", "seit 2010 wohne ich" and the same with "wir"."""
     return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 

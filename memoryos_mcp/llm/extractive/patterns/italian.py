@@ -1,8 +1,8 @@
-"""What statements and wishes begin with in Italian."""
+"""Beginnings of statements and wishes in Italian."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+# A statement in this language has one of these words (-o: a word that ends in o).
 NEEDS = frozenset(
     (
         "-o -mi mi mia miei mie ci ho non abbiamo siamo nostra nostre nostri gli tutti tutte ogni il la i sono "

@@ -1,4 +1,4 @@
-"""Names that are plainly places: where a statement does not say that it names one, only these are taken for one."""
+"""Known names of places: if a statement does not say that it names a place, only these count as one."""
 
 import re
 from functools import cache

@@ -1,8 +1,8 @@
-"""What statements and wishes begin with in Portuguese."""
+"""Beginnings of statements and wishes in Portuguese."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+# A statement in this language has one of these words (-o: a word that ends in o).
 NEEDS = frozenset(
     (
         "-o -ei me meu meus minha minhas eu nos nós sou estou vou não nossa nossas nossos somos estamos temos "

@@ -1,4 +1,4 @@
-"""What Russian statements begin with."""
+"""Beginnings of statements in Russian."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import VALUE, Row
 

@@ -1,8 +1,8 @@
-"""What statements and wishes begin with in Spanish."""
+"""Beginnings of statements and wishes in Spanish."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A text without any of these words (-o: without one that ends in o) states nothing in this language.
+# A statement in this language has one of these words (-o: a word that ends in o).
 NEEDS = frozenset(
     (
         "-o -me me mi mis nos soy estoy no nuestra nuestras nuestros somos estamos acabo vivimos trabajamos "

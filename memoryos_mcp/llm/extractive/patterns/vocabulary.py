@@ -1,4 +1,4 @@
-"""Words that the tables of patterns share."""
+"""Words that the pattern tables share."""
 
 Row = tuple[str | None, str]
 """The slot that a pattern fills, or None, and the pattern."""
@@ -23,7 +23,7 @@ OF_SOMETHING = (
     r"|get|be|think|use|help)|seeing|hearing|knowing|being|getting|waiting|having|paying|losing|feeling|when|one|all|both|its"
     r"|their|his|everything|every|some|any|much|many|working with you|if|a good|the previous|option|not)\b)"
 )
-# Those whose life is a part of one's own.
+# People whose lives are part of one's own.
 KIN = (
     r"(?:mom|mum|mother|mama|dad|daddy|father|papa|parents|step-?(?:mother|father|mom|dad|son|daughter|brother|sister)|wife|husband|hubby"
     r"|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|(?:mother|father|brother|sister|son|daughter)s?[- ]in[- ]law|in-laws|sons?|daughters?"
@@ -33,7 +33,7 @@ KIN = (
 )
 DIET = r"(?:vegetarian|vegan|pescatarian|flexitarian|veggie)"
 RELATION = rf"(?:{KIN}|parent|friend|mentor|boss|coach|colleague|co-?worker|neighbou?r)"
-# One has one of these at a time; of the others there may be several, so that the name belongs to the slot.
+# People have one of these at a time; of the others there may be several, so the name is part of the slot.
 ONLY_ONE = (
     r"(?P<who>mom|mum|mother|dad|father|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|boss"
     r"|mother[- ]in[- ]law|father[- ]in[- ]law|stepmother|stepfather|best friend)"
@@ -96,7 +96,7 @@ MONTH = (
     r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
     r"|november|december)"
 )
-# A time that is named, so that an event with it can be kept.
+# A named time, so that an event with it can be kept.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
     rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"
@@ -118,7 +118,7 @@ CODE = (
     r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada|HTML5?|CSS|React|Vue|Svelte|Angular|Django|Flask|FastAPI|Rails|Laravel|Node(?:\.js)?|Next\.js|LaTeX|Excel|VBA|Pandas|NumPy|PyTorch|Docker|Kubernetes|Terraform|Ansible"
     r"|Linux|Git|Photoshop|Blender|Unity|Godot|WordPress|Figma|AutoCAD|Power BI|Tableau|Postgres\w*|MySQL|SQLite|MongoDB|Redis|AWS|Azure|GCP|Spark|Kafka|GraphQL|Solidity|Assembly|Delphi|Pascal|VB\.NET|\.NET|Spring|Objective-C)(?![\w+#])"
 )
-# "I'm French, a nurse" gives no name, and who moved to Rust still lives where they lived.
+# "I'm French, a nurse" gives no name, and people who moved to Rust still live where they lived.
 NO_PEOPLE = (
     r"(?!(?:\w+ )?(?:\w*(?:ican|ish|ese|ian|ist)|french|dutch|greek|german|swiss|thai|arab|czech|muslim|catholic|hindu"
     r"|black|white|type|ok|okay|sure|sorry|done|fine|good|back|ready|here|not|so|in|on|at|very|just|really|late|sick|tired"

@@ -1,6 +1,6 @@
-"""What a wish is about if only one wish of its kind can hold: language, units, length, form of address, emojis.
+"""Topics of wishes of which only one can hold: language, units, length, form of address, emojis.
 
-A wish for some answers only ("when I ask for code") stands beside the others and is about none of these.
+A wish for some answers only ("when I ask for code") holds in addition to the others, and has none of these topics.
 """
 
 import re
@@ -64,7 +64,7 @@ _EMOJIS = re.compile(r"\b[ée]mojis?\b|\bemoticons?\b", re.IGNORECASE)
 
 
 def topic_of(wish: str) -> tuple[str, str] | None:
-    """Return what a wish is about, and what it wants of that; None if wishes of other kinds may hold beside it."""
+    """Return the topic of a wish and what it asks for; None if it has none of these topics."""
     if _SCOPED.search(wish):
         return None
     is_negated = _NEGATED.search(wish) is not None
