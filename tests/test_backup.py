@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from tests.earlier_versions import make_version
 from tests.servers import USER, PipeServer, open_store, page_id_of, stored_pages

@@ -28,9 +28,8 @@ from memoryos_mcp.model.inspected import FactLook, State, TraitLook
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
-from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Learning, Lease
+from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import STAND_IN, fact, facts, file, filled, learn, topic

@@ -12,9 +12,9 @@ import pytest
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.pages import DAMAGED_TEXT, Turn
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.export import DAMAGED_MARK
-from memoryos_mcp.storage.sqlite.paths import database_file
 from tests.earlier_versions import make_version
 from tests.fakes import START
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, open_store, stored_pages, wait_until

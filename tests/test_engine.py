@@ -20,7 +20,7 @@ from memoryos_mcp.llm.analysis import Organised, PageView, Surroundings
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 
 LIMIT_S = 30

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from tests.servers import USER, PipeServer, clean_environment, wait_until
 from tests.taking_along import changed, check_whole, count, exported, imported, make_memory, peak_mb, run
 

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from memoryos_mcp.errors import DamagedStoreError
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from tests.earlier_versions import make_version, said
 from tests.test_store import opened

@@ -6,7 +6,7 @@ from typing import Any
 
 import apsw
 
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from tests.servers import USER, PipeServer, wait_until
 
 STATED = {

@@ -21,9 +21,8 @@ from memoryos_mcp.model.ids import Kind, MemoryId, read_id
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, Trait
-from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Learning, Lease
+from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.memories import UNFILED
 from tests.servers import PipeServer, wait_until

@@ -20,11 +20,11 @@ from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import database, file_header, lexical, term_stats, vector_spaces
 from memoryos_mcp.storage.sqlite import store as sqlite_store
 from memoryos_mcp.storage.sqlite.backup import check_copy, make_copy, put_in_place
 from memoryos_mcp.storage.sqlite.database import Checks
-from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, StoreOptions, WordHit

@@ -19,10 +19,10 @@ from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.database import Database
-from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST, WordlessPlace
+from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite.page_table import add_page
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan
+from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan, WordlessPlace
 from tests.fakes import START
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, rows, topic

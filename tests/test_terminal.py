@@ -25,7 +25,7 @@ from memoryos_mcp.cli.main import cli
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from tests.memories import UNFILED
 from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until
 from tests.test_command_line import InTerminal

@@ -27,7 +27,7 @@ from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
@@ -41,12 +41,12 @@ class _Filled:
     """A vector space that is kept up to date, with a store that sees it."""
 
     identity: str
-    store: SqliteStore
+    store: Store
     embedder: Embedder
     embedding: Embedding
 
     @classmethod
-    def of(cls, identity: str, store: SqliteStore, embedder: Embedder) -> "_Filled":
+    def of(cls, identity: str, store: Store, embedder: Embedder) -> "_Filled":
         return cls(identity, store, embedder, Embedding(store, embedder))
 
 
@@ -67,10 +67,10 @@ class VectorSpaces:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         embedders: Embedders,
         make_index: Callable[[int], VectorIndex],
-        retrieving: Callable[[SqliteStore, MemoryCache, Embedder | None], Retrieving],
+        retrieving: Callable[[Store, MemoryCache, Embedder | None], Retrieving],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store

@@ -24,9 +24,8 @@ from memoryos_mcp.model.pages import parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
-from memoryos_mcp.storage.sqlite.paths import kept_copies, remove_kept_copies
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
+from memoryos_mcp.storage.values import Lease, Wordless, WordlessPlace
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from memoryos_mcp.errors import ModelError, StorageError
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.stats import Health
-from memoryos_mcp.storage.sqlite.checksums import damage_told
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.damage import damage_told
+from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Failure, Lease
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,8 @@ GATHER_S = 0.2
 # Pages that arrive in quicker succession are read together. The wait is limited, for knowledge and for the profile.
 QUIET_S = 0.25
 KNOWN_WITHIN_S = 1.5
+# More pages than this within that time are not a conversation; their knowledge may wait longer.
+BURST_PAGES = 20
 LONGEST_UNREST_S = 30.0
 # After an opening, queries wait for the model and the vectors until this long after the first query.
 OPENING_PATIENCE_S = 1.5
@@ -67,7 +69,7 @@ class Worker:
     def __init__(
         self,
         settings: Settings,
-        store: SqliteStore,
+        store: Store,
         analyst: Analyst,
         fallback: Analyst,
         *,
@@ -111,6 +113,7 @@ class Worker:
         self._damaged_pages = 0
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
+        self._unread_pages = 0
         self._is_begun = False
         self._errands = Errands()
         self._is_warm = asyncio.Event()
@@ -169,6 +172,7 @@ class Worker:
     def page_added(self, backlog_pages: int) -> None:
         """Wake the loops for a new page; ``backlog_pages`` is how many pages wait to be organised."""
         self._last_added = time.monotonic()
+        self._unread_pages += 1
         for name in ("embedding", "reading"):
             self._loops[name].wake()
         if backlog_pages >= self._batch_pages:
@@ -293,6 +297,9 @@ class Worker:
     async def _read(self) -> bool:
         """Read new pages for knowledge."""
         await self._until_quiet(KNOWN_WITHIN_S)
+        if self._unread_pages > BURST_PAGES:  # an import, which reading would slow down
+            await self._until_quiet(LONGEST_UNREST_S)
+        self._unread_pages = 0
         if not await self._reading.has_work():
             return False
         async with self._lease.hold() as lease:

@@ -4,8 +4,8 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
 from memoryos_mcp.model.pages import storable
 from memoryos_mcp.model.profile import Level
-from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
 from memoryos_mcp.storage.user_data import UserData
+from memoryos_mcp.storage.values import Corrected, Correction
 from memoryos_mcp.text.secrets import SecretPolicy, redact_argument
 
 TEXT_MAX_CHARS = 400

@@ -37,10 +37,9 @@ from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
-from memoryos_mcp.storage.sqlite.correcting import Corrected
-from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Failure, Pending, Receipt, StoreOptions
+from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
+from memoryos_mcp.storage.values import Corrected, Failure, Pending, Receipt, StoreOptions
 
 
 class MemoryEngine:
@@ -49,9 +48,7 @@ class MemoryEngine:
     A process that serves many users creates a `MemoryService` instead, which shares the models among them.
     """
 
-    def __init__(
-        self, user_id: str, settings: Settings, components: Components, store: SqliteStore, folder: Path
-    ) -> None:
+    def __init__(self, user_id: str, settings: Settings, components: Components, store: Store, folder: Path) -> None:
         self.user_id = user_id
         self._settings = settings
         self._components = components
@@ -146,15 +143,7 @@ class MemoryEngine:
             knowledge_capacity=settings.long_term_knowledge_capacity,
         )
         folder = settings.data_storage_path
-        store = await SqliteStore.open(
-            folder,
-            user_id,
-            options,
-            threads=components.threads,
-            clock=components.clock,
-            checks=components.checks,
-            only_reads=only_looks,
-        )
+        store = await components.stores.open(user_id, options, only_reads=only_looks)
         engine = cls(user_id, settings, components, store, database_file(folder, user_id).parent)
         if store.only_reads_because is not None:
             engine._worker.start_to_read()

@@ -3,10 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -15,7 +14,6 @@ from memoryos_mcp.consolidation.loops import BackgroundLoop
 from memoryos_mcp.errors import StorageError
 
 if TYPE_CHECKING:
-    from memoryos_mcp.embedding import EmbeddingModel
     from memoryos_mcp.engine.engine import MemoryEngine
 
 logger = logging.getLogger(__name__)
@@ -34,8 +32,7 @@ class CatchingUp:
     """Opens users with unfinished work, a few at a time, and keeps each open until nothing is due.
 
     Args:
-        data_folder: Searched for such users once, at the start.
-        model: Returns the configured embedding model; runs in a thread, and may import libraries.
+        find: Returns such users; called once, at the start, in a thread, and may import libraries.
         borrow: Opens a user, who is then the first to be closed when room is needed.
         is_busy: Whether any caller is being served.
         clock: Returns the present time.
@@ -43,14 +40,12 @@ class CatchingUp:
 
     def __init__(
         self,
-        data_folder: Path,
-        model: "Callable[[], EmbeddingModel | None]",
+        find: Callable[[], Sequence[str]],
         borrow: "Callable[[str], AbstractAsyncContextManager[MemoryEngine]]",
         is_busy: Callable[[], bool],
         clock: Callable[[], datetime],
     ) -> None:
-        self._data_folder = data_folder
-        self._model = model
+        self._find = find
         self._borrow = borrow
         self._is_busy = is_busy
         self._clock = clock
@@ -81,7 +76,7 @@ class CatchingUp:
 
     async def _step(self) -> bool:
         if not self._has_looked:
-            for user_id in await anyio.to_thread.run_sync(self._look):
+            for user_id in await anyio.to_thread.run_sync(self._find):
                 self._due.setdefault(user_id, self._clock())
             self._has_looked = True
             if self._due:
@@ -93,12 +88,6 @@ class CatchingUp:
         if due and self._is_busy():
             await asyncio.sleep(RESTS_PER_WORK * (time.monotonic() - began))
         return bool(due)
-
-    def _look(self) -> list[str]:
-        from memoryos_mcp.storage.sqlite.pending import users_waiting  # not needed at the server's start
-
-        model = self._model()
-        return list(users_waiting(self._data_folder, model.to_json() if model else None))
 
     async def _work_off(self, user_id: str) -> None:
         """Keep a user open until nothing is due or the time limit is reached."""

@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -30,11 +30,12 @@ from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.stores import make_stores
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-    from memoryos_mcp.embedding import Embedder, EmbeddingModel
+    from memoryos_mcp.embedding import Embedder
     from memoryos_mcp.engine.engine import MemoryEngine
     from memoryos_mcp.engine.wiring import Components
     from memoryos_mcp.llm.analysis import Analyst
@@ -205,10 +206,7 @@ class MemoryService:
         self._errands = Errands()
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
-        folder = settings.data_storage_path
-        self._catching_up = (
-            CatchingUp(folder, self._embedding_model, self._guest, self._is_busy, clock) if catches_up else None
-        )
+        self._catching_up = CatchingUp(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -245,7 +243,7 @@ class MemoryService:
         Raises:
             ArgumentError: The id is not a valid user id.
         """
-        paths = importlib.import_module("memoryos_mcp.storage.sqlite.paths")
+        paths = importlib.import_module("memoryos_mcp.storage.paths")
         file = anyio.Path(paths.database_file(self.settings.data_storage_path, user_id))
         return user_id in self._users or await file.exists()
 
@@ -262,11 +260,16 @@ class MemoryService:
             self._refuse_if_closed()
             with TemporaryDirectory(prefix="memoryos-") as folder:
                 settings = self.settings.model_copy(update={"data_storage_path": Path(folder)})
-                engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, components)
+                stores = await anyio.to_thread.run_sync(make_stores, settings, self._clock)
                 try:
-                    yield engine
+                    apart = replace(components, stores=stores)
+                    engine: MemoryEngine = await engine_module.MemoryEngine.begin(user_id, settings, apart)
+                    try:
+                        yield engine
+                    finally:
+                        await to_the_end(engine.close())
                 finally:
-                    await to_the_end(engine.close())
+                    stores.close()
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
@@ -371,7 +374,7 @@ class MemoryService:
         try:
             components = await self._load_components()
             # Reject invalid user ids before they can evict an open user.
-            importlib.import_module("memoryos_mcp.storage.sqlite.paths").user_folder_name(user_id)
+            importlib.import_module("memoryos_mcp.storage.paths").user_folder_name(user_id)
             self._close_surplus()
             async with self._opening_slots:
                 while len(self._closings) >= CLOSINGS_AT_ONCE:
@@ -417,10 +420,15 @@ class MemoryService:
         if self._catching_up is not None and (at := await engine.next_work_at()) is not None:
             self._catching_up.note(user_id, at)
 
-    def _embedding_model(self) -> "EmbeddingModel | None":
+    def _users_with_work(self) -> list[str]:
         from memoryos_mcp.engine.wiring import configured_model
 
-        return self._embedder.model if self._embedder else configured_model(self.settings)
+        model = self._embedder.model if self._embedder else configured_model(self.settings)
+        stores = make_stores(self.settings, self._clock)
+        try:
+            return stores.users_with_work(model.to_json() if model else None)
+        finally:
+            stores.close()
 
     def _is_busy(self) -> bool:
         return any(user.uses for user in self._users.values())

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,8 @@ from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.llm.replaying import ReplayChat
 from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
-from memoryos_mcp.storage.sqlite.database import Checks
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.interface import Stores
+from memoryos_mcp.storage.stores import make_stores
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -70,9 +70,8 @@ class Components:
         make_analyst: Returns the analyst that uses such a client; without an LLM, the fallback.
         chat: The LLM that all users share; None without one.
         tally: Total usage of the LLM.
-        threads: Threads for the blocking work of stores.
+        stores: The users' memories.
         clock: Returns the present time, with a zone.
-        checks: When each user's file was last checked for damage.
     """
 
     embedders: Embedders
@@ -82,13 +81,12 @@ class Components:
     make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
     tally: Tally
-    threads: StoreThreads
+    stores: Stores
     clock: Callable[[], datetime]
-    checks: Checks = field(default_factory=Checks)
 
     async def aclose(self) -> None:
         """Stop the threads and release the models."""
-        self.threads.close()
+        self.stores.close()
         await self.embedders.aclose()
         if self.chat is not None:
             await self.chat.aclose()
@@ -137,7 +135,7 @@ def make_components(
         make_analyst=make_analyst,
         chat=chat,
         tally=tally,
-        threads=StoreThreads(STORE_THREADS),
+        stores=make_stores(settings, clock, threads=STORE_THREADS),
         clock=clock,
     )
 

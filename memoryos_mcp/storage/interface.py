@@ -28,6 +28,7 @@ from memoryos_mcp.storage.values import (
     Pending,
     Receipt,
     Space,
+    StoreOptions,
     TermStats,
     TokenRows,
     WordHit,
@@ -43,6 +44,35 @@ class Store(Protocol):
     Every method raises `StorageError` if the disk fails. A method that takes a lease raises `LeaseLostError` once
     another process holds the lease.
     """
+
+    @property
+    def only_reads_because(self) -> str | None:
+        """Why the memory cannot be written at present; None if it can, or was opened only to read."""
+        ...
+
+    def is_in_place(self) -> bool:
+        """Return whether this is still the memory to use: it may have been replaced or removed; takes microseconds."""
+        ...
+
+    async def keep_lost(self) -> None:
+        """Save the content of a memory that was replaced or removed, before it is closed.
+
+        Raises:
+            StorageError: There is no space for it.
+        """
+        ...
+
+    async def verify(self) -> tuple[str, ...]:
+        """Read everything and return the names of damaged pages; a damaged memory is refused from then on."""
+        ...
+
+    async def damaged_pages(self) -> tuple[str, ...]:
+        """Return the names of the pages damaged on disk; reads all pages."""
+        ...
+
+    def see_as(self, other: "Store") -> None:
+        """Switch to the vector space of another view of the same store."""
+        ...
 
     @property
     def owned(self) -> UserData:
@@ -362,4 +392,36 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Wait for running calls and release the files."""
+        ...
+
+
+class Stores(Protocol):
+    """The stores of one deployment. Safe to share between tasks; close it after every store."""
+
+    async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> Store:
+        """Open a user's store, created if missing.
+
+        Args:
+            user_id: Owner of the memory.
+            options: The store's settings.
+            only_reads: Refuse every change; the memory must exist.
+
+        Raises:
+            ArgumentError: The user id is not valid.
+            DamagedStoreError: The memory is broken or foreign; it was left untouched.
+            NewerStoreError: A newer version wrote it; it was left untouched.
+            StorageError: It could not be opened.
+        """
+        ...
+
+    def users_with_work(self, model: str | None) -> list[str]:
+        """Return the users whose pages are not all organised and embedded. Blocks, and changes nothing.
+
+        Args:
+            model: The configured embedding model, JSON; None without one.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what the stores share."""
         ...

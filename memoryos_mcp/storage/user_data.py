@@ -15,9 +15,7 @@ from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
-from memoryos_mcp.storage.sqlite.correcting import Corrected, Correction
-from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
-from memoryos_mcp.storage.values import LongTerm, PageBatch
+from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, PageBatch, Wordless, WordlessPlace
 
 T = TypeVar("T")
 

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Lessons
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait
+from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Vector
+
+# Key under which newly archived facts are counted.
+ARCHIVED = "archived_fact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,3 +364,62 @@ class StoreOptions:
     def owner(self, about: About) -> str:
         """Return the assistant that owns such facts; empty for the user's, which all assistants share."""
         return self.assistant_id if about is About.ASSISTANT else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A user's correction of a fact or trait; attributes of the other kind are None.
+
+    Attributes:
+        text: Replacement of a fact.
+        level: New level of a trait; None leaves it unchanged.
+        reason: New reason of a trait; None leaves it unchanged.
+        is_wrong: Whether it is wrong and has no replacement.
+        is_restored: Whether to undo its last correction.
+    """
+
+    text: str | None = None
+    level: Level | None = None
+    reason: str | None = None
+    is_wrong: bool = False
+    is_restored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """What a correction changes.
+
+    Attributes:
+        id: Public id of the fact or trait.
+        before: Text that was current until then; None if none was.
+        current_id: Public id of what is current now; None if nothing is, or for a new fact in a rehearsal.
+        current: Text that is current now; None if none is.
+    """
+
+    id: str
+    before: str | None
+    current_id: str | None = None
+    current: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordlessPlace:
+    """Position in the search for missing summaries: continue after these numbers."""
+
+    chain: int = 0
+    segment: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wordless:
+    """Some of the chains and segments whose summaries were deleted with one of their pages.
+
+    Attributes:
+        forgettings: Forget epoch when this was read.
+        end: Where to continue.
+    """
+
+    chains: tuple[int, ...]
+    segments: tuple[int, ...]
+    forgettings: int
+    end: WordlessPlace

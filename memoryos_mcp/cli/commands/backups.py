@@ -12,9 +12,9 @@ from memoryos_mcp.cli.terminal import one_line, prepare_stdout
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, kept_name
 from memoryos_mcp.storage.sqlite.backup import Copy, check_copy, make_copy, put_in_place, user_files
-from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
-from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME, database_file, kept_name
 from memoryos_mcp.text.amounts import amount
 
 

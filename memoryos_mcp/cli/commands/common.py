@@ -16,9 +16,9 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.model.pages import utc_now
-from memoryos_mcp.storage.sqlite.paths import database_file
-from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.sqlite.threads import StoreThreads
+from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
 
 # Interval between two checks of an engine's background work.
@@ -43,7 +43,7 @@ async def is_there(settings: Settings) -> bool:
 @asynccontextmanager
 async def opened_store(
     settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
-) -> AsyncIterator[SqliteStore]:
+) -> AsyncIterator[Store]:
     """Yield the configured user's memory; with ``only_reads`` it cannot be changed.
 
     With the default capacity no page leaves short-term, so that only the caller changes the memory.
@@ -57,16 +57,15 @@ async def opened_store(
         session_gap_s=settings.session_gap_s,
         knowledge_capacity=settings.long_term_knowledge_capacity,
     )
-    threads = StoreThreads(1)
-    folder, user_id = settings.data_storage_path, settings.user_id
+    stores = make_stores(settings, utc_now)
     try:
-        store = await SqliteStore.open(folder, user_id, options, threads=threads, clock=utc_now, only_reads=only_reads)
+        store = await stores.open(settings.user_id, options, only_reads=only_reads)
         try:
             yield store
         finally:
             await store.close()
     finally:
-        threads.close()
+        stores.close()
 
 
 @contextmanager

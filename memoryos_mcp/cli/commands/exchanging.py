@@ -25,10 +25,10 @@ from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
 from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
-from memoryos_mcp.storage.sqlite.longterm import ARCHIVED
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.values import ARCHIVED
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.transfer import own
 from memoryos_mcp.transfer.found import Reader

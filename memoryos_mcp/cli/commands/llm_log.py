@@ -20,7 +20,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.log_lines import LogLine
 from memoryos_mcp.llm.recording import LOG_NAME
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:

@@ -28,7 +28,7 @@ from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organi
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+from memoryos_mcp.storage.interface import Store
 
 # Estimated context of a call in addition to its pages: up to five known segments and some facts; traits.
 ORGANISE_CONTEXT_TOKENS = 900
@@ -285,7 +285,7 @@ async def _to_do_again(settings: Settings) -> list[_Again]:
         return await _done_by(store, ExtractiveAnalyst().name)
 
 
-async def _done_by(store: SqliteStore, worker: str) -> list[_Again]:
+async def _done_by(store: Store, worker: str) -> list[_Again]:
     found: list[_Again] = []
     while done := await store.done_by(worker, found[-1].seq if found else 0, _PAGES_AT_ONCE):
         found += [

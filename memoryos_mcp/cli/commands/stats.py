@@ -27,7 +27,7 @@ from memoryos_mcp.engine.tools.results import (
     SegmentStats,
     TraitEntry,
 )
-from memoryos_mcp.storage.sqlite.paths import database_file
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.text.amounts import amount
 
 TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10

@@ -138,7 +138,7 @@ class JwtVerifier:
         )
 
     def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
-        from memoryos_mcp.storage.sqlite.paths import (
+        from memoryos_mcp.storage.paths import (
             user_folder_name,  # imports NumPy, which would slow the start
         )
 

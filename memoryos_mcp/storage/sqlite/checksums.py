@@ -19,12 +19,6 @@ COLUMNS = (
 )
 # The texts among them.
 SUMMED = ("page_id", "source", "meta_data", "user_input", "agent_response")
-IDS_NAMED = 5
-# Pages newer than the backup are kept: the import adds them and leaves existing pages unchanged.
-DAMAGE_FIX = (
-    "memoryos-mcp export FILE takes along what is newer than your backup, memoryos-mcp restore BACKUP --yes puts that "
-    "in place, and memoryos-mcp import FILE adds what is newer"
-)
 
 _IS_SUMMED = "SELECT 1 FROM pragma_table_info('pages') WHERE name = 'checksum'"
 
@@ -80,10 +74,3 @@ def damaged_pages(connection: apsw.Connection) -> tuple[str, ...]:
 def warn(page_id: str) -> None:
     """Log that a page is damaged and shown without its text."""
     logger.warning("page %s is damaged on disk, so its text is withheld; restore a backup", page_id)
-
-
-def damage_told(page_ids: tuple[str, ...]) -> str:
-    """Return a message with the number of damaged pages and the first ids."""
-    more = ", ..." if len(page_ids) > IDS_NAMED else ""
-    are = "page is" if len(page_ids) == 1 else "pages are"
-    return f"{len(page_ids):,} {are} damaged on disk ({', '.join(page_ids[:IDS_NAMED])}{more})"

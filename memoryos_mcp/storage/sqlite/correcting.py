@@ -17,45 +17,9 @@ from memoryos_mcp.storage.sqlite.forget_plans import has_fact
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE, drop_facts, to_history
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, newest_seq, rehearsed
 from memoryos_mcp.storage.sqlite.vector_table import note_change
+from memoryos_mcp.storage.values import Corrected, Correction
 
-"""Who learned a fact or trait that the user corrected; as ``ended_by``, who ended the one before."""
 REASON_WITHOUT_WORDS = "Said by the user."
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A user's correction of a fact or trait; attributes of the other kind are None.
-
-    Attributes:
-        text: Replacement of a fact.
-        level: New level of a trait; None leaves it unchanged.
-        reason: New reason of a trait; None leaves it unchanged.
-        is_wrong: Whether it is wrong and has no replacement.
-        is_restored: Whether to undo its last correction.
-    """
-
-    text: str | None = None
-    level: Level | None = None
-    reason: str | None = None
-    is_wrong: bool = False
-    is_restored: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Corrected:
-    """What a correction changes.
-
-    Attributes:
-        id: Public id of the fact or trait.
-        before: Text that was current until then; None if none was.
-        current_id: Public id of what is current now; None if nothing is, or for a new fact in a rehearsal.
-        current: Text that is current now; None if none is.
-    """
-
-    id: str
-    before: str | None
-    current_id: str | None = None
-    current: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

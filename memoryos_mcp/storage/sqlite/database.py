@@ -20,6 +20,7 @@ from urllib.parse import quote
 import apsw
 
 from memoryos_mcp.errors import DamagedStoreError, StorageError
+from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite import schema
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.file_errors import BUSY_TIMEOUT_MS, translated, why_unwritten
@@ -38,7 +39,6 @@ from memoryos_mcp.storage.sqlite.journals import (
     remove_empty,
     set_aside_foreign,
 )
-from memoryos_mcp.storage.sqlite.paths import beginning_mark
 from memoryos_mcp.storage.sqlite.places import Place, lost, unwritable
 from memoryos_mcp.storage.sqlite.rescuing import drop_if_held, fold_journal, keep_lost
 from memoryos_mcp.storage.sqlite.threads import StoreThreads

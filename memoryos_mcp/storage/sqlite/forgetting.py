@@ -7,7 +7,6 @@ its replacement is derived from the remaining pages.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
@@ -29,6 +28,7 @@ from memoryos_mcp.storage.sqlite.mapping import all_rows, newest_seq, numbers, r
 from memoryos_mcp.storage.sqlite.midterm import recount
 from memoryos_mcp.storage.sqlite.term_stats import has_word, unindex_names
 from memoryos_mcp.storage.sqlite.vector_table import SEQ_BITS, drop_segment_vectors, note_change, page_kind
+from memoryos_mcp.storage.values import Wordless, WordlessPlace
 from memoryos_mcp.text.terms import words
 
 # Replaces a reason that may quote a deleted page.
@@ -44,29 +44,6 @@ _FACTS = (
 _REASONS = "SELECT dimension, reason FROM traits UNION ALL SELECT dimension, reason FROM trait_history"
 _CHAINS = "SELECT chain, summary FROM chains"
 _SEGMENTS = "SELECT segment, summary, keywords FROM segments"
-
-
-@dataclass(frozen=True, slots=True)
-class WordlessPlace:
-    """Position in the search for missing summaries: continue after these numbers."""
-
-    chain: int = 0
-    segment: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Wordless:
-    """Some of the chains and segments whose summaries were deleted with one of their pages.
-
-    Attributes:
-        forgettings: Forget epoch when this was read.
-        end: Where to continue.
-    """
-
-    chains: tuple[int, ...]
-    segments: tuple[int, ...]
-    forgettings: int
-    end: WordlessPlace
 
 
 def rehearse(connection: apsw.Connection, plan: ForgetPlan) -> ForgetCounts:

@@ -12,10 +12,8 @@ from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.storage.sqlite.blocklist import is_refused_fact, is_refused_trait
 from memoryos_mcp.storage.sqlite.mapping import all_rows, folded, from_us, numbers, offset_s, to_us
 from memoryos_mcp.storage.sqlite.vector_table import note_change
-from memoryos_mcp.storage.values import Learning
+from memoryos_mcp.storage.values import ARCHIVED, Learning
 
-# Key under which newly archived facts are counted.
-ARCHIVED = "archived_fact"
 WISHES_KEPT = 50
 # Parameter: the present, microseconds.
 IN_FORCE = "(valid_until_us IS NULL OR valid_until_us > ?)"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.storage.sqlite.paths import DATABASE_NAME
+from memoryos_mcp.storage.paths import DATABASE_NAME
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"

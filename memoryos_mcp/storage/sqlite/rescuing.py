@@ -14,10 +14,10 @@ from pathlib import Path
 import apsw
 
 from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.paths import kept_copies, kept_name
 from memoryos_mcp.storage.sqlite.backup import BUSY_TIMEOUT_MS, check_copy, copy_pages, sync
 from memoryos_mcp.storage.sqlite.file_header import distrust
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
-from memoryos_mcp.storage.sqlite.paths import kept_copies, kept_name
 from memoryos_mcp.storage.sqlite.places import Place
 
 logger = logging.getLogger(__name__)

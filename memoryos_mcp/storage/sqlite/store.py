@@ -20,6 +20,8 @@ from memoryos_mcp.model.pages import Page, Turn, Window
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import (
     checksums,
     forget_plans,
@@ -51,7 +53,6 @@ from memoryos_mcp.storage.sqlite.mapping import (
     to_segment,
     to_us,
 )
-from memoryos_mcp.storage.sqlite.paths import database_file
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
 from memoryos_mcp.storage.values import (
@@ -193,8 +194,8 @@ class SqliteStore:
         seen._space = int(rows[0][0])
         return seen
 
-    def see_as(self, other: "SqliteStore") -> None:
-        """Switch to the vector space of another view of the same store."""
+    def see_as(self, other: Store) -> None:
+        assert isinstance(other, SqliteStore)  # noqa: S101 - a view of this store
         self._space = other._space
 
     async def spaces(self) -> list[Space]:

@@ -89,7 +89,7 @@ class TokenStore:
             DamagedStoreError: The file is broken or not ours; it was left untouched.
             StorageError: It could not be written; nothing was added.
         """
-        from memoryos_mcp.storage.sqlite.paths import user_folder_name  # imports NumPy, which a listing does not need
+        from memoryos_mcp.storage.paths import user_folder_name  # imports NumPy, which a listing does not need
 
         user_folder_name(user_id)
         if not scopes:

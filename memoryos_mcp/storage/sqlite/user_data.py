@@ -25,11 +25,18 @@ from memoryos_mcp.storage.sqlite import (
     longterm,
     page_table,
 )
-from memoryos_mcp.storage.sqlite.correcting import Corrected, Correcting, Correction
+from memoryos_mcp.storage.sqlite.correcting import Correcting
 from memoryos_mcp.storage.sqlite.database import Database
-from memoryos_mcp.storage.sqlite.forgetting import Wordless, WordlessPlace
 from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
-from memoryos_mcp.storage.values import LongTerm, PageBatch, StoreOptions
+from memoryos_mcp.storage.values import ARCHIVED, (
+    Corrected,
+    Correction,
+    LongTerm,
+    PageBatch,
+    StoreOptions,
+    Wordless,
+    WordlessPlace,
+)
 
 T = TypeVar("T")
 
@@ -93,7 +100,7 @@ class SqliteOwned:
             new = import_.add_long_term(connection, long_term)
             page_table.overflow(connection, self._options.short_term_capacity)
             now_us = to_us(self._clock())
-            new[longterm.ARCHIVED] = longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
+            new[ARCHIVED] = longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
             return new
 
         return await self._database.write(change)

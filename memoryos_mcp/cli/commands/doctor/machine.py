@@ -9,11 +9,11 @@ from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, part
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder
 from memoryos_mcp.errors import ConfigError, StorageError
+from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.backup import check_copy, check_texts
-from memoryos_mcp.storage.sqlite.checksums import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.sqlite.database import SQLITE_AT_LEAST, sqlite_version
 from memoryos_mcp.storage.sqlite.file_header import look_at_header
-from memoryos_mcp.storage.sqlite.paths import database_file
 
 # Versions for which the dependencies have wheels.
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
