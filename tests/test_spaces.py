@@ -80,7 +80,7 @@ async def opened(
             yield engine
         finally:
             await engine.close()
-            components.threads.close()
+            components.stores.close()
 
 
 async def until(engine: MemoryEngine, is_so: Callable[[Stats], bool]) -> Stats:

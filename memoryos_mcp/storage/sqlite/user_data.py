@@ -28,7 +28,8 @@ from memoryos_mcp.storage.sqlite import (
 from memoryos_mcp.storage.sqlite.correcting import Correcting
 from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.mapping import offset_s, to_us
-from memoryos_mcp.storage.values import ARCHIVED, (
+from memoryos_mcp.storage.values import (
+    ARCHIVED,
     Corrected,
     Correction,
     LongTerm,
