@@ -219,7 +219,7 @@ def _names(speakers: Speakers) -> list[dict[str, JsonValue]]:
 
 def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[dict[str, JsonValue]]:
     shown: list[dict[str, JsonValue]] = [
-        {"known_fact": number, fact.about.value: fact.text, "since": fact.said_since or f"{fact.valid_from:%Y-%m-%d}"}
+        {"known_fact": number, fact.about.value: fact.text, **({"since": fact.said_since} if fact.said_since else {})}
         for number, fact in enumerate(facts, 1)
     ]
     shown += [{"wrong_fact": fact.text, "about": fact.about.value} for fact in corrected]
