@@ -37,7 +37,7 @@ _LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
 _TODAY = datetime(2026, 2, 8, 18, 0, tzinfo=UTC)
 _JOURNEY = Exchange(29, "We planned the trip to Lisbon today.", "When do you leave?")
 # So that topics are made and facts learned at once.
-_EAGER = {"consolidation_batch_pages": 3, "consolidation_idle_s": 0, "heat_beta": 5}
+_EAGER = {"consolidation_batch_pages": 3, "consolidation_idle_s": 1.5, "heat_beta": 5}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from rich.progress import Progress
 
 from benchmarks.embedding import Size, alternating, beside_bare, measure
 
+pytestmark = pytest.mark.campaign
+
 LIMIT_S = 180
 SMALL = Size(texts=4, rounds=2, queries=4, moved_pages=200, user_pages=10, questions=16)
 

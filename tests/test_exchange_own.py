@@ -69,6 +69,7 @@ def test_every_kind_of_record_is_in_the_file_and_nothing_of_this_machine(memory:
     assert exported(memory) == file.read_bytes()
 
 
+@pytest.mark.campaign
 @linux_only
 async def test_20000_pages_come_back_the_same_in_little_memory(tmp_path: Path, data: Path) -> None:
     await make_memory(tmp_path / "large", MANY_PAGES)
@@ -221,6 +222,7 @@ def stored(data: Path) -> int:
         return 0
 
 
+@pytest.mark.campaign
 def test_an_import_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
     pages = 6_000
     asyncio.run(make_memory(tmp_path / "memory", pages))

@@ -124,6 +124,7 @@ def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space
     assert [stored.page_id for stored in stored_pages(small_disk / "data")] == [page]
 
 
+@pytest.mark.campaign
 @linux_only
 def test_a_server_killed_on_a_full_disk_keeps_what_it_acknowledged(small_disk: Path, tmp_path: Path) -> None:
     data = small_disk / "data"

@@ -190,6 +190,7 @@ async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(d
     assert left_in_vocabulary(data) == []
 
 
+@pytest.mark.campaign
 def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(data: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for _ in range(KILLS):

@@ -268,6 +268,7 @@ async def test_only_a_token_to_act_for_others_names_another_user(http_server: Ht
         assert (await agent.call("get_memory_stats"))["total_pages"] == 0
 
 
+@pytest.mark.campaign
 async def test_fifty_users_who_write_and_search_at_once_find_nothing_of_each_other(data: Path) -> None:
     """Each user's secret is a word that nobody else says, so that one word of another anywhere is a leak."""
     settings: dict[str, object] = {**BUSY_BACKGROUND, "requests_per_second": 10_000.0}
@@ -354,6 +355,7 @@ async def test_calls_under_way_at_sigterm_are_answered_and_nothing_acknowledged_
     assert len(stored) == len(set(stored)) > 0
 
 
+@pytest.mark.campaign
 async def test_every_add_acknowledged_before_a_kill_is_there_once_after_the_restart(data: Path) -> None:
     users = [f"user-{number}" for number in range(WRITERS)]
     acknowledged: dict[str, dict[str, str]] = {user: {} for user in users}
@@ -476,6 +478,7 @@ async def test_a_full_house_is_told_with_a_time_and_leaves_callers_their_own_pla
             assert (await raw_call(http, server, bob, large)).status_code == 413
 
 
+@pytest.mark.campaign
 async def test_calls_over_sse_are_refused_while_nobody_reads_the_replies(data: Path) -> None:
     with HttpServer(data, {"transport": "all", "requests_per_second": 10_000.0}) as server:
         store = server.tokens()

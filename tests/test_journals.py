@@ -19,6 +19,8 @@ from memoryos_mcp.storage.sqlite import database, journals
 from tests.servers import USER, clean_environment
 from tests.taking_along import run
 
+pytestmark = pytest.mark.campaign
+
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows replaces no file in use")
 
 # Adds pages to a memory, and ends as a killed process does.

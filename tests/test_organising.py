@@ -13,7 +13,8 @@ import pytest
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops, worker
-from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK, BatchRule, Organising
+from memoryos_mcp.consolidation.fallback import ATTEMPTS_BEFORE_FALLBACK
+from memoryos_mcp.consolidation.organising import BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.engine.engine import MemoryEngine
@@ -213,7 +214,7 @@ async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attem
         assert_counts_agree(tmp_path)
 
 
-async def test_after_five_attempts_the_stand_in_files_a_batch_and_marks_it(tmp_path: Path) -> None:
+async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_path: Path) -> None:
     assert ATTEMPTS_BEFORE_FALLBACK == 5
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
@@ -262,7 +263,7 @@ async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path:
         assert_counts_agree(tmp_path)
 
 
-async def test_once_five_calls_in_a_row_have_failed_the_stand_in_files_what_one_more_call_fails_on(
+async def test_once_five_calls_in_a_row_have_failed_the_fallback_files_what_one_more_call_fails_on(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -321,7 +322,7 @@ async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp
         assert_counts_agree(tmp_path)
 
 
-async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_behind_the_stand_in(
+async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_behind_the_fallback(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 12) as at:
@@ -339,7 +340,7 @@ async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_
         assert_counts_agree(tmp_path)
 
 
-async def test_an_answer_that_is_there_is_never_thrown_away_for_the_stand_ins(tmp_path: Path) -> None:
+async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp_path: Path) -> None:
     class FailingLast(Llm):
         async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
             if batch[0].page.seq == 1:
@@ -371,7 +372,7 @@ async def test_a_batch_that_has_grown_since_it_was_answered_is_asked_again(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_without_budget_the_stand_in_files_at_once_and_no_attempt_is_counted(tmp_path: Path) -> None:
+async def test_without_budget_the_fallback_files_at_once_and_no_attempt_is_counted(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         assert await at.organise()
@@ -382,7 +383,7 @@ async def test_without_budget_the_stand_in_files_at_once_and_no_attempt_is_count
         assert_counts_agree(tmp_path)
 
 
-async def test_a_bug_is_no_outage_and_never_sends_pages_to_the_stand_in(tmp_path: Path) -> None:
+async def test_a_bug_is_no_outage_and_never_sends_pages_to_the_fallback(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = RuntimeError("a bug")
         for _ in range(6):
@@ -454,7 +455,7 @@ async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_
 # Doing again
 
 
-async def test_when_the_analyst_is_back_it_does_again_what_the_stand_in_did(tmp_path: Path) -> None:
+async def test_when_the_analyst_is_back_it_does_again_what_the_fallback_did(tmp_path: Path) -> None:
     async with bench(tmp_path, 14) as at:
         await at.store.add_pages([Turn("Plan my tax return.", "I see.", START) for _ in range(2)])
         at.llm.failure = SPENT
@@ -504,7 +505,7 @@ async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(t
         assert_counts_agree(tmp_path)
 
 
-async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_stand_in_filed_it(tmp_path: Path) -> None:
+async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_fallback_filed_it(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -592,7 +593,7 @@ async def test_two_processes_that_redo_the_same_pages_file_them_once(tmp_path: P
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_stand_in_files_as_the_analyst_is_not_degraded(tmp_path: Path) -> None:
+async def test_what_the_fallback_files_as_the_analyst_is_not_degraded(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         alone = organising(at.store, at.fallback, at.fallback)
         assert await alone.step(at.lease, needs_vectors=False)
@@ -602,7 +603,7 @@ async def test_what_the_stand_in_files_as_the_analyst_is_not_degraded(tmp_path: 
 # Learning
 
 
-async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_stand_in_after_five_attempts(
+async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_fallback_after_five_attempts(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -621,7 +622,7 @@ async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_sta
         assert not await at.promotion.has_work()
 
 
-async def test_what_the_stand_in_learned_is_learned_again_and_its_facts_go(tmp_path: Path) -> None:
+async def test_what_the_fallback_learned_is_learned_again_and_its_facts_go(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -639,7 +640,7 @@ async def test_what_the_stand_in_learned_is_learned_again_and_its_facts_go(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_stand_in_only_read_is_read_again_without_filing_it_anew(tmp_path: Path) -> None:
+async def test_what_the_fallback_only_read_is_read_again_without_filing_it_anew(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -655,7 +656,7 @@ async def test_what_the_stand_in_only_read_is_read_again_without_filing_it_anew(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN, GARBLED])
-async def test_the_stand_in_reads_a_page_once_however_long_the_analyst_is_away(
+async def test_the_fallback_reads_a_page_once_however_long_the_analyst_is_away(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -670,7 +671,7 @@ async def test_the_stand_in_reads_a_page_once_however_long_the_analyst_is_away(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_until_the_analyst_is_back_what_the_stand_in_read_stays_read_and_known(
+async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_known(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -687,7 +688,7 @@ async def test_until_the_analyst_is_back_what_the_stand_in_read_stays_read_and_k
         assert not await at.promotion.has_work()
 
 
-async def test_pages_that_the_stand_in_read_are_read_again_segment_by_segment_and_each_once(tmp_path: Path) -> None:
+async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_and_each_once(tmp_path: Path) -> None:
     class OnePageATopic(Llm):
         async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
             seqs = tuple(view.page.seq for view in batch)
@@ -712,7 +713,7 @@ async def test_pages_that_the_stand_in_read_are_read_again_segment_by_segment_an
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_stand_in_read_them(tmp_path: Path) -> None:
+async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_fallback_read_them(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -756,7 +757,7 @@ async def due_to_be_read_again(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes_to_the_stand_in(
+async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes_to_the_fallback(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -772,7 +773,7 @@ async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes
         assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
 
 
-async def test_what_is_due_goes_to_the_stand_in_where_the_analyst_answers_but_never_usably(tmp_path: Path) -> None:
+async def test_what_is_due_goes_to_the_fallback_where_the_analyst_answers_but_never_usably(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = GARBLED

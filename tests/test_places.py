@@ -21,6 +21,8 @@ from memoryos_mcp.storage.sqlite.journals import journals_of
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, stored_pages, wait_until
 from tests.taking_along import check_whole, run
 
+pytestmark = pytest.mark.campaign
+
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="mounts of Linux")
 
 

@@ -388,6 +388,7 @@ def read_apart(path: Path) -> tuple[int, str]:
     return int(peak), counts.strip()
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_an_export_of_200_mb_is_read_in_little_memory(tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - data to read, no secret
@@ -408,6 +409,7 @@ def test_an_export_of_200_mb_is_read_in_little_memory(tmp_path: Path) -> None:
     assert peak_mb < MEMORY_LIMIT_MB
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 def test_a_text_of_a_gigabyte_is_passed_over_in_little_memory(tmp_path: Path) -> None:
     file = tmp_path / "conversations.json"

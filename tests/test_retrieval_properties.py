@@ -18,7 +18,7 @@ from memoryos_mcp.text.quoting import topic_line
 from tests.fakes import START
 from tests.memories import STEADY_HEAT, UNFILED, LentEmbedder, Memory, Said, memory
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.campaign, pytest.mark.asyncio(loop_scope="module")]
 
 LIMIT_S = 60
 ALL: dict[str, Any] = {"max_results": 100, "max_tokens": 1_000_000}

@@ -14,6 +14,8 @@ from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import StoreOptions
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
+pytestmark = pytest.mark.campaign
+
 LIMIT_S = 30
 PROCESSES = 4
 PAGES = 600

@@ -137,6 +137,17 @@ def makes_its_own_environment(line: str) -> None:
     assert "memoryos-mcp, version" in done.stdout, done.stderr
 
 
+def runs_tests(line: str) -> None:
+    """Tests run no tests: the file is there, or the marker is."""
+    _, *arguments = shlex.split(line)
+    if arguments[:1] == ["-m"]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        markers = [marker.partition(":")[0] for marker in project["tool"]["pytest"]["ini_options"]["markers"]]
+        assert arguments[1:] in [[marker] for marker in markers]
+    else:
+        assert all((ROOT / argument).is_file() for argument in arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class Instead:
     """Lines that are not run, and what is checked of them."""
@@ -152,6 +163,7 @@ NOT_RUN = (
     Instead(r"(?:\.venv/bin/)?pip install ", brings_an_extra),
     Instead(r"(?:\.venv/bin/)?python -m benchmarks\.", is_a_benchmarks_line),
     Instead(r"docker ", is_dockers),
+    Instead(r"\.venv/bin/pytest ", runs_tests),
     Instead(r"\.venv/bin/memoryos-mcp warmup .*BAAI/", fetches_a_model),
 )
 # Within a sentence only what changes nothing but a stand-in's record is run.

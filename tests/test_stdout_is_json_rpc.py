@@ -8,6 +8,8 @@ import pytest
 from tests.programs import INSPECTOR, NODE, program
 from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, clean_environment, serve_command
 
+pytestmark = pytest.mark.campaign
+
 INSPECTOR_LIMIT_S = 60
 ROUNDS = 40
 REPLY_KEYS = ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})

@@ -176,7 +176,7 @@ async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_ane
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_stand_in_had_read_are_to_be_read_again_and_their_segment_is_due(tmp_path: Path) -> None:
+async def test_pages_that_the_fallback_had_read_are_to_be_read_again_and_their_segment_is_due(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), topic(3, 4), is_degraded=True)
@@ -298,7 +298,7 @@ def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_c
 # What the fallback taught
 
 
-async def test_a_fact_of_the_stand_in_goes_once_every_page_it_rests_on_was_read_by_the_llm(tmp_path: Path) -> None:
+async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_by_the_llm(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -314,7 +314,7 @@ async def test_a_fact_of_the_stand_in_goes_once_every_page_it_rests_on_was_read_
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_stand_in_had_superseded_holds_again_without_it(tmp_path: Path) -> None:
+async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -344,7 +344,7 @@ async def test_a_wish_and_an_answer_stay_if_the_llm_tells_nothing_of_their_pages
         assert await facts(store) == ["No emojis.", "The user is from Bergen."]
 
 
-async def test_what_the_stand_in_has_ended_is_shown_to_the_llm_and_ended_by_it(tmp_path: Path) -> None:
+async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
@@ -412,7 +412,7 @@ async def test_facts_and_traits_of_the_llm_stay_when_their_pages_are_read_again(
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_a_trait_of_the_stand_in_goes_or_is_replaced_and_stands_in_the_history(tmp_path: Path) -> None:
+async def test_a_trait_of_the_fallback_goes_or_is_replaced_and_stands_in_the_history(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -435,7 +435,7 @@ async def test_a_trait_of_the_stand_in_goes_or_is_replaced_and_stands_in_the_his
         ]
 
 
-async def test_a_fact_of_the_llm_that_the_stand_in_only_confirmed_outlives_the_stand_ins_lessons(
+async def test_a_fact_of_the_llm_that_the_fallback_only_confirmed_outlives_the_fallback_lessons(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
@@ -447,7 +447,7 @@ async def test_a_fact_of_the_llm_that_the_stand_in_only_confirmed_outlives_the_s
         assert await facts(store) == ["The user likes tea."]
 
 
-async def test_a_trait_of_the_llm_that_the_stand_in_had_overwritten_is_not_lost_with_it(tmp_path: Path) -> None:
+async def test_a_trait_of_the_llm_that_the_fallback_had_overwritten_is_not_lost_with_it(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -457,7 +457,7 @@ async def test_a_trait_of_the_llm_that_the_stand_in_had_overwritten_is_not_lost_
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
 
 
-async def test_the_stand_in_adds_evidence_to_a_trait_of_the_llm_and_changes_nothing_else_of_it(tmp_path: Path) -> None:
+async def test_the_fallback_adds_evidence_to_a_trait_of_the_llm_and_changes_nothing_else_of_it(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, clock=clock, short_term_capacity=0) as store:
         lease = await filled(store, 2)
@@ -475,7 +475,7 @@ async def test_the_stand_in_adds_evidence_to_a_trait_of_the_llm_and_changes_noth
         assert not await store.commit_learning(lease, stale)  # who had not seen the evidence judges anew
 
 
-async def test_the_stand_in_changes_its_own_trait(tmp_path: Path) -> None:
+async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -485,7 +485,7 @@ async def test_the_stand_in_changes_its_own_trait(tmp_path: Path) -> None:
         assert (trait.level, trait.reason) == (Level.HIGH, "counted more")
 
 
-async def test_a_fact_of_the_llm_that_the_stand_in_told_in_the_same_words_stays_its_own(tmp_path: Path) -> None:
+async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_its_own(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
@@ -509,7 +509,7 @@ async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_super
 
 
 @pytest.mark.parametrize("by", [STAND_IN, LLM])
-async def test_what_the_stand_in_had_superseded_does_not_come_back_beside_the_answer_that_took_its_place(
+async def test_what_the_fallback_had_superseded_does_not_come_back_beside_the_answer_that_took_its_place(
     tmp_path: Path, by: str
 ) -> None:
     clock = Clock()
@@ -532,7 +532,7 @@ async def test_what_the_stand_in_had_superseded_does_not_come_back_beside_the_an
 # To be learned again
 
 
-async def test_what_only_the_stand_in_read_is_told_apart_from_what_it_filed(tmp_path: Path) -> None:
+async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 5)
         assert await file(store, lease, topic(1, 2), by=LLM)
@@ -580,7 +580,7 @@ async def test_a_second_reading_of_pages_cools_no_segment(tmp_path: Path) -> Non
         assert (segment.n_visit, segment.l_interaction, segment.unanalysed_count) == (0, 0, 0)
 
 
-async def test_what_is_accepted_stays_as_the_stand_in_did_it_and_is_not_waited_for_any_more(tmp_path: Path) -> None:
+async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_for_any_more(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
@@ -727,7 +727,7 @@ def make_first_version(folder: Path) -> Path:
     return path
 
 
-async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_stand_ins_work(tmp_path: Path) -> None:
+async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fallback_work(tmp_path: Path) -> None:
     make_first_version(tmp_path)
     async with opened(tmp_path) as store:
         assert rows(tmp_path, "PRAGMA user_version") == [(CURRENT_VERSION,)]

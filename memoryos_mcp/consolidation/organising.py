@@ -4,18 +4,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
+from memoryos_mcp.consolidation.fallback import stays, takes_over
 from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
+from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Surroundings
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
 
 BATCHES_AT_ONCE = 16
-ATTEMPTS_BEFORE_FALLBACK = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class Organising:
                 self._answers[_seqs(batch)] = answer
                 is_filed = failure is None and await self._file(lease, batch, answer, self._analyst)
             elif isinstance(answer, ModelError) and await self._is_given_up(lease, batch, answer):
-                is_filed = failure is None and await self._stand_in_for(lease, batch)
+                is_filed = failure is None and await self._fall_back(lease, batch)
             else:
                 failure = failure or answer
                 is_filed = False
@@ -157,10 +158,8 @@ class Organising:
                 has_filed |= await self._file(lease, batch, answer, self._analyst, is_redo=True)
                 continue
             failure = failure or answer
-            if isinstance(answer, ReplyFormatError):
-                attempts = await self._store.count_page_attempt(lease, _seqs(batch))
-                if attempts >= ATTEMPTS_BEFORE_FALLBACK:
-                    await self._store.accept_degraded(lease, _seqs(batch))
+            if await stays(answer, partial(self._store.count_page_attempt, lease, _seqs(batch))):
+                await self._store.accept_degraded(lease, _seqs(batch))
         if failure is not None and not has_filed:
             # A batch that always fails must not keep the others from being tried.
             self._redone_up_to = batches[0][-1].page.seq
@@ -210,16 +209,10 @@ class Organising:
         return replace(around, before=view, chain_summary=summary, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
-        """Count a failure, and return whether the fallback now files this batch.
+        count = partial(self._store.count_page_attempt, lease, _seqs(batch))
+        return await takes_over(failure, count, steps_in_vain=self._steps_in_vain)
 
-        It does after enough attempts on the batch, or after as many steps without any answer. The redo tries again.
-        """
-        if isinstance(failure, BudgetSpentError):
-            return True
-        attempts = await self._store.count_page_attempt(lease, _seqs(batch))
-        return max(attempts, self._steps_in_vain) >= ATTEMPTS_BEFORE_FALLBACK
-
-    async def _stand_in_for(self, lease: Lease, batch: Sequence[PageView]) -> bool:
+    async def _fall_back(self, lease: Lease, batch: Sequence[PageView]) -> bool:
         organised = await self._fallback.organise(batch, await self._around(batch))
         return await self._file(lease, batch, organised, self._fallback)
 

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
-from memoryos_mcp.consolidation.organising import ATTEMPTS_BEFORE_FALLBACK
+from memoryos_mcp.consolidation.fallback import stays, takes_over
 from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
-from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
+from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.pages import Page
@@ -94,7 +95,7 @@ class Promotion:
         slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
         # Due segments were read by the fallback before; reading them with it again would teach nothing new.
         asked = [
-            self._promote(lease, portion, slots, may_be_present=not due_at_all.intersection(portion.segments))
+            self._promote(lease, portion, slots, may_fall_back=not due_at_all.intersection(portion.segments))
             for portion in await self._portions(to_read, due_at_all)
         ]
         failures = [failure for failure in await asyncio.gather(*asked, return_exceptions=True) if failure is not None]
@@ -129,8 +130,7 @@ class Promotion:
             # A segment that always fails must not keep the others from being tried.
             self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
-            is_answered = isinstance(failure, ReplyFormatError)
-            if is_answered and await self._store.count_page_attempt(lease, seqs) >= ATTEMPTS_BEFORE_FALLBACK:
+            if await stays(failure, partial(self._store.count_page_attempt, lease, seqs)):
                 await self._store.accept_degraded(lease, seqs)
             raise
         self._redone_up_to = 0
@@ -170,9 +170,7 @@ class Promotion:
                 portions.append(_Portion(in_order, tuple(dict.fromkeys(page.segment or 0 for page in portion))))
         return portions
 
-    async def _promote(
-        self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_be_present: bool
-    ) -> None:
+    async def _promote(self, lease: Lease, portion: _Portion, slots: asyncio.Semaphore, *, may_fall_back: bool) -> None:
         async with slots:
             try:
                 await self._reading.read(lease, portion.segments, portion.pages, self._analyst)
@@ -180,15 +178,12 @@ class Promotion:
                 if len(portion.segments) > 1 and isinstance(failure, ReplyFormatError):
                     self._alone.update(portion.segments)
                     raise
-                is_given_up = await self._is_given_up(lease, portion.segments, failure)
-                if not is_given_up or not (may_be_present or isinstance(failure, ReplyFormatError)):
+                is_given_up = await takes_over(failure, partial(self._count_attempt, lease, portion.segments))
+                if not is_given_up or not (may_fall_back or isinstance(failure, ReplyFormatError)):
                     raise
                 await self._reading.read(lease, portion.segments, portion.pages, self._fallback)
             self._alone.difference_update(portion.segments)
 
-    async def _is_given_up(self, lease: Lease, segments: Sequence[int], failure: ModelError) -> bool:
-        """Count a failure, and return whether the fallback now reads these segments."""
-        if isinstance(failure, BudgetSpentError):
-            return True
-        attempts = [await self._store.count_segment_attempt(lease, segment) for segment in segments]
-        return max(attempts) >= ATTEMPTS_BEFORE_FALLBACK
+    async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
+        """Count a failed attempt on each segment; return the most that one of them has had."""
+        return max([await self._store.count_segment_attempt(lease, segment) for segment in segments])

@@ -69,14 +69,10 @@ class MemoryEngine:
             zone=settings.zone,
             clock=components.clock,
         )
+        # Without a reference to the engine, so that a closed memory is released at once.
+        make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
         self._spaces = VectorSpaces(
-            store,
-            components.embedders,
-            components.make_index,
-            lambda seen, cache, embedder: Retrieving(
-                seen, cache, embedder, weights=self._heat, zone=settings.zone, clock=components.clock
-            ),
-            components.clock,
+            store, components.embedders, components.make_index, make_retrieving, components.clock
         )
         self._worker = Worker(
             settings,
