@@ -286,6 +286,9 @@ async def test_closing_ends_its_threads_and_may_be_repeated() -> None:
     await embedder.aclose()
     await embedder.aclose()
     assert not own & set(threading.enumerate())
+    for call in (embedder.embed_query("tea"), embedder.embed(["tea"])):
+        with pytest.raises(ModelError, match="ending"):
+            await call
 
 
 async def test_modified_weights_are_refused_with_the_remedy(modified_model: Path) -> None:

@@ -162,6 +162,16 @@ def test_locomos_turns_are_paired_by_speaker_and_dated_by_session(tmp_path: Path
     ]
 
 
+def test_conversations_without_a_name_share_no_key(tmp_path: Path) -> None:
+    said = {
+        "speaker_a": "Ada",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [turn(1, "Ada", "Hello"), turn(2, "Bob", "Hi")],
+    }
+    _, pages, _ = read(locomo, write_json(tmp_path / "locomo.json", [{"conversation": said, "qa": []}] * 3))
+    assert [page.key for page in pages] == ["locomo::D1:1", "locomo:#2:D1:1", "locomo:#3:D1:1"]
+
+
 @pytest.mark.skipif(not (DATA / "locomo-dev.json").is_file(), reason="the published file is not here")
 def test_the_published_conversations_are_read_whole() -> None:
     entries = json.loads((DATA / "locomo-dev.json").read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from memoryos_mcp.consolidation.filing import DIGEST_PAGES
 from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.llm.analysis import Analyst, PageView, Topic
@@ -34,8 +35,6 @@ IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
 # The start of a delayed expiry is logged again if it has changed by more than this.
 RETENTION_TOLD_WITHIN = timedelta(hours=1)
-# Pages read for the summary of a chain or segment, as many as in filing.
-DIGEST_PAGES = 60
 # Chains and segments that get summaries at once, in about a second; a call that forgets waits for no more.
 WORDS_AT_ONCE = 10
 _HANDLE_BYTES = 12

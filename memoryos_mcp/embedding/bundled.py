@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 NAME = "all-MiniLM-L6-v2"
 DIMENSION = 384
+ENDING = "the program is ending"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 PROJECTION_SHA256 = "0d44b1c278a869fdef56b3198b045954bf173e31996493a2d0facd8b211f8c8d"
@@ -190,7 +191,10 @@ class BundledEmbedder:
         model = await self._loaded()
         if self._shared is None:
             self._shared = MicroBatches(self._queries, model.queries, BATCH_ROWS)
-        return await self._shared.answer(query)
+        try:
+            return await self._shared.answer(query)
+        except RuntimeError as error:  # closed meanwhile
+            raise ModelError(ENDING) from error
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit-length row per text, cut to 254 word pieces, shape ``(len(texts), 384)``, float32."""
@@ -259,8 +263,7 @@ async def _in_thread(pool: ThreadPoolExecutor, work: Callable[P, T], *args: P.ar
     try:
         future = pool.submit(work, *args, **kwargs)
     except RuntimeError as error:  # the interpreter takes no more work
-        msg = "the program is ending"
-        raise ModelError(msg) from error
+        raise ModelError(ENDING) from error
     return await asyncio.wrap_future(future)
 
 

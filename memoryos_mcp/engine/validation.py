@@ -10,11 +10,12 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.pages import Source, make_turn, storable
 from memoryos_mcp.model.redaction import Redaction, redact_turn
+from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.text.secrets import redact
 
 QUERY_MAX_CHARS = 20_000
 RESULTS_AT_MOST = 100
-TOKENS_AT_LEAST, TOKENS_AT_MOST = 100, 1_000_000
+TOKENS_AT_LEAST = 100
 # Checking this many characters takes 1 to 2 ms; longer pages are checked in a thread, so that nobody else waits.
 CHECKED_AT_ONCE_CHARS = 20_000
 

@@ -244,15 +244,7 @@ def _stoppable(tell: Callable[P, None]) -> Callable[P, None]:
     return stopping
 
 
-@contextmanager
-def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete.
-
-    Raises:
-        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
-        StorageError: It cannot be written.
-    """
-    path = Path(target)
+def _check_target(path: Path, target: str) -> None:
     if path.is_dir():
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -264,6 +256,19 @@ def _target(target: str) -> Iterator[Callable[[bytes], object]]:
             f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
         )
         raise ArgumentError(argument=target, problem=problem)
+
+
+@contextmanager
+def _target(target: str) -> Iterator[Callable[[bytes], object]]:
+    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete.
+
+    Raises:
+        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
+        StorageError: It cannot be written.
+    """
+    path = Path(target)
+    if target != STDOUT:
+        _check_target(path, target)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if target == STDOUT:

@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -54,14 +54,19 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
     for name in _SELDOM:
         logging.getLogger(name).addFilter(seldom)
     listening = _listen(settings.host, settings.port)
-    host, port = listening.getsockname()[:2]
     tokens = TokenStore(token_file(settings.data_storage_path), clock=utc_now)
+    with listening, closing(tokens):
+        await _serve(settings, tokens, listening, tracer)
+
+
+async def _serve(settings: Settings, tokens: TokenStore, listening: socket.socket, tracer: "Tracer | None") -> None:
+    host, port = listening.getsockname()[:2]
     verifier = BearerVerifier(tokens, _jwts(settings), resource=settings.resource_url)
     _warn_of_tokens(settings, tokens)
-    closing = Closing()
+    shutdown = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
         config = uvicorn.Config(
-            make_app(service, settings, tokens, verifier, closing, tracer),
+            make_app(service, settings, tokens, verifier, shutdown, tracer),
             http=PatientProtocol,
             ws="none",
             lifespan="on",
@@ -74,12 +79,11 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
         )
         server = _Server(config)
         async with anyio.create_task_group() as group:
-            group.start_soon(_stop_on_signal, server, closing)
+            group.start_soon(_stop_on_signal, server, shutdown)
             shown = f"[{host}]" if ":" in host else host
             logger.info("listening on http://%s:%d", shown, port)
             await server.serve([listening])
             group.cancel_scope.cancel()
-    tokens.close()
 
 
 def _warn_of_tokens(settings: Settings, tokens: TokenStore) -> None:

@@ -37,11 +37,6 @@ _AROUND = "0123456789.,;:|#()*-_\"'`/"
 _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
-def is_base58check(text: str) -> bool:
-    """Whether the last four bytes of a Base58 text are the checksum of the others."""
-    return _decoded(text) is not None
-
-
 def is_seed_phrase(words: tuple[str, ...]) -> bool:
     """Whether listed words, in lower case, have the checksum of a seed phrase (BIP-39).
 

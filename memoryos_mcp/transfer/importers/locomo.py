@@ -41,7 +41,9 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
             if entry.problem or not isinstance(conversation, Mapping):
                 yield Skipped(entry.problem or "no conversation", where)
             else:
-                yield from _conversation(name_of(entry.value.get("sample_id")), conversation, where)
+                # Every conversation numbers its turns from 1; unnamed ones are distinguished by their place.
+                unnamed = f"#{entry.number}" if entry.number > 1 else ""
+                yield from _conversation(name_of(entry.value.get("sample_id")) or unnamed, conversation, where)
 
 
 def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Iterator[Found]:
