@@ -37,8 +37,10 @@ def serve_command(folder: Path, settings: Mapping[str, object] | None = None, py
 
 
 def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return this process's environment without our own variables and OpenTelemetry's, with others added."""
-    kept = {n: value for n, value in os.environ.items() if not n.upper().startswith(("MEMORYOS_", "OTEL_"))}
+    """Return this process's environment without our variables, OpenTelemetry's and a terminal's size."""
+    # A terminal's size is known to a worker that has none.
+    ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES")
+    kept = {n: value for n, value in os.environ.items() if not n.upper().startswith(ours)}
     return kept | dict(added or {})
 
 

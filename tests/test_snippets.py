@@ -243,8 +243,8 @@ def test_nothing_stands_in_the_list_of_what_is_not_run_without_being_in_a_page()
 
 
 @pytest.mark.parametrize("document", OF_A_SHELL)
-def test_commands_do_what_the_page_says(document: str, tmp_path: Path, memory: Path) -> None:
-    place = prepare(tmp_path / "place", memory)
+def test_commands_do_what_the_page_says(document: str, tmp_path_factory: pytest.TempPathFactory, memory: Path) -> None:
+    place = prepare(tmp_path_factory.mktemp("p") / "p", memory)  # a path that fits into a line of output
     for block in (block for block in ALL if block.document == document):
         if is_session(block):
             line, _, shown = block.text.removeprefix("$ ").partition("\n")
