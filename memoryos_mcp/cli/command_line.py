@@ -31,7 +31,7 @@ EXIT_CODES: Mapping[int, str] = {
     EXIT_FAILED: "It failed, or a check of doctor did; stderr says why and what to do.",
     EXIT_USAGE: "The command line or a setting cannot be used; nothing was done.",
     EXIT_INTERRUPTED: "Stopped with Ctrl-C; what was done stays done.",
-    EXIT_UNREAD: "Whoever read the output stopped reading, as `| head` does.",
+    EXIT_UNREAD: "The output was no longer read, as with `| head`.",
 }
 # In the order in which people need them; a command that is missing here is listed at the end.
 SECTIONS: Mapping[str, Sequence[str]] = {

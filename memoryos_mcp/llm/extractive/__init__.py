@@ -1,8 +1,8 @@
 """The fallback analyst, without an LLM: it groups, counts and quotes, and never says what nobody said.
 
 It is used when there is no key and when the LLM cannot be reached. Its results are simpler than an LLM's, but it takes
-milliseconds and works without vectors. Each of its sentences can be found in a page; only the dates of relative days
-are added, in brackets.
+milliseconds and works without vectors. Each of its sentences can be found in a page, except for the dates of relative
+days, added in brackets, and two facts made by rule: a home from a place of work, and an age from "I'm Tom, 41".
 """
 
 import re
