@@ -15,6 +15,7 @@ from pathlib import Path
 
 import click
 
+import memoryos_mcp
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle.manifest import ENTRY_POINT, ICON, manifest
 from memoryos_mcp.cli.terminal import prepare_stdout
@@ -24,7 +25,7 @@ DISTRIBUTION = "memoryos-mcp-server"
 DEFAULT_NAME = f"{DISTRIBUTION}-{__version__}.mcpb"
 
 _HERE = Path(__file__).parent
-_PACKAGE = _HERE.parent.parent
+_PACKAGE = Path(memoryos_mcp.__file__).parent
 _LICENSE = "LICENSE"
 # The earliest time in the ZIP format: bundles do not depend on the times of files.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
