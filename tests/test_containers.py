@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -130,6 +131,10 @@ def running(image: Image, volume: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield started
     finally:
+        with suppress(psutil.NoSuchProcess):
+            # Another user's by now, so that it does not end with `unshare`.
+            for inside in psutil.Process(started.pid).children(recursive=True):
+                inside.kill()
         started.kill()
         started.wait(EXIT_LIMIT_S)
 
