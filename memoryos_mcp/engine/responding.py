@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.loops import Errands
-from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, TOKENS_AT_MOST, Validation, check_range
+from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, Validation, check_range
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.reading import Forgettings, reading_since
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.model.pages import Page, Source, estimate_tokens
 from memoryos_mcp.retrieval import rendering
+from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.storage.values import Receipt
 from memoryos_mcp.text.quoting import CLOSE, OPEN, delimited, disarmed, one_line
