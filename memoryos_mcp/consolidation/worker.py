@@ -149,7 +149,7 @@ class Worker:
         try:
             await self._spaces.open_to_read()
         except (ModelError, StorageError) as error:
-            logger.warning("words alone answer: %s", error)
+            logger.warning("only keyword search works: %s", error)
 
     async def close(self) -> None:
         """Stop, and save the visits. The next opening continues unfinished work.

@@ -29,7 +29,7 @@ async def correct(settings: Settings, given: Mapping[str, object], *, as_json: b
 
     Raises:
         ArgumentError: An argument is not valid; nothing was changed.
-        click.Abort: There is no memory.
+        click.Abort: The memory does not exist.
         StorageError: The memory cannot be read or written.
     """
     prepare_stdout()

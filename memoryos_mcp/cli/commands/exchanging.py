@@ -106,7 +106,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
 
     Raises:
         ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
-        click.Abort: There is no memory.
+        click.Abort: The memory does not exist.
         StorageError: The memory cannot be read, the file cannot be written, or pages are damaged (and marked in it).
     """
     if as_json and target == STDOUT:

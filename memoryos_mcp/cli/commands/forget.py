@@ -27,7 +27,7 @@ async def forget(settings: Settings, selection: Selection, *, is_sure: bool, as_
 
     Raises:
         ArgumentError: The selection is not valid.
-        click.Abort: There is no memory, or the person does not agree or cannot be asked.
+        click.Abort: The memory does not exist, or the user did not confirm.
         StorageError: The memory cannot be read or written.
     """
     prepare_stdout()

@@ -22,7 +22,7 @@ async def opened_to_look(settings: Settings) -> AsyncIterator[tuple[MemoryServic
     """Yield the configured user's memory, read-only and without background work.
 
     Raises:
-        click.Abort: There is no memory; this was reported on stderr, and none was created.
+        click.Abort: The memory does not exist, which was reported on stderr.
         StorageError: The memory cannot be opened.
     """
     if not await is_there(settings):

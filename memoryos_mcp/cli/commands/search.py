@@ -64,7 +64,7 @@ async def search_memory(settings: Settings, query: str, form: Form, *, max_resul
 
     Raises:
         ArgumentError: The query is not valid.
-        click.Abort: There is no memory.
+        click.Abort: The memory does not exist.
         StorageError: The memory cannot be read.
     """
     console = make_console()

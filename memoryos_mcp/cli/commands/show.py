@@ -40,7 +40,7 @@ async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool
 
     Raises:
         ArgumentError: An id is not valid or does not exist; nothing is printed.
-        click.Abort: There is no memory.
+        click.Abort: The memory does not exist.
         StorageError: The memory cannot be read.
     """
     console = make_console()

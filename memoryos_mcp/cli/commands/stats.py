@@ -65,7 +65,7 @@ async def show_stats(settings: Settings, *, is_whole: bool, as_json: bool) -> No
     ``is_whole`` shows all topics, traits and facts; the JSON output always has all traits and facts.
 
     Raises:
-        click.Abort: There is no memory.
+        click.Abort: The memory does not exist.
         StorageError: The memory cannot be read.
     """
     console = make_console()

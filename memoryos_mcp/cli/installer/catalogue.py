@@ -35,7 +35,7 @@ class Http:
     Attributes:
         fixed: Further keys of every entry.
         reference: How a value refers to the environment variable ``NAME``; None if it cannot.
-        variable_key: Key for the name of a token's variable; None if there is no such key.
+        variable_key: Key for the name of a token's variable; None if the client has none.
     """
 
     url_key: str = "url"

@@ -23,7 +23,7 @@ class ClientFile:
     Attributes:
         path: The client's path; may be a link.
         target: The path without links.
-        content: Its bytes; None if there is no file.
+        content: Its bytes; None for a missing file.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class ClientFile:
 
     @property
     def text(self) -> str:
-        """The content without its byte order mark; empty if there is no file.
+        """The content without its byte order mark; empty for a missing file.
 
         Raises:
             ClientFileError: The content is not UTF-8.

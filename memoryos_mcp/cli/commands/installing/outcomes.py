@@ -73,7 +73,7 @@ class Outcome:
 
     @property
     def then(self) -> str | None:
-        """How the client picks up the change; None if there is no change."""
+        """How to make the client load the change; None without a change."""
         if self.action in (None, Action.NOTHING):
             return None
         if self.action is Action.REMOVE:
