@@ -74,7 +74,15 @@ def life_pages(entries: Sequence[dict[str, Any]]) -> list[Page]:
 
 
 def _page(number: int, name: str, user: str, assistant: str, at: datetime) -> Page:
-    return Page(number, name, user, assistant, at, None, 1, Tier.BACKLOG, None, None)
+    return Page(
+        seq=number,
+        page_id=name,
+        user_input=user,
+        agent_response=assistant,
+        occurred_at=at,
+        session=1,
+        tier=Tier.BACKLOG,
+    )
 
 
 @dataclass(frozen=True, slots=True)

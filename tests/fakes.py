@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from benchmarks import words
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page
@@ -56,8 +56,8 @@ class ScriptedAnalyst:
         self._organising = 0
         self._real = ExtractiveAnalyst()
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        self.organised.append([view.page.seq for view in batch])
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+        self.organised.append([view.seq for view in batch])
         self._organising += 1
         self.most_organised_at_once = max(self.most_organised_at_once, self._organising)
         try:
@@ -67,11 +67,11 @@ class ScriptedAnalyst:
             self._organising -= 1
 
     async def joined_digest(
-        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
+        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
         return await self._real.joined_digest(known, topics, pages)
 
-    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[PageView]]]) -> str:
+    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
         return await self._real.joined_summary(earlier, run, pages)
 
     def portion(self, pages: Sequence[Page]) -> int:
@@ -79,12 +79,12 @@ class ScriptedAnalyst:
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
-        self.learned.append([view.page.seq for view in pages])
+        self.learned.append([view.seq for view in pages])
         await self._pass()
         return await self._real.learn(pages, traits, facts, corrected)
 

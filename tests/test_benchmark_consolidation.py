@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import psutil
@@ -15,7 +16,7 @@ from benchmarks.datasets import Page as Said
 from benchmarks.llm_server import MODEL, Counts, LlmServer, Tally, fact_of, running_llm_server
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.analysis import PageView, Surroundings
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatRequest, Purpose
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -37,23 +38,17 @@ DIALOGUE = [
 ]
 
 
-def views(*, first: int = 1) -> list[PageView]:
+def views(*, first: int = 1) -> list[Page]:
     """The dialogue as pages without vectors, a minute apart."""
     return [
-        PageView(
-            Page(
-                seq=seq,
-                page_id=f"p_{seq}",
-                user_input=user,
-                agent_response=assistant,
-                occurred_at=START + timedelta(minutes=seq),
-                meta_data=None,
-                session=1,
-                tier=Tier.BACKLOG,
-                chain=None,
-                segment=None,
-            ),
-            vector=None,
+        Page(
+            seq=seq,
+            page_id=f"p_{seq}",
+            user_input=user,
+            agent_response=assistant,
+            occurred_at=START + timedelta(minutes=seq),
+            session=1,
+            tier=Tier.BACKLOG,
         )
         for seq, (user, assistant) in enumerate(DIALOGUE, first)
     ]
@@ -99,9 +94,9 @@ async def test_a_batch_is_organised_without_a_repair() -> None:
 
 async def test_a_topic_goes_to_the_segment_whose_keywords_it_has_and_carries_on_the_page_before() -> None:
     known = Segment(7, "Boats.", ("kayak", "river"), None, 0, 1, START, 1, 0, MODEL)
-    before = views()[1]
+    before = replace(views()[1], chain_summary="Boats.")
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
-        organised = await analyst.organise(views(first=3), Surroundings(before, "Boats.", (known,)))
+        organised = await analyst.organise(views(first=3), Surroundings(before, (known,)))
         repairs = (await llm.tally()).of[Purpose.ORGANISE].repairs
     assert organised.is_continuing
     assert [topic.segment for topic in organised.topics] == [known, None]

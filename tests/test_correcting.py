@@ -19,14 +19,14 @@ from memoryos_mcp.consolidation.reading import Reading as PageReading
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.correcting import correct
 from memoryos_mcp.errors import ArgumentError, ModelError
-from memoryos_mcp.llm.analysis import Analyst, PageView
+from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.ids import Kind, MemoryId
 from memoryos_mcp.model.inspected import FactLook, State, TraitLook
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
-from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
@@ -349,14 +349,14 @@ class Stubborn(ScriptedAnalyst):
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
         await super().learn(pages, traits, facts, corrected)
         self.was_told += [fact.text for fact in corrected]
-        seqs = tuple(view.page.seq for view in pages)
+        seqs = tuple(view.seq for view in pages)
         told = [AddFact(About.USER, text, None, START, seqs) for text in self.texts]
         traits_told = (TraitChange(DIET, Level.LOW, "Eats all.", seqs),)
         return Lessons(traits=traits_told, knowledge=tuple(told))

@@ -16,8 +16,9 @@ from memoryos_mcp.consolidation import loops
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
-from memoryos_mcp.llm.analysis import Organised, PageView, Surroundings
+from memoryos_mcp.llm.analysis import Organised, Surroundings
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.paths import database_file
@@ -85,7 +86,7 @@ async def test_pages_become_segments_in_the_background(tmp_path: Path) -> None:
         assert recall.is_semantic
         assert recall.pages[0].segment is not None
         assert "pottery" in recall.pages[0].segment.keywords
-        assert recall.pages[0].chain_summary
+        assert recall.pages[0].page.chain_summary
 
 
 async def test_no_page_is_returned_twice(tmp_path: Path) -> None:
@@ -418,14 +419,14 @@ async def test_notes_that_do_not_fit_the_budget_are_left_out(tmp_path: Path) -> 
         await settled(engine)
         small = await engine.retrieve("pottery", max_tokens=1000)
         assert small.tokens <= 1000
-        assert [page.meta_data for page in small.pages if page.meta_data] == ['{"source": "phone"}']
+        assert [page.notes for page in small.pages if page.notes] == ['{"source": "phone"}']
         large = await engine.retrieve("pottery", max_tokens=100_000)
-        assert all(page.meta_data for page in large.pages)
+        assert all(page.notes for page in large.pages)
 
 
 async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> None:
     class Forgetful(ScriptedAnalyst):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             organised = await super().organise(batch, around)
             return replace(organised, topics=organised.topics[1:])
 
@@ -445,12 +446,12 @@ async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Pat
     class Visiting(ScriptedAnalyst):
         async def learn(
             self,
-            pages: Sequence[PageView],
+            pages: Sequence[Page],
             traits: Sequence[Trait],
             facts: Sequence[Fact] | None,
             corrected: Sequence[CorrectedFact] = (),
         ) -> Lessons:
-            seqs = tuple(view.page.seq for view in pages)
+            seqs = tuple(view.seq for view in pages)
             end = START + timedelta(days=3)
             stay = AddFact(About.USER, "The user stays in a pottery village", None, START, seqs, valid_until=end)
             return Lessons((), (stay,))

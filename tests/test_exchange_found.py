@@ -11,9 +11,9 @@ from memoryos_mcp.cli.commands.common import opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source, Turn
+from memoryos_mcp.model.pages import NewTurn, Source, Turn
 from memoryos_mcp.model.redaction import Redaction
-from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped, Tell
+from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
 from memoryos_mcp.transfer.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
 from memoryos_mcp.transfer.tally import Tally
 
@@ -40,9 +40,9 @@ class ListReader:
             raise ImportFormatError(msg)
 
 
-def page(number: int, *, days: float = 0, key: str | None = None) -> FoundPage:
+def page(number: int, *, days: float = 0, key: str | None = None) -> NewTurn:
     at = NOW - timedelta(days=100) + timedelta(days=days)
-    return FoundPage(f"question {number}", f"answer {number}", at, key or f"list:{number}", {"title": "A talk"})
+    return NewTurn(f"question {number}", f"answer {number}", at, key or f"list:{number}", {"title": "A talk"})
 
 
 def unchanged(turn: Turn) -> Redaction:
@@ -107,8 +107,8 @@ async def test_what_cannot_be_taken_in_is_counted_by_reason_with_the_first_place
     things: list[Found] = [
         *(Skipped("an image", f"message {number}") for number in range(5)),
         replace(page(1), user_input="", agent_response=" "),
-        replace(page(3), occurred_at="no time"),
-        replace(page(4), occurred_at=NOW + timedelta(days=9)),
+        replace(page(3), timestamp="no time"),
+        replace(page(4), timestamp=NOW + timedelta(days=9)),
         FoundFact(About.USER, "  ", None, "fact:1"),
         page(5),
     ]
@@ -139,7 +139,7 @@ async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> Non
 
 
 async def test_a_page_keeps_its_time_its_notes_and_where_it_comes_from(tmp_path: Path) -> None:
-    found = replace(page(1), occurred_at="2024-02-03T04:05:06+09:00", source=Source.WEB)
+    found = replace(page(1), timestamp="2024-02-03T04:05:06+09:00", source=Source.WEB)
     await take_in(tmp_path, ListReader([found]))
     async with opened_store(Settings(data_storage_path=tmp_path)) as store:
         (stored,) = await store.short_term()

@@ -1,6 +1,7 @@
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.statements import LIFE, life_pages
-from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Analyst, Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst, learn, organise
 from memoryos_mcp.llm.extractive.days import with_days
 from memoryos_mcp.llm.extractive.digests import make_digest
@@ -23,7 +24,15 @@ calm = settings(deadline=None, max_examples=60, suppress_health_check=[HealthChe
 
 def page(seq: int, user: str, assistant: str = "", *, day: int | None = None, session: int = 1) -> Page:
     when = START + timedelta(days=seq if day is None else day)
-    return Page(seq, f"p_{seq}", user, assistant, when, None, session, Tier.BACKLOG, None, None)
+    return Page(
+        seq=seq,
+        page_id=f"p_{seq}",
+        user_input=user,
+        agent_response=assistant,
+        occurred_at=when,
+        session=session,
+        tier=Tier.BACKLOG,
+    )
 
 
 def pages(*texts: str) -> list[Page]:
@@ -65,7 +74,7 @@ dialogue = st.lists(
 )
 
 
-def views(drawn: list[tuple[str, str, int, list[float] | None]]) -> list[PageView]:
+def views(drawn: list[tuple[str, str, int, list[float] | None]]) -> list[Page]:
     made = []
     for seq, (user, assistant, session, numbers) in enumerate(drawn, start=1):
         vector = None
@@ -73,7 +82,7 @@ def views(drawn: list[tuple[str, str, int, list[float] | None]]) -> list[PageVie
             vector = np.asarray(numbers, dtype=np.float32)
             length = float(np.linalg.norm(vector))
             vector = vector / np.float32(length) if length > 1e-3 else None
-        made.append(PageView(page(seq, user, assistant, session=session), vector))
+        made.append(replace(page(seq, user, assistant, session=session), vector=vector))
     return made
 
 
@@ -91,16 +100,16 @@ def continued(organised: Organised) -> set[int]:
 def test_every_page_is_in_exactly_one_topic_and_one_run(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
     batch = views(drawn)
     organised = organise(batch, None)
-    assert sorted(seq for topic in organised.topics for seq in topic.pages) == [view.page.seq for view in batch]
-    assert [seq for run in organised.runs for seq in run.pages] == [view.page.seq for view in batch]
-    assert continued(organised) <= {view.page.seq for view in batch[1:]}
+    assert sorted(seq for topic in organised.topics for seq in topic.pages) == [view.seq for view in batch]
+    assert [seq for run in organised.runs for seq in run.pages] == [view.seq for view in batch]
+    assert continued(organised) <= {view.seq for view in batch[1:]}
     assert organise(batch, None) == organised
 
 
 def test_pages_on_two_subjects_make_two_topics() -> None:
     pottery = "My pottery class fired the bowls in the kiln, and the glaze on the pottery came out blue."
     tax = "The tax office wants the tax return and the income statement before the tax deadline."
-    batch = [PageView(page(seq, text), None) for seq, text in enumerate((pottery, tax, pottery, tax), start=1)]
+    batch = [page(seq, text) for seq, text in enumerate((pottery, tax, pottery, tax), start=1)]
     topics = organise(batch, None).topics
     assert {topic.pages for topic in topics} == {(1, 3), (2, 4)}
     assert "pottery" in topics[0].digest.keywords
@@ -110,35 +119,35 @@ def test_pages_on_two_subjects_make_two_topics() -> None:
 def test_vectors_group_pages_that_share_no_word() -> None:
     near, far = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
     batch = [
-        PageView(page(1, "The kiln cracked."), near),
-        PageView(page(2, "Taxes again."), far),
-        PageView(page(3, "Glaze everywhere."), near),
+        replace(page(1, "The kiln cracked."), vector=near),
+        replace(page(2, "Taxes again."), vector=far),
+        replace(page(3, "Glaze everywhere."), vector=near),
     ]
     assert {topic.pages for topic in organise(batch, None).topics} == {(1, 3), (2,)}
 
 
 def test_a_short_reply_continues_the_page_before_it_and_stays_in_its_topic() -> None:
-    batch = [PageView(page(1, "I signed up for pottery."), None), PageView(page(2, "That was fun!"), None)]
+    batch = [page(1, "I signed up for pottery."), page(2, "That was fun!")]
     organised = organise(batch, None)
     assert continued(organised) == {2}
     assert [topic.pages for topic in organised.topics] == [(1, 2)]
 
 
 def test_the_first_page_can_continue_the_page_before_the_batch() -> None:
-    before = PageView(page(1, "Tell me about kilns.", "A kiln is an oven."), None)
-    assert not organise([PageView(page(2, "Plan my tax return."), None)], before).is_continuing
-    assert organise([PageView(page(2, "It sounds hot."), None)], before).is_continuing
+    before = page(1, "Tell me about kilns.", "A kiln is an oven.")
+    assert not organise([page(2, "Plan my tax return.")], before).is_continuing
+    assert organise([page(2, "It sounds hot.")], before).is_continuing
 
 
 def test_a_run_ends_where_a_page_does_not_continue_the_one_before_it() -> None:
     said = pages("I signed up for pottery.", "That was fun!", "Plan my tax return.", "Thanks!")
-    organised = organise([PageView(one, None) for one in said], None)
+    organised = organise(said, None)
     assert [run.pages for run in organised.runs] == [(1, 2), (3, 4)]
     assert [run.summary for run in organised.runs] == [make_digest(said[:2]).summary, make_digest(said[2:]).summary]
 
 
 def test_no_page_continues_one_of_another_session() -> None:
-    batch = [PageView(page(1, "The kiln is hot.", session=1), None), PageView(page(2, "It is hot.", session=2), None)]
+    batch = [page(1, "The kiln is hot.", session=1), page(2, "It is hot.", session=2)]
     assert continued(organise(batch, None)) == set()
 
 
@@ -148,7 +157,7 @@ def test_no_page_continues_one_of_another_session() -> None:
 @calm
 @given(dialogue)
 def test_a_summary_quotes_only_what_was_said(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
-    said = [view.page for view in views(drawn)]
+    said = views(drawn)
     digest = make_digest(said)
     spoken = [squeezed(one.text) for one in said]
     label = ", ".join(digest.keywords[:3])
@@ -207,7 +216,7 @@ def test_a_long_sentence_is_cut_at_a_word_and_marked() -> None:
 @calm
 @given(dialogue)
 def test_every_fact_is_verbatim(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
-    said = [view.page for view in views(drawn)]
+    said = views(drawn)
     by_seq = {one.seq: squeezed(one.text) for one in said}
     lessons = learn(said, (), ())
     for change in lessons.knowledge:
@@ -433,25 +442,25 @@ def test_manner_needs_five_messages_and_goes_on_from_its_own_words() -> None:
 async def test_the_analyst_keeps_the_protocol() -> None:
     analyst: Analyst = ExtractiveAnalyst()
     assert analyst.name == "extractive"
-    view = PageView(page(1, "I live in Oslo and paint."), None)
+    view = page(1, "I live in Oslo and paint.")
     organised = await analyst.organise([view], Surroundings(before=None))
     assert organised == organise([view], None)
     assert len((await analyst.learn([view], [], [])).knowledge) == 1
-    assert analyst.portion([view.page] * 300) == 300
+    assert analyst.portion([view] * 300) == 300
 
 
 async def test_what_joins_is_digested_together_with_what_was_there() -> None:
-    earlier, later = (PageView(one, None) for one in pages("My pottery kiln is hot.", "The pottery glaze is blue."))
-    topic = Topic(make_digest([later.page]), (2,))
+    earlier, later = pages("My pottery kiln is hot.", "The pottery glaze is blue.")
+    topic = Topic(make_digest([later]), (2,))
     run = Run((2,), "the run alone")
     times_read = []
 
-    async def both() -> Sequence[PageView]:
+    async def both() -> Sequence[Page]:
         times_read.append(1)
         return [earlier, later]
 
     analyst: Analyst = ExtractiveAnalyst()
-    whole = make_digest([earlier.page, later.page])
+    whole = make_digest([earlier, later])
     assert await analyst.joined_digest(None, [topic], both) == whole
     assert await analyst.joined_summary("the chain so far", run, both) == whole.summary
     assert len(times_read) == 2
@@ -472,9 +481,9 @@ async def test_what_joins_is_digested_together_with_what_was_there() -> None:
     ],
 )
 def test_a_page_of_the_greatest_length_is_digested_and_learned(text: str) -> None:
-    view = PageView(page(1, text, text), None)
+    view = page(1, text, text)
     assert organise([view], None).topics[0].pages == (1,)
-    assert len(learn([view.page], (), ()).knowledge) <= 1
+    assert len(learn([view], (), ()).knowledge) <= 1
 
 
 # Pages that are read together

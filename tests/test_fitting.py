@@ -7,10 +7,10 @@ from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import Level, Trait, bearing_on
 from memoryos_mcp.retrieval import fitting
+from memoryos_mcp.retrieval.budget import whole
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
 from memoryos_mcp.retrieval.ranking import Ranked, cut
-from memoryos_mcp.retrieval.recall import RecalledFact
-from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.retrieval.recall import RecalledFact, RecalledPage
 from memoryos_mcp.text.addressees import NAMELESS
 from memoryos_mcp.text.terms import stems
 
@@ -27,13 +27,20 @@ def statement(number: int, about: About, text: str) -> RecalledFact:
 
 
 def page(seq: int, text: str, **more: str) -> Page:
-    return Page(seq, f"p_{seq:016}", text, "I see.", AT, more.get("meta_data"), 1, Tier.MID_TERM, None, None)
+    return Page(
+        seq=seq,
+        page_id=f"p_{seq:016}",
+        user_input=text,
+        agent_response="I see.",
+        occurred_at=AT,
+        meta_data=more.get("meta_data"),
+        session=1,
+        tier=Tier.MID_TERM,
+    )
 
 
-def ranked(*pages: Page, chain: str | None = None) -> list[tuple[Ranked, FoundPage, None]]:
-    return [
-        (Ranked(each.seq, 10.0 - place, {}), FoundPage(each, chain, None), None) for place, each in enumerate(pages)
-    ]
+def ranked(*pages: Page) -> list[RecalledPage]:
+    return [RecalledPage(each, whole(each), 10.0 - place, notes=each.meta_data) for place, each in enumerate(pages)]
 
 
 def test_wishes_come_before_all_else_within_their_share() -> None:
@@ -61,9 +68,9 @@ def test_the_assistants_facts_are_not_starved_by_the_users() -> None:
 def test_what_is_not_shown_is_not_charged() -> None:
     said = page(1, "I bought a red kayak.")
     plain = fit(replace(NOTHING, pages=ranked(said)), Limits(20, 2_000), NAMELESS, frozenset())
-    chained = fit(replace(NOTHING, pages=ranked(said, chain="Boats. " * 30)), Limits(20, 2_000), NAMELESS, frozenset())
+    in_chain = ranked(replace(said, chain=1, chain_summary="Boats. " * 30))
+    chained = fit(replace(NOTHING, pages=in_chain), Limits(20, 2_000), NAMELESS, frozenset())
     assert chained.tokens == plain.tokens < 70
-    assert chained.pages[0].chain_summary
 
 
 def test_the_newest_pages_take_what_the_found_ones_leave() -> None:

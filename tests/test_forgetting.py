@@ -380,7 +380,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
         assert "pottery" in found.keywords
         assert found.summary
         assert SECRETS[1] not in found.summary
-        assert all(recalled.chain_summary for recalled in (await engine.retrieve("pottery")).pages)
+        assert all(recalled.page.chain_summary for recalled in (await engine.retrieve("pottery")).pages)
         receipt = await forget_in(engine, Selection(ids=[f"s{segment}"]))
         assert receipt.counts.pages == len(POTTERY)
         assert (await engine.stats()).counts.pages == 0

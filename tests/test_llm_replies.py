@@ -17,7 +17,6 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -510,7 +509,16 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
     since: str, until: str, valid_from: str, valid_until: str | None
 ) -> None:
     said_at = datetime(2024, 5, 4, 12, tzinfo=timezone(timedelta(hours=9)))
-    page = Page(1, "p_1", "I play chess in Porto.", "Nice.", said_at, None, 1, Tier.MID_TERM, None, 1)
+    page = Page(
+        seq=1,
+        page_id="p_1",
+        user_input="I play chess in Porto.",
+        agent_response="Nice.",
+        occurred_at=said_at,
+        session=1,
+        tier=Tier.MID_TERM,
+        segment=1,
+    )
     fact = {
         "action": "add",
         "about": "user",
@@ -533,7 +541,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
             pass
 
     analyst = LlmAnalyst(Model(), max_topics=1, max_prompt_tokens=4000, dimensions=(), fallback=ExtractiveAnalyst())
-    (change,) = (await analyst.learn([PageView(page, None)], (), ())).knowledge
+    (change,) = (await analyst.learn([page], (), ())).knowledge
     assert isinstance(change, AddFact)
     assert change.valid_from == (said_at if valid_from == "2024-05-04" else midnight(valid_from))
     assert change.valid_until == (midnight(valid_until) if valid_until else None)

@@ -7,7 +7,7 @@ import pytest
 
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.llm.analysis import PageView, Surroundings
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import organise_request
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
@@ -98,11 +98,8 @@ def page(text: str, source: Source = Source.WEB) -> Page:
         user_input="",
         agent_response=text,
         occurred_at=START,
-        meta_data=None,
         session=1,
         tier=Tier.BACKLOG,
-        chain=None,
-        segment=None,
         source=source,
         gives_orders=gives_orders(text, is_said=source is Source.CONVERSATION),
     )
@@ -120,7 +117,7 @@ def test_a_digest_of_nothing_but_orders_says_so() -> None:
 
 
 def test_a_prompt_says_where_a_page_is_from_and_leaves_its_orders_out() -> None:
-    view = PageView(page(f"Acme makes shoes.\n\n{POISON}"), None)
+    view = page(f"Acme makes shoes.\n\n{POISON}")
     request = organise_request([view], Surroundings(None), max_topics=4, max_prompt_tokens=4000)
     asked = request.messages[-1].content
     assert '"source":"web"' in asked
@@ -129,7 +126,7 @@ def test_a_prompt_says_where_a_page_is_from_and_leaves_its_orders_out() -> None:
 
 
 def test_a_conversation_stands_in_prompts_as_before() -> None:
-    view = PageView(page("I like tea.", Source.CONVERSATION), None)
+    view = page("I like tea.", Source.CONVERSATION)
     request = organise_request([view], Surroundings(None), max_topics=4, max_prompt_tokens=4000)
     assert "source" not in request.messages[-1].content
 
@@ -139,14 +136,14 @@ class ObedientAnalyst(ScriptedAnalyst):
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
         await super().learn(pages, traits, facts, corrected)
-        seqs = tuple(view.page.seq for view in pages)
-        told = " ".join(view.page.text for view in pages)
+        seqs = tuple(view.seq for view in pages)
+        told = " ".join(view.text for view in pages)
         return Lessons(
             traits=(TraitChange("Shopping", Level.HIGH, told[:200], seqs[:1]),),
             knowledge=(AddFact(About.USER, told[:500], None, START, seqs),),

@@ -20,7 +20,7 @@ from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
-from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Analyst, Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
@@ -51,7 +51,7 @@ class Llm(ScriptedAnalyst):
         self.reading_failure: ModelError | None = None
         self.is_asked = asyncio.Event()
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         self.is_asked.set()
         organised = await super().organise(batch, around)
         self._check(batch)
@@ -59,7 +59,7 @@ class Llm(ScriptedAnalyst):
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
@@ -68,14 +68,11 @@ class Llm(ScriptedAnalyst):
         if self.reading_failure is not None:
             raise self.reading_failure
         self._check(pages)
-        told = (
-            AddFact(About.USER, told_of(view.page.user_input), None, view.page.occurred_at, (view.page.seq,))
-            for view in pages
-        )
+        told = (AddFact(About.USER, told_of(view.user_input), None, view.occurred_at, (view.seq,)) for view in pages)
         return Lessons(traits=(), knowledge=tuple(told))
 
-    def _check(self, pages: Sequence[PageView]) -> None:
-        if self.fails_on & {view.page.seq for view in pages}:
+    def _check(self, pages: Sequence[Page]) -> None:
+        if self.fails_on & {view.seq for view in pages}:
             raise self.fails_with
 
 
@@ -87,18 +84,18 @@ class CountingStandIn(ExtractiveAnalyst):
         self.organised: list[list[int]] = []
         self.learned: list[list[int]] = []
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        self.organised.append([view.page.seq for view in batch])
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+        self.organised.append([view.seq for view in batch])
         return await super().organise(batch, around)
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
     ) -> Lessons:
-        self.learned.append([view.page.seq for view in pages])
+        self.learned.append([view.seq for view in pages])
         return await super().learn(pages, traits, facts, corrected)
 
 
@@ -342,8 +339,8 @@ async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_
 
 async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp_path: Path) -> None:
     class FailingLast(Llm):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-            if batch[0].page.seq == 1:
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+            if batch[0].seq == 1:
                 await others_answered.wait()
                 return await super().organise(batch, around)
             organised = await super().organise(batch, around)
@@ -421,7 +418,7 @@ async def test_an_answer_that_does_not_hold_every_page_once_is_a_failure_and_fil
     tmp_path: Path, answer: Organised
 ) -> None:
     class Careless(Llm):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             return answer
 
     async with bench(tmp_path, 4, llm=Careless()) as at:
@@ -436,8 +433,8 @@ async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_
     class Naming(Llm):
         names: Segment | None = None
 
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-            seqs = tuple(view.page.seq for view in batch)
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+            seqs = tuple(view.seq for view in batch)
             digest = Digest((f"word{seqs[0]}",), f"About {seqs[0]}.")
             return Organised(False, (Run(seqs, "run"),), (Topic(digest, seqs, segment=self.names),))
 
@@ -544,9 +541,9 @@ async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of
     tmp_path: Path, is_filing: bool
 ) -> None:
     class Apart(Llm):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             organised = await super().organise(batch, around)
-            seqs = tuple(view.page.seq for view in batch)
+            seqs = tuple(view.seq for view in batch)
             return replace(organised, topics=(Topic(Digest((f"word{seqs[0]}",), f"About {seqs[0]}."), seqs),))
 
     async with bench(tmp_path, 8, llm=Apart()) as at:
@@ -690,8 +687,8 @@ async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_k
 
 async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_and_each_once(tmp_path: Path) -> None:
     class OnePageATopic(Llm):
-        async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-            seqs = tuple(view.page.seq for view in batch)
+        async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+            seqs = tuple(view.seq for view in batch)
             halves = (Topic(Digest((f"word{seqs[0]}",), "One."), seqs[:2]), Topic(Digest(("other",), "Two."), seqs[2:]))
             return Organised(False, (Run(seqs, "run"),), halves)
 
@@ -797,8 +794,8 @@ async def test_what_is_due_goes_to_the_fallback_where_the_analyst_answers_but_ne
 class Apart(Llm):
     """Files each page under a topic of its own."""
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        seqs = tuple(view.page.seq for view in batch)
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+        seqs = tuple(view.seq for view in batch)
         apart = tuple(Topic(Digest((f"word{seq}",), f"About {seq}."), (seq,)) for seq in seqs)
         return Organised(False, (Run(seqs, "run"),), apart)
 
@@ -810,14 +807,14 @@ async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_pa
 
         async def learn(
             self,
-            pages: Sequence[PageView],
+            pages: Sequence[Page],
             traits: Sequence[Trait],
             facts: Sequence[Fact] | None,
             corrected: Sequence[CorrectedFact] = (),
         ) -> Lessons:
             lessons = await super().learn(pages, traits, facts, corrected)
             await asyncio.sleep(0)
-            seq = pages[0].page.seq
+            seq = pages[0].seq
             change = TraitChange("Openness", [*Level][seq % len(Level)], "because", (seq,))
             return Lessons(traits=(change,), knowledge=lessons.knowledge)
 

@@ -1,6 +1,6 @@
 """Turns are checked before anything is stored."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,23 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.pages import Turn, estimate_tokens, make_turn, parse_timestamp, storable
+from memoryos_mcp.model.pages import NewTurn, Turn, checked, estimate_tokens, parse_timestamp, storable
 
 NOW = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 
 
-def turn(**changes: Any) -> Turn:
-    arguments: dict[str, Any] = {
-        "user_input": "hello",
-        "agent_response": "hi",
-        "timestamp": None,
-        "meta_data": None,
-        "idempotency_key": None,
-        "max_page_chars": 1000,
-        "zone": UTC,
-        "now": NOW,
-    }
-    return make_turn(**{**arguments, **changes})
+def turn(max_page_chars: int = 1000, zone: tzinfo | None = UTC, **given: Any) -> Turn:
+    new = NewTurn(**{"user_input": "hello", "agent_response": "hi", **given})
+    return checked(new, max_page_chars=max_page_chars, zone=zone, now=NOW)
 
 
 def test_a_turn_without_a_time_happened_now() -> None:

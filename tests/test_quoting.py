@@ -21,7 +21,7 @@ from memoryos_mcp.engine.tools import memory_results as shown
 from memoryos_mcp.engine.tools import texts
 from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryResult, ForgetSample, forget_text
 from memoryos_mcp.engine.tools.memory_texts import corrected_text, listed_text, shown_text
-from memoryos_mcp.llm.analysis import PageView, Surroundings
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.prompts import learn_request, organise_request
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, Tier
@@ -132,10 +132,19 @@ def page(text: Draw) -> dict[str, Any]:
 def stored_page(text: Draw, number: int, source: Source = Source.CONVERSATION, *, notes: bool = False) -> Page:
     meta_data = json.dumps({text(): text()}, ensure_ascii=False) if notes else None
     return Page(
-        seq=number, page_id=f"p_{number}", user_input=text(), agent_response=text(), occurred_at=AT,
-        meta_data=meta_data, session=1, tier=Tier.MID_TERM, chain=1, segment=1, source=source,
+        seq=number,
+        page_id=f"p_{number}",
+        user_input=text(),
+        agent_response=text(),
+        occurred_at=AT,
+        meta_data=meta_data,
+        session=1,
+        tier=Tier.MID_TERM,
+        chain=1,
+        segment=1,
+        source=source,
         gives_orders=source is Source.WEB,
-    )  # fmt: skip
+    )
 
 
 def stored_fact(text: Draw) -> Fact:
@@ -148,7 +157,7 @@ def stored_segment(text: Draw, number: int = 1) -> Segment:
 
 def recalled(page: Page, text: Draw, segment: Segment | None = None) -> RecalledPage:
     quote = Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=1)
-    return RecalledPage(page, quote, 1.0, {}, text(), page.meta_data, segment)
+    return RecalledPage(replace(page, chain_summary=text()), quote, 1.0, {}, page.meta_data, segment)
 
 
 def recall(text: Draw) -> Recall:
@@ -282,8 +291,8 @@ def test_no_prompt_for_a_response_lets_stored_text_pass_for_ours(stored: list[st
 @given(EVIL_TEXTS)
 def test_an_analyst_reads_each_memory_as_one_line_of_json(stored: list[str]) -> None:
     text = drawn(stored)
-    views = [PageView(stored_page(text, number), None) for number in (2, 3)]
-    around = Surroundings(PageView(stored_page(text, 1), None), text(), [stored_segment(text)])
+    views = [stored_page(text, number) for number in (2, 3)]
+    around = Surroundings(replace(stored_page(text, 1), chain_summary=text()), [stored_segment(text)])
     facts, wrong = [stored_fact(text)], [CorrectedFact(About.USER, text(), None, 1, None, None)]
     known = learn_request(views, traits(text), facts, wrong, dimensions=(), max_prompt_tokens=100_000)
     filed = organise_request(views, around, max_topics=3, max_prompt_tokens=100_000)

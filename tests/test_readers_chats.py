@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source
-from memoryos_mcp.transfer.found import Found, FoundPage, Skipped
+from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, NewTurn, Source
+from memoryos_mcp.transfer.found import Found, Skipped
 from memoryos_mcp.transfer.importers import chatgpt, claude, recognise
 from memoryos_mcp.transfer.importers.turns import Chat, Message, pages
 from memoryos_mcp.transfer.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
@@ -37,22 +37,20 @@ from tests.foreign_memories import (
 MEMORY_LIMIT_MB = 100
 
 
-def read(reader: ModuleType, path: Path) -> tuple[list[FoundPage], list[Skipped]]:
+def read(reader: ModuleType, path: Path) -> tuple[list[NewTurn], list[Skipped]]:
     found: list[Found] = list(reader.read(path, lambda _: None))
-    return [each for each in found if isinstance(each, FoundPage)], [
-        each for each in found if isinstance(each, Skipped)
-    ]
+    return [each for each in found if isinstance(each, NewTurn)], [each for each in found if isinstance(each, Skipped)]
 
 
-def read_chatgpt(folder: Path, *conversations: object) -> tuple[list[FoundPage], list[Skipped]]:
+def read_chatgpt(folder: Path, *conversations: object) -> tuple[list[NewTurn], list[Skipped]]:
     return read(chatgpt, write_json(folder / "conversations.json", list(conversations)))
 
 
-def read_claude(folder: Path, *conversations: object) -> tuple[list[FoundPage], list[Skipped]]:
+def read_claude(folder: Path, *conversations: object) -> tuple[list[NewTurn], list[Skipped]]:
     return read(claude, write_json(folder / "conversations.json", list(conversations)))
 
 
-def sides(pages: list[FoundPage]) -> list[tuple[str, str]]:
+def sides(pages: list[NewTurn]) -> list[tuple[str, str]]:
     return [(page.user_input, page.agent_response) for page in pages]
 
 
@@ -63,8 +61,8 @@ def reasons(skipped: list[Skipped]) -> list[str]:
 def test_a_chatgpt_conversation_becomes_a_page_for_each_exchange(tmp_path: Path) -> None:
     pages, skipped = read_chatgpt(tmp_path, chatgpt_dialogue(3))
     assert sides(pages) == [("user 3.0 ", "assistant 3.0 "), ("user 3.1 ", "assistant 3.1 ")]
-    assert [page.key for page in pages] == [f"chatgpt:conversation-3:3-assistant-{turn}" for turn in (0, 1)]
-    assert [page.occurred_at for page in pages] == [
+    assert [page.idempotency_key for page in pages] == [f"chatgpt:conversation-3:3-assistant-{turn}" for turn in (0, 1)]
+    assert [page.timestamp for page in pages] == [
         datetime.fromtimestamp(1_767_600_000 + 60 * turn, UTC) for turn in (0, 1)
     ]
     assert pages[0].meta_data == {"conversation": "conversation-3", "title": "Title 3"}
@@ -165,8 +163,8 @@ def test_a_claude_conversation_becomes_a_page_for_each_exchange(tmp_path: Path) 
     ]
     pages, skipped = read_claude(tmp_path, claude_conversation(9, messages))
     assert sides(pages) == [("Hello", "Hi"), ("Older form", "Answer")]
-    assert pages[0].key == "claude:conversation-9:message-2"
-    assert pages[0].occurred_at == datetime(2026, 2, 3, 4, 5, 1, 123456, UTC)
+    assert pages[0].idempotency_key == "claude:conversation-9:message-2"
+    assert pages[0].timestamp == datetime(2026, 2, 3, 4, 5, 1, 123456, UTC)
     assert pages[0].meta_data == {"conversation": "conversation-9", "title": "Name 9"}
     assert skipped == []
 
@@ -209,17 +207,17 @@ def test_what_is_no_conversation_of_claudes_is_told(tmp_path: Path) -> None:
 def test_the_same_export_gives_the_same_keys_and_no_two_pages_share_one(tmp_path: Path) -> None:
     conversations = [chatgpt_dialogue(number, turns=5) for number in range(20)]
     first, second = (read_chatgpt(tmp_path, *conversations)[0] for _ in range(2))
-    keys = [page.key for page in first]
-    assert keys == [page.key for page in second]
+    keys = [page.idempotency_key for page in first]
+    assert keys == [page.idempotency_key for page in second]
     assert len(set(keys)) == len(keys) == 100
 
 
 def test_pages_without_any_names_have_keys_of_their_words() -> None:
     messages = [Message(is_users=number % 2 == 0, text=f"text {number % 4}", at=None, name="") for number in range(8)]
     chat = Chat(system="claude", name="", title="", at=None)
-    keys = [page.key for page in pages(chat, messages)]
+    keys = [page.idempotency_key for page in pages(chat, messages)]
     assert len(set(keys)) == 4
-    assert keys == [page.key for page in pages(chat, messages)]
+    assert keys == [page.idempotency_key for page in pages(chat, messages)]
 
 
 @given(
@@ -235,8 +233,8 @@ def test_every_message_is_on_one_page_under_a_key_of_its_own(names: list[str], t
     found = list(pages(chat, messages))
     said = [text for page in found for side in (page.user_input, page.agent_response) for text in side.split()]
     assert said == [message.text for message in messages]
-    assert len({page.key for page in found}) == len(found)
-    assert all(len(page.key) < IDEMPOTENCY_KEY_MAX_CHARS for page in found)
+    assert len({page.idempotency_key for page in found}) == len(found)
+    assert all(len(page.idempotency_key or "") < IDEMPOTENCY_KEY_MAX_CHARS for page in found)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +328,7 @@ def test_what_stands_before_a_cut_is_read(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match="cut off"):
         for each in chatgpt.read(file, lambda _: None):
             found.append(each)  # noqa: PERF402 - what came before the error counts
-    assert [each.user_input for each in found if isinstance(each, FoundPage)] == ["user 1.0 "]
+    assert [each.user_input for each in found if isinstance(each, NewTurn)] == ["user 1.0 "]
 
 
 def test_hostile_conversations_are_told_without_a_quote_and_the_others_are_read(tmp_path: Path) -> None:
@@ -350,16 +348,19 @@ def test_hostile_conversations_are_told_without_a_quote_and_the_others_are_read(
     limit=st.integers(1, 80),
 )
 def test_a_long_page_is_split_without_losing_a_character(text: str, answer: str, limit: int) -> None:
-    page = FoundPage(text, answer, None, "key")
+    page = NewTurn(text, answer, None, "key")
     parts = list(split(page, limit))
     assert "".join(part.user_input for part in parts) == text
     assert "".join(part.agent_response for part in parts) == answer
     assert all(len(part.user_input) + len(part.agent_response) <= limit for part in parts)
-    assert [part.key for part in parts] == ["key", *(f"key#{number}" for number in range(2, len(parts) + 1))]
+    assert [part.idempotency_key for part in parts] == [
+        "key",
+        *(f"key#{number}" for number in range(2, len(parts) + 1)),
+    ]
 
 
 def test_a_page_is_split_after_a_sentence() -> None:
-    parts = list(split(FoundPage("One sentence is here. Another is there.", "", None, "key"), 23))
+    parts = list(split(NewTurn("One sentence is here. Another is there.", "", None, "key"), 23))
     assert [part.user_input for part in parts] == ["One sentence is here. ", "Another is there."]
 
 
@@ -405,7 +406,7 @@ def test_an_export_of_200_mb_is_read_in_little_memory(tmp_path: Path) -> None:
     file = write_long_list(tmp_path / "conversations.json", conversations())
     assert file.stat().st_size > 200_000_000
     peak_mb, counts = read_apart(file)
-    assert counts == "{'a system message': 2500, 'FoundPage': 20000}"
+    assert counts == "{'a system message': 2500, 'NewTurn': 20000}"
     assert peak_mb < MEMORY_LIMIT_MB
 
 
@@ -419,5 +420,5 @@ def test_a_text_of_a_gigabyte_is_passed_over_in_little_memory(tmp_path: Path) ->
         out.seek(1 << 30, os.SEEK_CUR)  # a hole, which takes no room
         out.write(f'"}}, {good}]'.encode())
     peak_mb, counts = read_apart(file)
-    assert counts == str({"FoundPage": 2, TOO_LONG: 1})
+    assert counts == str({"NewTurn": 2, TOO_LONG: 1})
     assert peak_mb < MEMORY_LIMIT_MB + 64

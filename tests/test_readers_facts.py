@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.found import FoundFact, FoundPage, Skipped
+from memoryos_mcp.model.pages import NewTurn
+from memoryos_mcp.transfer.found import FoundFact, Skipped
 from memoryos_mcp.transfer.importers import locomo, mem0, recognise, server_memory
 from memoryos_mcp.transfer.json_entries import NO_JSON
 from tests.foreign_memories import write_json
@@ -17,12 +18,12 @@ from tests.foreign_memories import write_json
 DATA = Path(os.environ.get("MEMORYOS_EVAL_DATA", ""))
 
 
-def read(reader: ModuleType, path: Path) -> tuple[list[FoundFact], list[FoundPage], list[Skipped]]:
+def read(reader: ModuleType, path: Path) -> tuple[list[FoundFact], list[NewTurn], list[Skipped]]:
     assert recognise(path) is reader
     found = list(reader.read(path, lambda _: None))
     return (
         [each for each in found if isinstance(each, FoundFact)],
-        [each for each in found if isinstance(each, FoundPage)],
+        [each for each in found if isinstance(each, NewTurn)],
         [each for each in found if isinstance(each, Skipped)],
     )
 
@@ -142,13 +143,13 @@ def test_locomos_turns_are_paired_by_speaker_and_dated_by_session(tmp_path: Path
     }
     entries = [{"sample_id": "conv-1", "conversation": conversation, "qa": []}, {"conversation": 7}, 7]
     _, pages, skipped = read(locomo, write_json(tmp_path / "locomo.json", entries))
-    assert [(page.user_input, page.agent_response, page.key) for page in pages] == [
+    assert [(page.user_input, page.agent_response, page.idempotency_key) for page in pages] == [
         ("", "First", "locomo:conv-1:D1:1"),
         ("Hello", "Hi [image: a boat]", "locomo:conv-1:D1:2"),
         ("", "Still there?", "locomo:conv-1:D1:4"),
         ("Later", "", "locomo:conv-1:D1:9"),
     ]
-    assert [str(page.occurred_at) for page in pages[1:]] == [
+    assert [str(page.timestamp) for page in pages[1:]] == [
         "2023-05-08 13:56:10",
         "2023-05-08 13:56:20",
         "2023-05-09 08:05:00",
@@ -169,7 +170,7 @@ def test_conversations_without_a_name_share_no_key(tmp_path: Path) -> None:
         "session_1": [turn(1, "Ada", "Hello"), turn(2, "Bob", "Hi")],
     }
     _, pages, _ = read(locomo, write_json(tmp_path / "locomo.json", [{"conversation": said, "qa": []}] * 3))
-    assert [page.key for page in pages] == ["locomo::D1:1", "locomo:#2:D1:1", "locomo:#3:D1:1"]
+    assert [page.idempotency_key for page in pages] == ["locomo::D1:1", "locomo:#2:D1:1", "locomo:#3:D1:1"]
 
 
 @pytest.mark.skipif(not (DATA / "locomo-dev.json").is_file(), reason="the published file is not here")
@@ -186,4 +187,4 @@ def test_the_published_conversations_are_read_whole() -> None:
     text = "\n".join(f"{page.user_input}\n{page.agent_response}" for page in pages)
     assert all(each in text for each in said)
     assert skipped == []
-    assert len({page.key for page in pages}) == len(pages)
+    assert len({page.idempotency_key for page in pages}) == len(pages)

@@ -8,8 +8,8 @@ import pytest
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source
-from memoryos_mcp.transfer.found import FoundFact, FoundPage, Reader, Skipped
+from memoryos_mcp.model.pages import NewTurn, Source
+from memoryos_mcp.transfer.found import FoundFact, Reader, Skipped
 from memoryos_mcp.transfer.importers import memoryos, memoryos_chroma, playground, recognise
 from memoryos_mcp.transfer.importers.reference import DAMAGED, ERROR_TEXT, NO_FACT, NO_WORDS
 from tests.foreign_memories import (
@@ -24,17 +24,17 @@ from tests.foreign_memories import (
 )
 
 
-def read(reader: Reader, path: Path) -> tuple[list[FoundPage], list[FoundFact], list[Skipped]]:
+def read(reader: Reader, path: Path) -> tuple[list[NewTurn], list[FoundFact], list[Skipped]]:
     found = list(reader.read(path, lambda _: None))
     return (
-        [each for each in found if isinstance(each, FoundPage)],
+        [each for each in found if isinstance(each, NewTurn)],
         [each for each in found if isinstance(each, FoundFact)],
         [each for each in found if isinstance(each, Skipped)],
     )
 
 
-def turns(pages: list[FoundPage]) -> list[tuple[str, str, object]]:
-    return [(page.user_input, page.agent_response, page.occurred_at) for page in pages]
+def turns(pages: list[NewTurn]) -> list[tuple[str, str, object]]:
+    return [(page.user_input, page.agent_response, page.timestamp) for page in pages]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -44,7 +44,7 @@ def test_a_data_folder_is_read_whole_and_pages_that_repeat_across_topics_come_on
     assert sum(map(len, memory.topics.values())) > len(memory.pages)
     pages, facts, skipped = read(memoryos, tmp_path)
     assert turns(pages) == memory.turns
-    assert len({page.key for page in pages}) == len(pages)
+    assert len({page.idempotency_key for page in pages}) == len(pages)
     assert (facts, skipped) == ([], [])
 
 
@@ -56,17 +56,17 @@ def test_the_folder_of_one_user_is_read_as_the_whole_is(tmp_path: Path) -> None:
 
 def test_a_page_keeps_its_key_when_it_moves_from_short_term_to_a_topic(tmp_path: Path) -> None:
     memory = make_reference()
-    before = {page.key for page in read(memoryos, write_reference(tmp_path / "before", memory))[0]}
+    before = {page.idempotency_key for page in read(memoryos, write_reference(tmp_path / "before", memory))[0]}
     memory.topics["session_0"] += memory.pages[-5:]
     memory.short_term = []
-    assert {page.key for page in read(memoryos, write_reference(tmp_path / "after", memory))[0]} == before
+    assert {page.idempotency_key for page in read(memoryos, write_reference(tmp_path / "after", memory))[0]} == before
 
 
 def test_what_was_said_twice_in_one_second_is_two_pages(tmp_path: Path) -> None:
     turn = {"user_input": "ok", "agent_response": "ok", "timestamp": "2026-01-05 09:00:00"}
     memory = Reference(short_term=[dict(turn), dict(turn)], topics={"one": [turn | {"page_id": "a"}]})
     pages = read(memoryos, write_reference(tmp_path, memory))[0]
-    assert len({page.key for page in pages}) == len(pages) == 3
+    assert len({page.idempotency_key for page in pages}) == len(pages) == 3
 
 
 def test_pages_of_one_second_follow_their_chain_in_whatever_order_they_lie(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_page_without_a_time_takes_that_of_the_page_before_it(tmp_path: Path) 
         {"user_input": "four", "agent_response": "", "timestamp": "2026-01-05 09:00:01"},
     ]
     pages = read(memoryos, write_reference(tmp_path, Reference(short_term=short_term)))[0]
-    assert [(page.user_input, page.occurred_at) for page in pages] == [
+    assert [(page.user_input, page.timestamp) for page in pages] == [
         ("one", "2026-01-05 09:00:00"),
         ("two", "2026-01-05 09:00:00"),
         ("three", "2026-01-05 09:00:00"),
@@ -151,7 +151,7 @@ def test_facts_keep_their_time_and_whom_they_are_about(tmp_path: Path) -> None:
 def test_the_text_of_a_profile_is_kept_as_a_document(tmp_path: Path) -> None:
     write_reference(tmp_path, Reference(), users_facts=long_term(profile="Openness: High."))
     (page,) = read(memoryos, tmp_path)[0]
-    assert (page.user_input, page.source, page.occurred_at) == (
+    assert (page.user_input, page.source, page.timestamp) == (
         "Openness: High.",
         Source.DOCUMENT,
         "2026-01-07 08:00:00",
@@ -230,7 +230,9 @@ def test_both_storages_of_one_memory_give_the_same_pages_under_the_same_keys(tmp
     write_chroma(tmp_path / "chroma", memory)
     write_reference(tmp_path / "folder", memory)
     by_chroma = read(memoryos_chroma, tmp_path / "chroma")[0]
-    assert [page.key for page in by_chroma] == [page.key for page in read(memoryos, tmp_path / "folder")[0]]
+    assert [page.idempotency_key for page in by_chroma] == [
+        page.idempotency_key for page in read(memoryos, tmp_path / "folder")[0]
+    ]
 
 
 def test_several_users_on_one_chroma_are_not_mixed(tmp_path: Path) -> None:

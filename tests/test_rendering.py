@@ -13,11 +13,10 @@ from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, Tier, estimate_tokens
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.retrieval.budget import whole
 from memoryos_mcp.retrieval.fitting import Fitted, Found, Limits, fit
-from memoryos_mcp.retrieval.ranking import Ranked
-from memoryos_mcp.retrieval.recall import Recall, RecalledFact
+from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import fact_line, recall_text
-from memoryos_mcp.storage.values import FoundPage
 from memoryos_mcp.text.addressees import Speakers
 
 AT = datetime(2026, 5, 20, tzinfo=UTC)
@@ -51,7 +50,17 @@ def test_a_fact_that_has_ended_does_not_look_current(holds: dict[str, Any], show
 
 def page(seq: int, user: str, agent: str = "I see.", source: Source = Source.CONVERSATION) -> Page:
     meta_data = '{"order": 4711}' if seq % 3 == 0 else None
-    return Page(seq, f"p_{seq:016}", user, agent, AT, meta_data, 1, Tier.MID_TERM, None, None, source)
+    return Page(
+        seq=seq,
+        page_id=f"p_{seq:016}",
+        user_input=user,
+        agent_response=agent,
+        occurred_at=AT,
+        meta_data=meta_data,
+        session=1,
+        tier=Tier.MID_TERM,
+        source=source,
+    )
 
 
 def recall(fitted: Fitted) -> Recall:
@@ -79,7 +88,7 @@ def found(draw: st.DrawFn) -> Found:
     newest = [page(seq, draw(SAID)) for seq in range(20, 20 + draw(st.integers(0, 5)))]
     pages = [page(seq, draw(SAID), source=draw(st.sampled_from(Source))) for seq in range(draw(st.integers(0, 8)))]
     candidates = [
-        (Ranked(each.seq, 1.0, {}), FoundPage(each, None, None), draw(st.sampled_from([None, *topics])))
+        RecalledPage(each, whole(each), 1.0, notes=each.meta_data, segment=draw(st.sampled_from([None, *topics])))
         for each in (*pages, *newest)
     ]
     known = [fact(draw(SAID), valid_until=draw(st.sampled_from([None, ENDED]))) for _ in range(draw(st.integers(0, 6)))]
@@ -116,9 +125,7 @@ def test_a_prompt_and_a_tool_tell_the_same_but_for_ids() -> None:
         traits=[Trait("Food", Level.HIGH, "Spoke of bread.", (), AT)],
         facts=[RecalledFact(fact(valid_until=ENDED), 1.0), RecalledFact(replace(fact(), about=About.ASSISTANT), 1.0)],
         short_term=[],
-        pages=[
-            (Ranked(each.seq, 1.0, {}), FoundPage(each, None, None), None) for each in (page(3, "I baked."), fetched)
-        ],
+        pages=[RecalledPage(each, whole(each), 1.0, notes=each.meta_data) for each in (page(3, "I baked."), fetched)],
     )
     recalled = recall(fit(parts, Limits(20, 2_000), SPEAKERS, frozenset()))
     told = recall_text(recalled)

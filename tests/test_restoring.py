@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import Kind, MemoryId, read_id
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
-from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
@@ -340,7 +339,7 @@ class Interrupted(ScriptedAnalyst):
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
@@ -349,7 +348,7 @@ class Interrupted(ScriptedAnalyst):
             self._is_interrupted = True
             await restore(self._store, f"k{self._restored}")
             await correct_fact(self._store, self._wrong)
-        seqs, wrong = tuple(view.page.seq for view in pages), {each.text for each in corrected}
+        seqs, wrong = tuple(view.seq for view in pages), {each.text for each in corrected}
         told = [AddFact(About.USER, text, None, START, seqs) for text in self._texts if text not in wrong]
         return Lessons((), tuple(told))
 

@@ -223,7 +223,7 @@ def returned_tokens(recall: Recall) -> int:
     told_once = [topic_line(segment.summary) for segment, _ in recall.segments] if recall.has_topics else []
     facts = [found.fact.text for found in (*recall.wishes, *recall.user_facts, *recall.assistant_facts)]
     traits = [f"{trait.dimension}: {trait.level} - {trait.reason}" for trait in recall.traits]
-    notes = [page.meta_data for page in pages if page.meta_data]
+    notes = [page.notes for page in pages if page.notes]
     sides = [side for page in pages for side in (page.quote.user_input, page.quote.agent_response)]
     return sum(map(estimate_tokens, [*told_once, *facts, *traits, *notes, *sides]))
 
@@ -255,8 +255,8 @@ async def test_the_budget_is_kept_where_there_is_all_that_it_is_for(diary: Memor
     assert recall.user_facts
     assert recall.segments
     assert any(found.quote.is_excerpt for found in recall.pages)
-    assert any(found.meta_data for found in recall.pages)
-    assert any(found.chain_summary for found in recall.pages)
+    assert any(found.notes for found in recall.pages)
+    assert any(found.page.chain_summary for found in recall.pages)
 
 
 @some

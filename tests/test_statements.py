@@ -18,7 +18,15 @@ WEDNESDAY = datetime(2025, 11, 12, 10, tzinfo=UTC)
 
 
 def page(user: str, assistant: str = "", seq: int = 1) -> Page:
-    return Page(seq, f"p_{seq}", user, assistant, WEDNESDAY, None, 1, Tier.BACKLOG, None, None)
+    return Page(
+        seq=seq,
+        page_id=f"p_{seq}",
+        user_input=user,
+        agent_response=assistant,
+        occurred_at=WEDNESDAY,
+        session=1,
+        tier=Tier.BACKLOG,
+    )
 
 
 def learned(user: str, assistant: str = "", facts: tuple[Fact, ...] = ()) -> list[AddFact]:

@@ -226,7 +226,7 @@ async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: 
         await store.set_page_vectors(lease, windows)
         assert [page.seq for page in await store.unembedded(9)] == [2]
         assert (await store.page_vectors([1])).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
-        assert (await store.found_pages({1: 1}))[1].span == (4, 9)
+        assert (await store.found_pages({1: 1}))[1][1] == (4, 9)
         assert (await store.changes(0, 9)).pages == (1,)
     async with opened(tmp_path, space="other:3:1") as store:
         assert len(await store.unembedded(9)) == 2
@@ -296,7 +296,8 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
             (2, 2, 2, ("topic",))
         ]
         found = await store.found_pages({1: 0})
-        assert (found[1].chain_summary, found[1].page.segment) == ("chain", 1)
+        page, _ = found[1]
+        assert (page.chain_summary, page.segment) == ("chain", 1)
 
 
 async def test_visits_raise_the_counters(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_w
         assert where_pages_are(tmp_path) == {1: (3, 3), 2: (3, 3), 3: (3, 3), 4: (2, 2)}
         assert_counts_agree(tmp_path)
         assert [(s.segment, s.page_count, s.unanalysed_count) for s in await store.segments()] == [(2, 1, 1), (3, 3, 3)]
-        assert (await store.found_pages({3: 0}))[3].chain_summary == "chain of the LLM"
+        assert (await store.found_pages({3: 0}))[3][0].chain_summary == "chain of the LLM"
         assert (await store.counts()).chains == 2
         assert [page.seq for page in await store.degraded(STAND_IN, 0, 9)] == [4]
         assert await store.degraded(LLM, 0, 9) == []
@@ -616,7 +616,8 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
 
         async def done(worker: str, after: int, limit: int) -> list[tuple[int, bool, bool]]:
             return [
-                (found.page.seq, found.is_filed, found.is_read) for found in await store.done_by(worker, after, limit)
+                (page.seq, page.organised_by == worker, page.learned_by == worker)
+                for page in await store.done_by(worker, after, limit)
             ]
 
         assert await done(STAND_IN, 0, 9) == [(1, True, False), (2, True, False), (3, False, True)]
@@ -625,7 +626,7 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
         assert await done(STAND_IN, 3, 2) == []
         assert await done(LLM, 0, 9) == [(2, False, True), (3, True, False), (4, True, False), (5, True, True)]
         assert await done("nobody", 0, 9) == []
-        (page,) = [found.page for found in await store.done_by(STAND_IN, 2, 9)]
+        (page,) = await store.done_by(STAND_IN, 2, 9)
         assert (page.user_input, page.segment) == ("question 3", 2)
 
 

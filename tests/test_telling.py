@@ -12,7 +12,7 @@ from benchmarks.llm_server import running_llm_server
 from memoryos_mcp.consolidation.filing import SEGMENT_PAGES_MAX
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.organise_replies import OrganiseReading
@@ -39,15 +39,15 @@ class Telling(Llm):
         self.names: Segment | None = None
         self.apart_from = frozenset[int]()
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
-        self.organised.append([view.page.seq for view in batch])
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
+        self.organised.append([view.seq for view in batch])
         self.known = [fact.text for fact in around.facts]
-        seqs = tuple(view.page.seq for view in batch)
+        seqs = tuple(view.seq for view in batch)
         topic = Topic(Digest(("clay",), "Clay."), seqs, self.names, self.apart_from)
         return Organised(False, (Run(seqs, "run"),), (topic,), self.knowledge)
 
     async def joined_digest(
-        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
+        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
         return topics[0].digest
 
@@ -123,8 +123,8 @@ async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_pa
 
 async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> None:
     class Stumbling(ExtractiveAnalyst):
-        async def learn(self, pages: Sequence[PageView], *known: Any) -> Lessons:
-            if any(view.page.seq == 3 for view in pages):
+        async def learn(self, pages: Sequence[Page], *known: Any) -> Lessons:
+            if any(view.seq == 3 for view in pages):
                 raise ValueError
             return await ExtractiveAnalyst.learn(self, pages, *known)
 
@@ -188,9 +188,18 @@ def segment(number: int, summary: str) -> Segment:
     return Segment(number, summary, ("clay",), None, 0, 1, START, 1, 0, "scripted")
 
 
-def page(number: int, user: str, source: Source = Source.CONVERSATION) -> PageView:
+def page(number: int, user: str, source: Source = Source.CONVERSATION) -> Page:
     at = START + timedelta(minutes=number)
-    return PageView(Page(number, f"p_{number}", user, "I see.", at, None, 1, Tier.BACKLOG, None, None, source), None)
+    return Page(
+        seq=number,
+        page_id=f"p_{number}",
+        user_input=user,
+        agent_response="I see.",
+        occurred_at=at,
+        session=1,
+        tier=Tier.BACKLOG,
+        source=source,
+    )
 
 
 TOPIC = {"topic": 1, "segment": "", "keywords": ["clay"], "summary": "Clay."}
@@ -210,7 +219,7 @@ def test_the_empty_name_keeps_a_topic_from_all_segments_that_were_shown() -> Non
 # Facts of a reply ----------------------------------------------------------------------------------------------------
 
 
-def facts_of(*replies: dict[str, Any], pages: Sequence[PageView] = ()) -> list[AddFact]:
+def facts_of(*replies: dict[str, Any], pages: Sequence[Page] = ()) -> list[AddFact]:
     shown = pages or [page(1, "I keep ants in Ghent.")]
     found = [{"text": "Ada keeps ants", "pages": [1], **reply} for reply in replies]
     read = FactsReading(shown, ()).read(found, is_last=True)
@@ -259,7 +268,7 @@ def test_nothing_is_learned_from_what_was_fetched() -> None:
 
 def test_a_reply_holds_no_more_facts_than_were_asked_for() -> None:
     views = [page(number, "I keep ants.") for number in range(1, LEARN_PAGES_MAX + 1)]
-    asked = facts_asked([view.page for view in views])
+    asked = facts_asked(list(views))
     request = organise_request(views, Surroundings(None), max_topics=4, max_prompt_tokens=9_000)
     assert f"and {asked} facts" in request.messages[0].content
     assert len(facts_of(*({"text": f"Ants {n}"} for n in range(asked + 5)), pages=views)) == asked
@@ -284,7 +293,7 @@ async def test_words_for_a_segment_that_others_have_joined_meanwhile_are_added_t
     shown = segment(3, "A bowl was glazed.")
     topic = Topic(Digest(("glaze",), "A bowl was glazed and a vase thrown."), (1,), shown)
 
-    async def pages() -> list[PageView]:
+    async def pages() -> list[Page]:
         return []
 
     async with running_llm_server() as server, asking(server) as analyst:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import Enum
 
-from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.embedding import Embedder, Passage
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import mean_vector
@@ -65,7 +65,7 @@ class Embedding:
         """Give one segment without a vector the mean of its pages' vectors; further steps do the others."""
         for segment in await self._store.unembedded_segments(SEGMENTS_PER_STEP):
             pages = await self._store.segment_pages(segment.segment, only_unanalysed=False, limit=SEGMENT_SAMPLE_PAGES)
-            vector = mean_vector([v.vector for v in await page_views(self._store, pages) if v.vector is not None])
+            vector = mean_vector([v.vector for v in await with_vectors(self._store, pages) if v.vector is not None])
             if vector is not None:
                 await self._store.set_segment_vectors(lease, {segment.segment: vector})
                 return True

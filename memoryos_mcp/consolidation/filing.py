@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memoryos_mcp.consolidation.views import page_views
-from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Topic
+from memoryos_mcp.consolidation.page_vectors import with_vectors
+from memoryos_mcp.llm.analysis import Analyst, Organised, Topic
+from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
@@ -52,15 +53,13 @@ class FilingPlanner:
         self._fallback = fallback
         self._threshold = threshold
 
-    async def plan(
-        self, batch: Sequence[PageView], organised: Organised, *, is_degraded: bool, is_redo: bool
-    ) -> Filing:
+    async def plan(self, batch: Sequence[Page], organised: Organised, *, is_degraded: bool, is_redo: bool) -> Filing:
         """Return the plan that files a batch according to its answer, which contains every page once.
 
         ``is_degraded`` means that the fallback answered for an analyst that failed, ``is_redo`` that the pages are
         already filed.
         """
-        views = {view.page.seq: view for view in batch}
+        views = {view.seq: view for view in batch}
         return Filing(
             chains=await self._chains(views, organised),
             segments=await self._segments(views, organised.topics),
@@ -69,21 +68,22 @@ class FilingPlanner:
             is_redo=is_redo,
         )
 
-    async def _chains(self, views: dict[int, PageView], organised: Organised) -> list[ChainPlan]:
+    async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
         """Plan the runs; the first may continue the chain of the previous page."""
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
-        found = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
-        carried, earlier_summary = (found[0].chain, found[1]) if found else (None, "")
+        before = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
+        carried = before.chain if before else None
+        earlier_summary = (before and before.chain_summary) or ""
 
-        async def pages() -> Sequence[PageView]:
+        async def pages() -> Sequence[Page]:
             earlier = await self._store.chain_pages(carried, DIGEST_PAGES) if carried is not None else []
-            return _newest(await page_views(self._store, earlier), [views[seq] for seq in first.pages])
+            return _newest(await with_vectors(self._store, earlier), [views[seq] for seq in first.pages])
 
         summary = await self._analyst.joined_summary(earlier_summary, first, pages)
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
-    async def _segments(self, views: dict[int, PageView], topics: Sequence[Topic]) -> list[SegmentPlan]:
+    async def _segments(self, views: dict[int, Page], topics: Sequence[Topic]) -> list[SegmentPlan]:
         """Plan each topic into the segment that it names or matches best, or into a new one."""
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
@@ -110,12 +110,12 @@ class FilingPlanner:
         score, draft = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return draft if score >= self._threshold else None
 
-    async def _segment(self, draft: _Draft, views: dict[int, PageView]) -> SegmentPlan:
+    async def _segment(self, draft: _Draft, views: dict[int, Page]) -> SegmentPlan:
         known = draft.known
-        new = sorted((views[seq] for topic in draft.topics for seq in topic.pages), key=lambda view: view.page.seq)
-        earlier: list[PageView] | None = None
+        new = sorted((views[seq] for topic in draft.topics for seq in topic.pages), key=lambda view: view.seq)
+        earlier: list[Page] | None = None
 
-        async def pages() -> Sequence[PageView]:
+        async def pages() -> Sequence[Page]:
             nonlocal earlier
             if earlier is None:
                 earlier = await self._segment_pages(known)
@@ -131,26 +131,26 @@ class FilingPlanner:
         is_without_vector = known is not None and known.vector is None
         return SegmentPlan(
             segment=known.segment if known else None,
-            pages=tuple(view.page.seq for view in new),
+            pages=tuple(view.seq for view in new),
             digest=digest,
             vector=_joined_vector(known, await pages() if is_without_vector else new, new),
             summariser=summariser,
         )
 
-    async def _segment_pages(self, known: Segment | None) -> list[PageView]:
+    async def _segment_pages(self, known: Segment | None) -> list[Page]:
         if known is None:
             return []
         pages = await self._store.segment_pages(known.segment, only_unanalysed=False, limit=DIGEST_PAGES)
-        return await page_views(self._store, pages)
+        return await with_vectors(self._store, pages)
 
 
-def nearest_segments(segments: Sequence[Segment], batch: Sequence[PageView], threshold: float) -> list[Segment]:
+def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], threshold: float) -> list[Segment]:
     """Return the open segments nearest to any page of a batch, nearest first, at most `NEAREST_SEGMENTS`.
 
     A match of `NEAR_SHARE` of ``threshold`` is near enough; from ``threshold`` on a page would join the segment.
     """
     # Words are compared only for pages without a vector.
-    words = [frozenset(stems(view.page.text) if view.vector is None else ()) for view in batch]
+    words = [frozenset(stems(view.text) if view.vector is None else ()) for view in batch]
 
     def nearness(segment: Segment) -> float:
         keywords = _stems(segment.keywords)
@@ -171,13 +171,13 @@ def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
     return next((d for d in drafts if d.known and d.known.segment == number and d.takes(topic)), None)
 
 
-def _newest(earlier: Sequence[PageView], new: Sequence[PageView]) -> list[PageView]:
-    added = {view.page.seq for view in new}
-    joined = sorted([*(view for view in earlier if view.page.seq not in added), *new], key=lambda view: view.page.seq)
+def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
+    added = {view.seq for view in new}
+    joined = sorted([*(view for view in earlier if view.seq not in added), *new], key=lambda view: view.seq)
     return joined[-DIGEST_PAGES:]
 
 
-def _joined_vector(known: Segment | None, pages: Sequence[PageView], new: Sequence[PageView]) -> Vector | None:
+def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
     """Return the unit-length mean including the new pages; the old mean is weighted by its number of pages."""
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:

@@ -15,13 +15,13 @@ from pathlib import Path
 import anyio.to_thread
 
 from memoryos_mcp.consolidation.filing import DIGEST_PAGES
-from memoryos_mcp.consolidation.views import page_views
+from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.errors import ArgumentError, StorageError
-from memoryos_mcp.llm.analysis import Analyst, PageView, Topic
+from memoryos_mcp.llm.analysis import Analyst, Topic
 from memoryos_mcp.llm.recording import LOG_NAME, remove_log
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import read_ids
-from memoryos_mcp.model.pages import parse_timestamp, storable
+from memoryos_mcp.model.pages import Page, parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
@@ -272,10 +272,10 @@ class Forgetting:
                 for number in found.segments
             ],
         ]:
-            views = await page_views(self._store, pages)
+            views = await with_vectors(self._store, pages)
             seqs = tuple(page.seq for page in pages)
 
-            async def of_pages(views: Sequence[PageView] = views) -> Sequence[PageView]:
+            async def of_pages(views: Sequence[Page] = views) -> Sequence[Page]:
                 return views
 
             digests.append(await self._fallback.joined_digest(None, [Topic(Digest((), ""), seqs)], of_pages))

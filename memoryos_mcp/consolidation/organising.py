@@ -8,10 +8,10 @@ from functools import partial
 
 from memoryos_mcp.consolidation.fallback import stays, takes_over
 from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
+from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reading import Reading
-from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import ModelError, ReplyFormatError
-from memoryos_mcp.llm.analysis import Analyst, Organised, PageView, Surroundings
+from memoryos_mcp.llm.analysis import Analyst, Organised, Surroundings
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease
@@ -112,7 +112,7 @@ class Organising:
             # A kept answer may quote the page before its batch, which may be forgotten now.
             self._forgettings = forgettings
             self._answers.clear()
-        batches = [await page_views(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
+        batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
         answers = await self._answers_to(batches, asks_one_first=self._steps_in_vain > 0)
@@ -150,7 +150,7 @@ class Organising:
         pages = await self._store.degraded(self._fallback.name, self._redone_up_to, limit)
         if not pages and self._redone_up_to:
             pages = await self._store.degraded(self._fallback.name, 0, limit)
-        batches = [await page_views(self._store, batch) for batch in self._batches(pages)]
+        batches = [await with_vectors(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
         for batch, answer in zip(batches, await self._answers_to(batches, asks_one_first=True), strict=True):
@@ -162,7 +162,7 @@ class Organising:
                 await self._store.accept_degraded(lease, _seqs(batch))
         if failure is not None and not has_filed:
             # A batch that always fails must not keep the others from being tried.
-            self._redone_up_to = batches[0][-1].page.seq
+            self._redone_up_to = batches[0][-1].seq
             raise failure
         self._redone_up_to = 0
         return bool(batches)
@@ -176,7 +176,7 @@ class Organising:
         return newest is None or self._clock() - newest >= self._rule.silence(waiting)
 
     async def _answers_to(
-        self, batches: Sequence[Sequence[PageView]], *, asks_one_first: bool
+        self, batches: Sequence[Sequence[Page]], *, asks_one_first: bool
     ) -> list[Organised | BaseException]:
         """Return an answer or a failure for each batch, asked in parallel.
 
@@ -190,7 +190,7 @@ class Organising:
             return [first, *(self._answers.get(_seqs(batch), first) for batch in batches[1:])]
         return [first, *await asyncio.gather(*map(self._ask, batches[1:]), return_exceptions=True)]
 
-    async def _ask(self, batch: Sequence[PageView]) -> Organised:
+    async def _ask(self, batch: Sequence[Page]) -> Organised:
         kept = self._answers.get(_seqs(batch))
         if kept is not None:
             return kept
@@ -198,40 +198,39 @@ class Organising:
         _check(batch, organised)
         return organised
 
-    async def _around(self, batch: Sequence[PageView]) -> Surroundings:
-        around = await self._reading.known_at([view.page for view in batch])
-        found = await self._store.page_before(batch[0].page.seq)
-        if found is None:
+    async def _around(self, batch: Sequence[Page]) -> Surroundings:
+        around = await self._reading.known_at(list(batch))
+        before = await self._store.page_before(batch[0].seq)
+        if before is None:
             return around
-        before, summary = found
-        (view,) = await page_views(self._store, [before])
+        (before,) = await with_vectors(self._store, [before])
         nearest = nearest_segments(await self._store.segments(), batch, self._threshold)
-        return replace(around, before=view, chain_summary=summary, segments=nearest)
+        return replace(around, before=before, segments=nearest)
 
-    async def _is_given_up(self, lease: Lease, batch: Sequence[PageView], failure: ModelError) -> bool:
+    async def _is_given_up(self, lease: Lease, batch: Sequence[Page], failure: ModelError) -> bool:
         count = partial(self._store.count_page_attempt, lease, _seqs(batch))
         return await takes_over(failure, count, steps_in_vain=self._steps_in_vain)
 
-    async def _fall_back(self, lease: Lease, batch: Sequence[PageView]) -> bool:
+    async def _fall_back(self, lease: Lease, batch: Sequence[Page]) -> bool:
         organised = await self._fallback.organise(batch, await self._around(batch))
         return await self._file(lease, batch, organised, self._fallback)
 
     async def _file(
-        self, lease: Lease, batch: Sequence[PageView], organised: Organised, by: Analyst, *, is_redo: bool = False
+        self, lease: Lease, batch: Sequence[Page], organised: Organised, by: Analyst, *, is_redo: bool = False
     ) -> bool:
         if organised.knowledge is not None:
-            await self._reading.keep(lease, [view.page for view in batch], organised.knowledge)
+            await self._reading.keep(lease, list(batch), organised.knowledge)
         async with self._planning:
             planner = FilingPlanner(self._store, by, self._fallback.name, self._threshold)
             filing = await planner.plan(batch, organised, is_degraded=by is not self._analyst, is_redo=is_redo)
             return await self._store.commit_filing(lease, filing)
 
 
-def _seqs(batch: Sequence[PageView]) -> tuple[int, ...]:
-    return tuple(view.page.seq for view in batch)
+def _seqs(batch: Sequence[Page]) -> tuple[int, ...]:
+    return tuple(view.seq for view in batch)
 
 
-def _check(batch: Sequence[PageView], organised: Organised) -> None:
+def _check(batch: Sequence[Page], organised: Organised) -> None:
     """Check that an answer contains every page of the batch once.
 
     Raises:
@@ -246,7 +245,7 @@ def _check(batch: Sequence[PageView], organised: Organised) -> None:
         raise ReplyFormatError(msg)
 
 
-def _up_to_unembedded(batches: list[list[PageView]]) -> list[list[PageView]]:
+def _up_to_unembedded(batches: list[list[Page]]) -> list[list[Page]]:
     """Return the batches before the first with an unembedded page."""
     for place, batch in enumerate(batches):
         if any(view.vector is None for view in batch):

@@ -13,8 +13,8 @@ from itertools import takewhile
 from anyio import to_thread
 
 from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
+from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reconciling import reconcile
-from memoryos_mcp.consolidation.views import page_views
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.llm.analysis import Analyst, Surroundings
 from memoryos_mcp.model.knowledge import NAME_SLOTS, About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
@@ -189,12 +189,12 @@ class Reading:
 
     async def _learned(self, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
         traits = await self._store.traits()
-        views = await page_views(self._store, [page for page in pages if page.teaches])
+        views = await with_vectors(self._store, [page for page in pages if page.teaches])
         if not views:
             return _Learned(Lessons((), ()), traits)
         if not is_reading:
             return _Learned(await reader.learn(views, traits, None), traits)
-        corrected = counting_against(await self._store.corrected_facts(), views[-1].page.seq)
+        corrected = counting_against(await self._store.corrected_facts(), views[-1].seq)
         known = await self._facts(reader, pages)
         return _Learned(await reader.learn(views, traits, known, corrected), traits, corrected)
 

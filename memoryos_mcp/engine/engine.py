@@ -29,7 +29,7 @@ from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source, Tier, utc_now
+from memoryos_mcp.model.pages import NewTurn, Source, Tier, utc_now
 from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.model.segments import Segment
@@ -198,15 +198,8 @@ class MemoryEngine:
             ArgumentError: An argument is not valid, or contains a secret that the policy refuses; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        redaction = await self._validation.turn(
-            user_input,
-            agent_response,
-            timestamp=timestamp,
-            meta_data=meta_data,
-            idempotency_key=idempotency_key,
-            source=source,
-        )
-        return await self._add(redaction)
+        new = NewTurn(user_input, agent_response, timestamp, idempotency_key, meta_data, source)
+        return await self._add(await self._validation.turn(new))
 
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
@@ -224,7 +217,7 @@ class MemoryEngine:
             LeaseLostError: Something was forgotten since; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        return await self._add(await self._validation.turn(query, answer, meta_data=meta_data), forgettings)
+        return await self._add(await self._validation.turn(NewTurn(query, answer, meta_data=meta_data)), forgettings)
 
     async def _add(self, redaction: Redaction, forgettings: int | None = None) -> Receipt:
         (receipt,) = await self._store.add_pages([redaction.turn], forgettings=forgettings)

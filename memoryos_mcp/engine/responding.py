@@ -18,7 +18,7 @@ from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, Mode
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.reading import Forgettings, reading_since
 from memoryos_mcp.llm.replies import Speech, said_aloud
-from memoryos_mcp.model.pages import Page, Source, estimate_tokens
+from memoryos_mcp.model.pages import NewTurn, Page, Source, estimate_tokens
 from memoryos_mcp.retrieval import rendering
 from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.retrieval.recall import Recall, RecalledPage
@@ -198,7 +198,7 @@ class Responding:
             raise ArgumentError(argument="query", problem="is empty; say something")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
-        turn = (await self._validation.turn(query, "", meta_data=meta_data)).turn
+        turn = (await self._validation.turn(NewTurn(query, meta_data=meta_data))).turn
         said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)

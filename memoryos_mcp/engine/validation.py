@@ -1,14 +1,13 @@
 """Validation: the input of callers is checked and its secrets are removed, before it is stored or searched for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.pages import Source, make_turn, storable
+from memoryos_mcp.model.pages import NewTurn, checked, storable
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.retrieval.fitting import TOKENS_AT_MOST
 from memoryos_mcp.text.secrets import redact
@@ -27,16 +26,7 @@ class Validation:
         self._settings = settings
         self._clock = clock
 
-    async def turn(
-        self,
-        user_input: str,
-        agent_response: str,
-        *,
-        timestamp: str | datetime | None = None,
-        meta_data: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-        source: str = Source.CONVERSATION,
-    ) -> Redaction:
+    async def turn(self, new: NewTurn) -> Redaction:
         """Return a checked turn without its secrets.
 
         Raises:
@@ -44,22 +34,12 @@ class Validation:
         """
         settings, now = self._settings, self._clock()
 
-        def checked() -> Redaction:
-            turn = make_turn(
-                user_input=user_input,
-                agent_response=agent_response,
-                timestamp=timestamp,
-                meta_data=meta_data,
-                idempotency_key=idempotency_key,
-                source=source,
-                max_page_chars=settings.max_page_chars,
-                zone=settings.zone,
-                now=now,
-            )
+        def clean() -> Redaction:
+            turn = checked(new, max_page_chars=settings.max_page_chars, zone=settings.zone, now=now)
             return redact_turn(turn, settings.secret_policy)
 
-        is_long = len(user_input) + len(agent_response) > CHECKED_AT_ONCE_CHARS
-        return await anyio.to_thread.run_sync(checked) if is_long else checked()
+        is_long = len(new.user_input) + len(new.agent_response) > CHECKED_AT_ONCE_CHARS
+        return await anyio.to_thread.run_sync(clean) if is_long else clean()
 
     def asked(self, query: str) -> str:
         """Return a query without its secrets, unless the policy is off; it may be embedded by an API."""

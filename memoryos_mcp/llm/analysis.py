@@ -11,7 +11,7 @@ from memoryos_mcp.config import LLM_BATCH_PAGES
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact, KnowledgeChange, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Digest, Segment, Vector
+from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 LEARN_PAGES_MAX = LLM_BATCH_PAGES
@@ -19,25 +19,11 @@ LEARN_PAGES_MAX = LLM_BATCH_PAGES
 
 
 @dataclass(frozen=True, slots=True)
-class PageView:
-    """A page as an analyst sees it.
-
-    Attributes:
-        page: The page.
-        vector: Unit-length mean of its windows, shape ``(dimension,)``; None if it is not embedded yet.
-    """
-
-    page: Page
-    vector: Vector | None
-
-
-@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What is known around a batch.
 
     Attributes:
-        before: The page that arrived just before the first, if there is one.
-        chain_summary: Summary of that page's chain; empty without one.
+        before: The page that arrived just before the first, if there is one, with the summary of its chain.
         segments: A few segments nearest to the batch, nearest first.
         facts: Facts about user and assistant that hold at the end of the batch, except those that rest on its own
             pages alone.
@@ -45,8 +31,7 @@ class Surroundings:
         speakers: The names of user and assistant.
     """
 
-    before: PageView | None
-    chain_summary: str = ""
+    before: Page | None
     segments: Sequence[Segment] = ()
     facts: Sequence[Fact] = ()
     corrected: Sequence[CorrectedFact] = ()
@@ -111,7 +96,7 @@ class Analyst(Protocol):
         """Name of the analyst; stored with what it wrote."""
         ...
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         """Find the chains and topics of a batch, and its facts if that takes no further call.
 
         Args:
@@ -124,7 +109,7 @@ class Analyst(Protocol):
         ...
 
     async def joined_digest(
-        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[PageView]]]
+        self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
         """Return the digest of a segment that topics have joined; makes no network call.
 
@@ -135,7 +120,7 @@ class Analyst(Protocol):
         """
         ...
 
-    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[PageView]]]) -> str:
+    async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
         """Return the summary of a chain that a run has joined; makes no network call.
 
         Args:
@@ -151,7 +136,7 @@ class Analyst(Protocol):
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from anyio import CapacityLimiter
 
-from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.asking import ask
 from memoryos_mcp.llm.chat import ChatModel
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -61,7 +61,7 @@ class LlmAnalyst:
         """The model's name."""
         return self._chat.name
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         """Find the chains, topics and facts of a batch, in one call. See ``Analyst.organise``."""
         shown = replace(around, facts=_nearest_facts(around.facts, batch), corrected=around.corrected[:CORRECTED_SHOWN])
         request = organise_request(batch, shown, max_topics=self._max_topics, max_prompt_tokens=self._max_prompt_tokens)
@@ -76,7 +76,7 @@ class LlmAnalyst:
         self,
         known: Segment | None,
         topics: Sequence[Topic],
-        pages: Callable[[], Awaitable[Sequence[PageView]]],  # noqa: ARG002 - the reply covers them
+        pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
         """Return the digest of a topic that covers the whole segment; else join all digests, shortened to fit.
 
@@ -95,7 +95,7 @@ class LlmAnalyst:
         self,
         earlier: str,
         run: Run,
-        pages: Callable[[], Awaitable[Sequence[PageView]]],
+        pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
         """Return the run's summary, after the earlier one if it does not cover that; without one, the fallback's."""
         if not run.summary:
@@ -116,7 +116,7 @@ class LlmAnalyst:
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),
@@ -141,7 +141,7 @@ def _is_of_whole(topic: Topic, known: Segment) -> bool:
     return seen is not None and (seen.segment, seen.summary) == (known.segment, known.summary)
 
 
-def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fact]:
+def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
     """Return the facts nearest to any page, sorted by number: each page's nearest first, then each page's second.
 
     Common words replace missing vectors.
@@ -154,8 +154,8 @@ def _nearest_facts(facts: Sequence[Fact], pages: Sequence[PageView]) -> list[Fac
     return sorted((facts[n] for n in best[:FACTS_SHOWN]), key=lambda fact: fact.fact)
 
 
-def _nearness(fact: Fact, view: PageView) -> float:
+def _nearness(fact: Fact, view: Page) -> float:
     if fact.vector is not None and view.vector is not None:
         return float(view.vector @ fact.vector)
     told = set(stems(fact.text))
-    return len(told.intersection(stems(view.page.text))) / (len(told) or 1)
+    return len(told.intersection(stems(view.text))) / (len(told) or 1)

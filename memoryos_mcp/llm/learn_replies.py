@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm.analysis import PageView
 from memoryos_mcp.llm.catalogue import find
 from memoryos_mcp.llm.prompts import FACTS_PER_PAGE_MAX, facts_asked, traits_asked
 from memoryos_mcp.llm.replies import RIGHT_SHARE, Number, Numbers, Part, Text, checked, items
@@ -24,7 +23,7 @@ from memoryos_mcp.model.knowledge import (
     KnowledgeChange,
     Lessons,
 )
-from memoryos_mcp.model.pages import EARLIEST_YEAR
+from memoryos_mcp.model.pages import EARLIEST_YEAR, Page
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stem, stems
@@ -72,8 +71,8 @@ class FactsReading:
         facts: The known facts that were shown, in their order.
     """
 
-    def __init__(self, pages: Sequence[PageView], facts: Sequence[Fact]) -> None:
-        self._pages = [view.page for view in pages]
+    def __init__(self, pages: Sequence[Page], facts: Sequence[Fact]) -> None:
+        self._pages = list(pages)
         self._facts = facts
         self._said: dict[int, frozenset[str]] = {}
 
@@ -163,8 +162,8 @@ class LearnReading:
         dimensions: The user's own dimensions.
     """
 
-    def __init__(self, pages: Sequence[PageView], facts: Sequence[Fact] | None, dimensions: Sequence[str]) -> None:
-        self._seqs = [view.page.seq for view in pages]
+    def __init__(self, pages: Sequence[Page], facts: Sequence[Fact] | None, dimensions: Sequence[str]) -> None:
+        self._seqs = [view.seq for view in pages]
         self._facts = None if facts is None else FactsReading(pages, facts)
         self._dimensions = dimensions
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from memoryos_mcp.errors import ReplyFormatError
-from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.learn_replies import FactsReading
 from memoryos_mcp.llm.prompts import KEYWORD_MAX_CHARS, segment_name
@@ -48,14 +48,14 @@ class OrganiseReading:
         max_topics: Maximum number of topics.
     """
 
-    def __init__(self, batch: Sequence[PageView], around: Surroundings, max_topics: int) -> None:
+    def __init__(self, batch: Sequence[Page], around: Surroundings, max_topics: int) -> None:
         self._batch = batch
-        self._chain_before = around.chain_summary
+        self._chain_before = (around.before and around.before.chain_summary) or ""
         self._segments = {segment_name(segment.segment): segment for segment in around.segments}
         self._facts = FactsReading(batch, around.facts)
         self._max_topics = max_topics
 
-    def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[PageView]]:
+    def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[Page]]:
         """Return the organised batch, and the pages that no topic holds.
 
         Raises:
@@ -83,14 +83,14 @@ class OrganiseReading:
                 apart_from=self._apart_from(topic),
             )
             for number, topic in topics.items()
-            if (members := [v.page for n, v in enumerate(self._batch, 1) if self._topic(pages, n) == number])
+            if (members := [page for n, page in enumerate(self._batch, 1) if self._topic(pages, n) == number])
         ]
         chains = checked(items(found.get("chains")), "chain", _ChainReply, _problem_of_chain, right_share=None)
         is_continuing = 1 in pages and pages[1].continues
         summaries = {chain.first: chain.summary for chain in chains}
         of_topics = {seq: topic.digest.summary for topic in named for seq in topic.pages}
         if is_continuing:
-            of_topics[self._batch[0].page.seq] = ""  # the whole chain is summarised instead
+            of_topics[self._batch[0].seq] = ""  # the whole chain is summarised instead
         runs = self._runs(pages, summaries, of_topics)
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 
@@ -134,7 +134,7 @@ class OrganiseReading:
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
-            members = [view.page for view in self._batch[start - 1 : end - 1]]
+            members = self._batch[start - 1 : end - 1]
             summary = summaries.get(start) or of_topics.get(members[0].seq)
             if summary is None:
                 summary = make_digest(members).summary

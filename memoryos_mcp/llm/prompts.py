@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import JsonValue
 
 from memoryos_mcp.llm import catalogue
-from memoryos_mcp.llm.analysis import PageView, Surroundings
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, estimate_tokens
@@ -103,7 +103,7 @@ wrong_fact: the user has said that this is not so; report it in no words, whatev
 
 
 def organise_request(
-    batch: Sequence[PageView], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
+    batch: Sequence[Page], around: Surroundings, *, max_topics: int, max_prompt_tokens: int
 ) -> ChatRequest:
     """Return the request for a batch's chains, topics and facts; pages and facts are numbered from 1.
 
@@ -113,7 +113,7 @@ def organise_request(
         max_topics: Maximum number of topics.
         max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
     """
-    facts_max = facts_asked([view.page for view in batch])
+    facts_max = facts_asked(list(batch))
     instructions = f"{ORGANISE_INSTRUCTIONS}\nAt most {max_topics} topics and {facts_max} facts."
     if around.corrected:
         instructions += WRONG_INSTRUCTIONS
@@ -128,8 +128,10 @@ def organise_request(
     ]
     context += _known(around.facts, around.corrected)
     if around.before is not None:
-        before = _page(around.before.page, 2 * PAGE_TOKENS_MIN)
-        context.append({"page_before": before, "chain_so_far": shorten(around.chain_summary, SENTENCE_ASKED_CHARS)})
+        before = _page(around.before, 2 * PAGE_TOKENS_MIN)
+        context.append(
+            {"page_before": before, "chain_so_far": shorten(around.before.chain_summary or "", SENTENCE_ASKED_CHARS)}
+        )
     names = [segment_name(segment.segment) for segment in around.segments]
     known = list(map(_line, context))
     pages = _page_lines(batch, _room(max_prompt_tokens, instructions, known))
@@ -138,7 +140,7 @@ def organise_request(
 
 
 def learn_request(
-    pages: Sequence[PageView],
+    pages: Sequence[Page],
     traits: Sequence[Trait],
     facts: Sequence[Fact] | None,
     corrected: Sequence[CorrectedFact] = (),
@@ -165,7 +167,7 @@ def learn_request(
     ]
     context += _known(facts or (), corrected)
     traits_max = traits_asked(len(pages))
-    facts_max = 0 if facts is None else facts_asked([view.page for view in pages])
+    facts_max = 0 if facts is None else facts_asked(list(pages))
     instructions = JUDGE_INSTRUCTIONS if facts is None else LEARN_INSTRUCTIONS
     instructions += catalogue.as_text(dimensions)
     instructions += f"\nAt most {f'{facts_max} facts and ' if facts_max else ''}{traits_max} traits."
@@ -226,17 +228,17 @@ def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[di
     return shown
 
 
-def _page_lines(views: Sequence[PageView], room: int, *, is_of_user: bool = False) -> list[str]:
+def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -> list[str]:
     """Return the pages, numbered from 1; the longest are shortened if not all fit into ``room`` tokens.
 
     With ``is_of_user``, only what the profile needs is shown.
     """
 
     def lines(max_tokens: int | None) -> list[str]:
-        shown = [_page(view.page, max_tokens) for view in views]
+        shown = [_page(view, max_tokens) for view in views]
         if is_of_user:
             shown = [_of_user(page) for page in shown]
-        days = [view.page.occurred_at.date() for view in views]
+        days = [view.occurred_at.date() for view in views]
         for page, day, day_before in zip(shown[1:], days[1:], days, strict=False):
             if day == day_before:
                 page.pop("time", None)

@@ -4,7 +4,7 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,29 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NewTurn:
+    """An exchange as a caller or an importer gives it; `checked` makes it a `Turn`.
+
+    Attributes:
+        user_input: What the user said.
+        agent_response: What the assistant answered; one of the sides may be empty.
+        timestamp: When it was said: ISO 8601 text, a datetime, or None for now. Without a zone it is in the user's.
+        idempotency_key: The caller's name for it, at most 256 characters; turns with the same key become one page.
+        meta_data: The caller's own data, plain JSON.
+        source: Where the text comes from, one of `Source`.
+    """
+
+    user_input: str
+    agent_response: str = ""
+    timestamp: str | datetime | None = None
+    idempotency_key: str | None = None
+    meta_data: Mapping[str, Any] | None = None
+    source: str = Source.CONVERSATION
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """A validated exchange that is not yet stored.
+    """A checked exchange: what a page keeps of what was said. Its fields are named like the columns of the store.
 
     Attributes:
         user_input: What the user said; empty only if ``agent_response`` is not.
@@ -67,8 +88,12 @@ class Turn:
     gives_orders: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+# What a page keeps of its turn, in the order of the fields.
+TURN_FIELDS = tuple(each.name for each in fields(Turn))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Turn):
     """One stored turn.
 
     Attributes:
@@ -76,26 +101,27 @@ class Page:
         page_id: Public name, unique within the user's memory.
         session: Number of the run of pages without a gap over ``session_gap_s``.
         chain: None until it is consolidated.
+        chain_summary: None without a chain.
         segment: None until it is consolidated.
-        gives_orders: Whether it contains instructions to an assistant that reads it; see `text.injection`.
+        vector: Unit-length mean of its windows, shape ``(dimension,)``; None until it is embedded, or if not needed.
         is_damaged: Whether it changed on disk; its text is then `DAMAGED_TEXT`.
+        organised_by: Name of the analyst that filed it under chain and segment; None until then.
         read_by: Name of the analyst that extracted knowledge from it; None until then.
+        learned_by: Name of the analyst that read it for the profile; None until then.
     """
 
     seq: int
     page_id: str
-    user_input: str
-    agent_response: str
-    occurred_at: datetime
-    meta_data: str | None
     session: int
     tier: Tier
-    chain: int | None
-    segment: int | None
-    source: Source = Source.CONVERSATION
-    gives_orders: bool = False
+    chain: int | None = None
+    chain_summary: str | None = None
+    segment: int | None = None
+    vector: "NDArray[np.float32] | None" = field(default=None, compare=False, repr=False)
     is_damaged: bool = False
+    organised_by: str | None = None
     read_by: str | None = None
+    learned_by: str | None = None
 
     @property
     def teaches(self) -> bool:
@@ -161,27 +187,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub(_REPLACEMENT, text)
 
 
-def make_turn(
-    *,
-    user_input: str,
-    agent_response: str,
-    timestamp: str | datetime | None,
-    meta_data: Mapping[str, Any] | None,
-    idempotency_key: str | None,
-    source: str = Source.CONVERSATION,
-    max_page_chars: int,
-    zone: tzinfo | None,
-    now: datetime,
-) -> Turn:
-    """Return the caller's turn, validated.
+def checked(new: NewTurn, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> Turn:
+    """Return a new turn, validated.
 
     Args:
-        user_input: The user's side.
-        agent_response: The assistant's side.
-        timestamp: When it was said: ISO 8601 text, a datetime, or None for now. Without a zone it is in ``zone``.
-        meta_data: The caller's own data, stored with the page as JSON.
-        idempotency_key: The caller's name for this turn, which makes sending it twice safe.
-        source: Where the text comes from, one of `Source`.
+        new: The turn as it was given.
         max_page_chars: Maximum length of both sides together.
         zone: The user's zone; None means this machine's.
         now: The current time, with a zone.
@@ -189,7 +199,7 @@ def make_turn(
     Raises:
         ArgumentError: An argument is not valid.
     """
-    user_input, agent_response = storable(user_input), storable(agent_response)
+    user_input, agent_response = storable(new.user_input), storable(new.agent_response)
     if not user_input.strip() and not agent_response.strip():
         problem = "is empty, and so is agent_response; give the text of at least one side"
         raise ArgumentError(argument="user_input", problem=problem)
@@ -201,17 +211,16 @@ def make_turn(
             "split it into several pages"
         )
         raise ArgumentError(argument=longer, problem=problem)
-    known_source = _source(source)
+    source = _source(new.source)
+    is_said = source is Source.CONVERSATION
     return Turn(
         user_input=user_input,
         agent_response=agent_response,
-        occurred_at=parse_timestamp(timestamp, zone=zone, now=now),
-        meta_data=meta_data_json(meta_data),
-        idempotency_key=_idempotency_key(idempotency_key),
-        source=known_source,
-        gives_orders=any(
-            gives_orders(side, is_said=known_source is Source.CONVERSATION) for side in (user_input, agent_response)
-        ),
+        occurred_at=parse_timestamp(new.timestamp, zone=zone, now=now),
+        meta_data=meta_data_json(new.meta_data),
+        idempotency_key=_idempotency_key(new.idempotency_key),
+        source=source,
+        gives_orders=any(gives_orders(side, is_said=is_said) for side in (user_input, agent_response)),
     )
 
 

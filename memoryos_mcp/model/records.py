@@ -5,14 +5,23 @@ traits, their history, corrections. Chains, segments and facts are numbered from
 their ``page_id``. Times are ISO 8601 with their offset. Absent and default values are left out.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer, PlainValidator
 
 from memoryos_mcp.model.ids import PAGE_PATTERN
 from memoryos_mcp.model.knowledge import About, Kind
-from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, Source, Tier, storable
+from memoryos_mcp.model.pages import (
+    IDEMPOTENCY_KEY_MAX_CHARS,
+    TURN_FIELDS,
+    Source,
+    Tier,
+    Turn,
+    meta_data_json,
+    storable,
+)
 from memoryos_mcp.model.profile import Level
 
 FORMAT = "memoryos"
@@ -108,6 +117,21 @@ class PageRecord(_Line):
     is_degraded: bool = False
     user_input: Text = ""
     agent_response: Text = ""
+
+    @property
+    def turn(self) -> Turn:
+        """What was said.
+
+        Raises:
+            ArgumentError: The meta data is too long or nested too deeply.
+        """
+        return Turn(
+            **{name: getattr(self, name) for name in TURN_FIELDS} | {"meta_data": meta_data_json(self.meta_data)}
+        )
+
+    def with_turn(self, turn: Turn) -> "PageRecord":
+        """Return the page with another text of what was said."""
+        return self.model_copy(update=turn_values(turn))
 
 
 class FactRecord(_Line):
@@ -216,3 +240,9 @@ Record = (
     ChainRecord | SegmentRecord | PageRecord | FactRecord | TraitRecord | PastTraitRecord | NoteRecord | RefusedRecord
 )
 LongTermRecord = FactRecord | TraitRecord | PastTraitRecord | NoteRecord | RefusedRecord
+
+
+def turn_values(turn: Turn) -> dict[str, Any]:
+    """Return the fields of a `PageRecord` that hold what was said."""
+    meta_data = None if turn.meta_data is None else json.loads(turn.meta_data)
+    return {name: getattr(turn, name) for name in TURN_FIELDS} | {"meta_data": meta_data}

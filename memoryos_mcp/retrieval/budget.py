@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
+from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page, estimate_tokens
 from memoryos_mcp.text.stemming import folded, is_latin, latin_stem, stem
 from memoryos_mcp.text.terms import is_foreign, query_words
 
@@ -28,6 +28,12 @@ class Quote:
     agent_response: str
     is_excerpt: bool
     tokens: int
+
+
+def whole(page: Page) -> Quote:
+    """Return both sides of a page without omissions."""
+    tokens = estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
+    return Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=tokens)
 
 
 def roots(query: str) -> frozenset[str]:

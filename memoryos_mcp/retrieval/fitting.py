@@ -9,15 +9,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page, estimate_tokens
+from memoryos_mcp.model.pages import BYTES_PER_TOKEN, Page
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval import rendering
-from memoryos_mcp.retrieval.budget import Quote, quote, shortened
-from memoryos_mcp.retrieval.ranking import Ranked
+from memoryos_mcp.retrieval.budget import Quote, quote, whole
 from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.rendering import line_bytes
-from memoryos_mcp.storage.values import FoundPage
 from memoryos_mcp.text.addressees import Speakers
 
 T = TypeVar("T")
@@ -34,13 +31,8 @@ CONVERSATION_SHARE = 1 / 2
 BEST_PAGE_SHARE = 1 / 2
 PAGE_SHARE = 1 / 3
 PAGE_ALLOWANCE_TOKENS = 160
-CHAIN_SUMMARY_CHARS = 200
 # How often a page is quoted again because its indented lines took more than its text.
 QUOTES_AT_MOST = 3
-
-
-# A found page with its place in the ranking and its topic.
-Candidate = tuple[Ranked, FoundPage, Segment | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +65,14 @@ class Found:
         traits: Traits relevant to the query, most telling first.
         facts: Facts about both sides, best first.
         short_term: The newest pages, oldest first; they take precedence over found ones.
-        pages: Found pages of any tier, best first, each with its topic; some may be among the newest.
+        pages: Found pages of any tier, each whole, best first; some may be among the newest.
     """
 
     wishes: Sequence[RecalledFact]
     traits: Sequence[Trait]
     facts: Sequence[RecalledFact]
     short_term: Sequence[Page]
-    pages: Sequence[Candidate]
+    pages: Sequence[RecalledPage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +100,7 @@ def fit(found: Found, limits: Limits, speakers: Speakers, query_roots: frozenset
     budget = _Budget(limits, speakers, query_roots)
     needed = budget.tokens_of_all(found)
     budget.is_enough = needed <= limits.tokens
-    wanted = {page.seq for page in found.short_term}.union(each.page.seq for _, each, _ in budget.wanted(found))
+    wanted = {page.seq for page in found.short_term}.union(each.page.seq for each in budget.wanted(found))
     everything = LeftOut(
         pages=len(wanted),
         excerpts=len(wanted),
@@ -175,14 +167,14 @@ class _Budget:
         """Size of everything shown, in tokens."""
         return _tokens(BYTES_PER_TOKEN * self._limits.tokens - self.left)
 
-    def wanted(self, found: Found) -> list[Candidate]:
+    def wanted(self, found: Found) -> list[RecalledPage]:
         """Return the found pages that are shown if all of the newest are shown."""
         newest = {page.seq for page in found.short_term}
-        return [candidate for candidate in found.pages if candidate[1].page.seq not in newest][: self._limits.pages]
+        return [each for each in found.pages if each.page.seq not in newest][: self._limits.pages]
 
     def tokens_of_all(self, found: Found) -> int:
         """Return the budget with which everything fits, whole."""
-        wanted = [each.page for _, each, _ in self.wanted(found)]
+        wanted = [each.page for each in self.wanted(found)]
         titles = {rendering.KNOWN[recalled.fact.about] for recalled in found.facts}
         parts = {
             rendering.WISHES: found.wishes,
@@ -200,10 +192,10 @@ class _Budget:
         notes = sum(_notes_bytes(page.meta_data) for page in wanted)
         return self._limits.reserved_tokens + _tokens(_FRAME_BYTES + line_bytes(*lines) + pages + notes)
 
-    def keep_free(self, found: Sequence[Candidate]) -> None:
+    def keep_free(self, found: Sequence[RecalledPage]) -> None:
         """Reserve room for the best page, so that the parts before it cannot use up a small budget."""
         if found and not self.is_enough:
-            cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0][1].page)
+            cost = line_bytes(rendering.title_line(rendering.FOUND)) + self._whole(found[0].page)
             self.kept_free = min(cost, PAGE_ALLOWANCE_TOKENS * BYTES_PER_TOKEN)
 
     def fit_lines(
@@ -234,17 +226,17 @@ class _Budget:
             text = self._quote(page, self._allowed(allowance - over, PAGE_SHARE), None)
             if text is None:
                 break
-            recalled = RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None)
+            recalled = RecalledPage(page, text)
             cost = self._cost(recalled) + over
             allowance, self.left = allowance - cost, self.left - cost
             kept.append(recalled)
         return kept[::-1]
 
-    def fit_pages(self, found: Sequence[Candidate], shown: AbstractSet[int]) -> list[RecalledPage]:
+    def fit_pages(self, found: Sequence[RecalledPage], shown: AbstractSet[int]) -> list[RecalledPage]:
         """Return the found pages that fit the rest, in their order, without those shown already."""
         kept: list[RecalledPage] = []
-        fresh = [candidate for candidate in found if candidate[1].page.seq not in shown]
-        for entry, each, segment in fresh[: self._limits.pages]:
+        fresh = [each for each in found if each.page.seq not in shown]
+        for each in fresh[: self._limits.pages]:
             page, over = each.page, 0 if kept else line_bytes(rendering.title_line(rendering.FOUND))
             allowance = self._allowed(self.left - over, PAGE_SHARE if kept else BEST_PAGE_SHARE)
             if self._limits.is_elastic:
@@ -253,8 +245,7 @@ class _Budget:
             text = self._quote(page, allowance - _notes_bytes(notes), each.span)
             if text is None:
                 continue
-            chain = each.chain_summary and shortened(each.chain_summary, CHAIN_SUMMARY_CHARS)
-            recalled = RecalledPage(page, text, entry.score, entry.shares, chain, notes, segment, each.span)
+            recalled = replace(each, quote=text, notes=notes)
             self.left -= self._cost(recalled) + over
             kept.append(recalled)
         return kept
@@ -265,7 +256,7 @@ class _Budget:
         for recalled in pages:
             if recalled.quote.is_excerpt and self.left > 0:
                 cost = self._cost(recalled)
-                room = cost + self.left - _notes_bytes(recalled.meta_data)
+                room = cost + self.left - _notes_bytes(recalled.notes)
                 text = self._quote(recalled.page, room, recalled.span) or recalled.quote
                 fuller = replace(recalled, quote=text)
                 self.left += cost - self._cost(fuller)
@@ -295,7 +286,7 @@ class _Budget:
     def _quote(self, page: Page, room: int, span: tuple[int, int] | None) -> Quote | None:
         """Return a page as it fits ``room`` bytes, including its head; None if no useful part of it does."""
         if self._whole(page) <= room:
-            return _in_full(page)
+            return whole(page)
         empty = Quote("", "", is_excerpt=True, tokens=0)
         left = room - self._cost_of(page, empty) - line_bytes(*self._labels)
         for _ in range(QUOTES_AT_MOST):
@@ -310,11 +301,11 @@ class _Budget:
     def _whole(self, page: Page) -> int:
         """Return the cost of a whole page without its notes."""
         if page.seq not in self._wholes:
-            self._wholes[page.seq] = self._cost_of(page, _in_full(page))
+            self._wholes[page.seq] = self._cost_of(page, whole(page))
         return self._wholes[page.seq]
 
     def _cost_of(self, page: Page, text: Quote) -> int:
-        return self._cost(RecalledPage(page, text, None, {}, chain_summary=None, meta_data=None, segment=None))
+        return self._cost(RecalledPage(page, text))
 
     def _cost(self, recalled: RecalledPage) -> int:
         # Empty lines around a text are missing in the rendered text, but are part of the result.
@@ -329,11 +320,6 @@ _FRAME_BYTES = len("\n".join([*rendering.framed(()), ""]))
 def _tokens(size: int) -> int:
     """Return the tokens of lines of ``size`` bytes, of which the last line's end is not counted."""
     return (size - 1) // BYTES_PER_TOKEN + 1
-
-
-def _in_full(page: Page) -> Quote:
-    tokens = estimate_tokens(page.user_input) + estimate_tokens(page.agent_response)
-    return Quote(page.user_input, page.agent_response, is_excerpt=False, tokens=tokens)
 
 
 def _seqs(pages: Sequence[RecalledPage]) -> set[int]:

@@ -1,7 +1,7 @@
 """The result of a retrieval: values that do not depend on how they were found."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memoryos_mcp.model.knowledge import Fact
 from memoryos_mcp.model.pages import Page
@@ -20,19 +20,17 @@ class RecalledPage:
         quote: Its text, whole or in excerpts.
         score: Its rank score within this query; None for a short-term page, which is included anyway.
         shares: What each signal adds to the score.
-        chain_summary: Summary of the chain around it, shortened; None until it is consolidated.
-        meta_data: The caller's own notes, JSON; None if there are none or they do not fit.
+        notes: The caller's own notes, JSON; None if there are none or they do not fit.
         segment: The topic it is filed under; None until it is consolidated, or if the topic is archived.
         span: Characters of its text that are nearest to the query, if known.
     """
 
     page: Page
     quote: Quote
-    score: float | None
-    shares: Mapping[str, float]
-    chain_summary: str | None
-    meta_data: str | None
-    segment: Segment | None
+    score: float | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    notes: str | None = None
+    segment: Segment | None = None
     span: tuple[int, int] | None = None
 
 

@@ -145,7 +145,7 @@ def page_line(recalled: "RecalledPage", speakers: Speakers, *, has_ids: bool = T
     marks = [f"{page.occurred_at:%Y-%m-%d %H:%M}", page.page_id if has_ids else None]
     marks += page_marks(page.source, is_excerpt=text.is_excerpt, gives_orders=page.gives_orders)
     shown = page_text(text.user_input, text.agent_response, marks, page.source, speakers)
-    return f"{shown}\n{notes_line(recalled.meta_data)}" if recalled.meta_data else shown
+    return f"{shown}\n{notes_line(recalled.notes)}" if recalled.notes else shown
 
 
 def notes_line(notes: str) -> str:

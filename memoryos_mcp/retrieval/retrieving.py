@@ -17,10 +17,11 @@ from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
+from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import bearing_on
 from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
-from memoryos_mcp.retrieval.budget import roots
+from memoryos_mcp.retrieval.budget import roots, whole
 from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
@@ -39,7 +40,7 @@ from memoryos_mcp.retrieval.query import (
 from memoryos_mcp.retrieval.query_cache import QueryCache
 from memoryos_mcp.retrieval.query_time import asked_spans, nearness
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
-from memoryos_mcp.retrieval.recall import Recall, RecalledFact
+from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Outlines, TokenRows, WordMatches
@@ -142,11 +143,7 @@ class Retrieving:
                 traits=bearing_on(self.cache.traits, frozenset(stems(asked.subject))),
                 facts=facts,
                 short_term=short_term,
-                pages=[
-                    (entry, each, self._segment_of(each.page.segment))
-                    for entry in ranked
-                    if (each := found.get(entry.seq))
-                ],
+                pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
             ),
             limits,
             speakers,
@@ -169,6 +166,10 @@ class Retrieving:
             tokens=fitted.tokens,
             left_out=fitted.left_out,
         )
+
+    def _recalled(self, entry: Ranked, page: Page, span: tuple[int, int] | None) -> RecalledPage:
+        segment = self._segment_of(page.segment)
+        return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
         """Return the pages about a query, best first: they contain one of its words, or are near it in meaning.

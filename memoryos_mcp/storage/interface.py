@@ -17,10 +17,8 @@ from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
-    DonePage,
     Failure,
     Filing,
-    FoundPage,
     Learning,
     Lease,
     Outlines,
@@ -128,11 +126,14 @@ class Store(Protocol):
         """Return pages without their text, ascending by ``seq``; missing ones are left out."""
         ...
 
-    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
-        """Return pages by ``seq``, each with its chain's summary and the span of one window; missing ones are left out.
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+        """Return pages by ``seq``, each with the span of one of its windows; missing pages are left out.
 
         Args:
-            windows: Window number by the page's ``seq``; a missing window gives no span.
+            windows: Window number by the page's ``seq``.
+
+        Returns:
+            The span is start and end in the page's text, in characters; None if the window is missing.
         """
         ...
 
@@ -307,7 +308,7 @@ class Store(Protocol):
         """Accept the fallback's result for pages, so that they are not done again."""
         ...
 
-    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
+    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[Page]:
         """Return the next pages after ``after_seq`` that ``worker`` filed or read, in order of arrival."""
         ...
 
@@ -331,8 +332,8 @@ class Store(Protocol):
         """Return the last failure of each kind of background work in any process, by its name, the newest first."""
         ...
 
-    async def page_before(self, seq: int) -> tuple[Page, str] | None:
-        """Return the newest page older than ``seq``, with its chain's current summary (empty without a chain)."""
+    async def page_before(self, seq: int) -> Page | None:
+        """Return the newest page older than ``seq``."""
         ...
 
     async def newest_seq(self) -> int:

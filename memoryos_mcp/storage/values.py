@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Lessons
-from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
 from memoryos_mcp.model.segments import Digest, Vector
@@ -52,20 +51,6 @@ class Outlines:
     segments: NDArray[np.int64]
     days: NDArray[np.int64]
     sizes: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """A page with its chain and the span of one window.
-
-    Attributes:
-        chain_summary: None without a chain.
-        span: Start and end of the requested window in the page's text, in characters; None if it is missing.
-    """
-
-    page: Page
-    chain_summary: str | None
-    span: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,20 +282,6 @@ class Learning:
     is_degraded: bool = False
     replaces: str | None = None
     is_reading: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class DonePage:
-    """A page with what a given worker did with it.
-
-    Attributes:
-        is_filed: Whether the worker filed it.
-        is_read: Whether the worker read it for profile and knowledge.
-    """
-
-    page: Page
-    is_filed: bool
-    is_read: bool
 
 
 @dataclass(frozen=True, slots=True)

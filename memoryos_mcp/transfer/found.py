@@ -1,35 +1,16 @@
-"""Results of an importer: pages and facts from another system's memory, and what was skipped.
+"""Results of an importer: turns and facts from another system's memory, and what was skipped.
 
 An importer is a module of `memoryos_mcp.transfer.importers` with the interface `Reader`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """One exchange of a dialogue, as recorded in the other system; one of its sides may be empty.
-
-    Attributes:
-        occurred_at: ISO 8601 text or a datetime. Without a zone the user's zone applies; None means now.
-        key: Idempotency key, stable across imports and unique over all systems: ``chatgpt:<conversation>:<message>``.
-            At most 256 characters; hash a longer one. Pages with the same key are stored once.
-        meta_data: Plain JSON to store with the page, such as the conversation's title.
-    """
-
-    user_input: str
-    agent_response: str
-    occurred_at: datetime | str | None
-    key: str
-    meta_data: Mapping[str, Any] | None = None
-    source: Source = Source.CONVERSATION
+from memoryos_mcp.model.pages import NewTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +41,9 @@ class Skipped:
     where: str
 
 
-Found = FoundPage | FoundFact | Skipped
+# A turn's idempotency key is stable across imports and unique over all systems, ``chatgpt:<conversation>:<message>``;
+# `importers.keys.key` makes one.
+Found = NewTurn | FoundFact | Skipped
 # Receives the number of bytes of the file or folder read so far, to show progress.
 Tell = Callable[[int], None]
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from memoryos_mcp.transfer.found import FoundPage
+from memoryos_mcp.model.pages import NewTurn
 
 # A part ends after a paragraph, line, sentence or word, if one of these ends in its last tenth.
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
-def split(page: FoundPage, max_chars: int) -> Iterator[FoundPage]:
+def split(page: NewTurn, max_chars: int) -> Iterator[NewTurn]:
     """Yield a page unchanged, or in parts of at most ``max_chars`` characters, both sides together.
 
     The parts of the user's text come first; no character is lost. The first part keeps the page's key, the second one's
@@ -21,8 +21,8 @@ def split(page: FoundPage, max_chars: int) -> Iterator[FoundPage]:
     parts = [(text, "") for text in _cut(page.user_input, max_chars)]
     parts += [("", text) for text in _cut(page.agent_response, max_chars)]
     for number, (user, assistant) in enumerate(parts, 1):
-        name = page.key if number == 1 else f"{page.key}#{number}"
-        yield replace(page, user_input=user, agent_response=assistant, key=name)
+        name = page.idempotency_key if number == 1 else f"{page.idempotency_key}#{number}"
+        yield replace(page, user_input=user, agent_response=assistant, idempotency_key=name)
 
 
 def _cut(text: str, max_chars: int) -> Iterator[str]:

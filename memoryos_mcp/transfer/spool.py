@@ -1,22 +1,22 @@
 """Temporary storage for imported turns: they are checked, then returned in order of time, whatever their number."""
 
-import json
+import pickle
 import sqlite3
 from collections.abc import Callable, Iterator
 from datetime import datetime, tzinfo
 
 from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.knowledge import AddFact
-from memoryos_mcp.model.pages import Source, Turn, make_turn, parse_timestamp, storable
+from memoryos_mcp.model.pages import NewTurn, Turn, checked, parse_timestamp, storable
 from memoryos_mcp.model.redaction import Redaction
-from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.transfer.found import Found, FoundFact, Skipped
 from memoryos_mcp.transfer.splitting import split
 from memoryos_mcp.transfer.tally import Tally
 
 FACT_MAX_CHARS = 10_000
 _TABLE = """
 CREATE TABLE turns (
-    number INTEGER PRIMARY KEY, occurred_at REAL NOT NULL, turn TEXT NOT NULL
+    number INTEGER PRIMARY KEY, occurred_at REAL NOT NULL, turn BLOB NOT NULL
 ) STRICT;
 """
 
@@ -70,17 +70,8 @@ class Spool:
 
     def turns(self) -> Iterator[Turn]:
         """Yield the turns in order of time; turns of the same time in the order they were found."""
-        for (text,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
-            user_input, agent_response, occurred_at, meta_data, key, source, gives_orders = json.loads(text)
-            yield Turn(
-                user_input=user_input,
-                agent_response=agent_response,
-                occurred_at=datetime.fromisoformat(occurred_at),
-                meta_data=meta_data,
-                idempotency_key=key,
-                source=Source(source),
-                gives_orders=gives_orders,
-            )
+        for (turn,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
+            yield pickle.loads(turn)  # noqa: S301 - written by this process into a file without a name
 
     def close(self) -> None:
         """Remove the temporary file."""
@@ -91,7 +82,7 @@ class Spool:
             self._tally.skip(found)
             return
         try:
-            if isinstance(found, FoundPage):
+            if isinstance(found, NewTurn):
                 for part in split(found, self._max_page_chars):
                     self._put(self._turn(part))
                     self._tally.found["page"] += 1
@@ -99,21 +90,11 @@ class Spool:
                 self.facts.append(self._fact(found))
                 self._tally.found["fact"] += 1
         except ArgumentError as error:
-            self._tally.skip(Skipped(reason=str(error), where=found.key))
+            where = found.key if isinstance(found, FoundFact) else found.idempotency_key or ""
+            self._tally.skip(Skipped(reason=str(error), where=where))
 
-    def _turn(self, page: FoundPage) -> Turn:
-        turn = make_turn(
-            user_input=page.user_input,
-            agent_response=page.agent_response,
-            timestamp=page.occurred_at,
-            meta_data=page.meta_data,
-            idempotency_key=page.key,
-            source=page.source,
-            max_page_chars=self._max_page_chars,
-            zone=self._zone,
-            now=self._now,
-        )
-        return self._prepared(turn)
+    def _turn(self, page: NewTurn) -> Turn:
+        return self._prepared(checked(page, max_page_chars=self._max_page_chars, zone=self._zone, now=self._now))
 
     def _prepared(self, turn: Turn) -> Turn:
         redaction = self._prepare(turn)
@@ -130,14 +111,5 @@ class Spool:
         return AddFact(about=fact.about, text=prepared.user_input, slot=None, valid_from=at, evidence=())
 
     def _put(self, turn: Turn) -> None:
-        fields = (
-            turn.user_input,
-            turn.agent_response,
-            turn.occurred_at.isoformat(),
-            turn.meta_data,
-            turn.idempotency_key,
-            turn.source,
-            turn.gives_orders,
-        )
         sql = "INSERT INTO turns (occurred_at, turn) VALUES (?, ?)"
-        self._file.execute(sql, (turn.occurred_at.timestamp(), json.dumps(fields)))
+        self._file.execute(sql, (turn.occurred_at.timestamp(), pickle.dumps(turn)))

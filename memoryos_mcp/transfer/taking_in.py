@@ -4,7 +4,6 @@ The whole file is read and checked before anything is stored. If a transaction f
 import of the same file continues from there, because pages are identified by their ids and keys.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, tzinfo
@@ -15,7 +14,7 @@ from typing import TypeVar
 from anyio import to_thread
 
 from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.pages import Turn, meta_data_json
+from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, Record, SegmentRecord
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.storage.interface import Store
@@ -152,30 +151,14 @@ class TakingIn:
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
         """Yield the redacted page; nothing if it may not be stored."""
-        turn = Turn(
-            user_input=page.user_input,
-            agent_response=page.agent_response,
-            occurred_at=page.occurred_at,
-            meta_data=meta_data_json(page.meta_data),
-            idempotency_key=page.idempotency_key,
-            source=page.source,
-            gives_orders=page.gives_orders,
-        )
         try:
-            redaction = self._prepare(turn)
+            redaction = self._prepare(page.turn)
         except ArgumentError as error:
             self.tally.skip(Skipped(reason=str(error), where=page.page_id))
             return
-        turn = redaction.turn
         self.tally.redacted.update(redaction.kinds)
         self.tally.found["page"] += 1
-        changes = {
-            "user_input": turn.user_input,
-            "agent_response": turn.agent_response,
-            "meta_data": None if turn.meta_data is None else json.loads(turn.meta_data),
-            "gives_orders": turn.gives_orders,
-        }
-        yield page.model_copy(update=changes)
+        yield page.with_turn(redaction.turn)
 
 
 def _batches(items: Iterator[T], chars: Callable[[T], int]) -> Iterator[list[T]]:

@@ -290,13 +290,13 @@ async def _done_by(store: Store, worker: str) -> list[_Again]:
     while done := await store.done_by(worker, found[-1].seq if found else 0, _PAGES_AT_ONCE):
         found += [
             _Again(
-                seq=one.page.seq,
-                segment=one.page.segment or 0,
-                tokens=page_tokens(one.page),
-                is_filed=one.is_filed,
-                is_read=one.is_read,
+                seq=page.seq,
+                segment=page.segment or 0,
+                tokens=page_tokens(page),
+                is_filed=page.organised_by == worker,
+                is_read=page.learned_by == worker,
             )
-            for one in done
+            for page in done
         ]
     return found
 

@@ -43,6 +43,7 @@ from memoryos_mcp.model.knowledge import About, foremost_first, is_head
 from memoryos_mcp.model.knowledge import Kind as FactKind
 from memoryos_mcp.model.pages import estimate_tokens
 from memoryos_mcp.model.profile import profile_text
+from memoryos_mcp.retrieval.budget import shortened
 from memoryos_mcp.retrieval.rendering import manner_lines, recall_text
 from memoryos_mcp.text.quoting import topic_text
 
@@ -56,20 +57,14 @@ if TYPE_CHECKING:
 TOPICS_SHOWN = 10
 # Newest facts about each side in a profile; all of them would fill an assistant's context window.
 FACTS_SHOWN = 100
+CHAIN_SUMMARY_CHARS = 200
 SCORE_DIGITS = 4
 
 
 async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArguments) -> Answer:
     """Store one turn."""
     async with service.user(user_id) as engine:
-        receipt = await engine.add(
-            arguments.user_input,
-            arguments.agent_response,
-            timestamp=arguments.timestamp,
-            meta_data=arguments.meta_data,
-            idempotency_key=arguments.idempotency_key,
-            source=arguments.source,
-        )
+        receipt = await engine.add(**dict(arguments))
     result = AddMemoryResult(
         status="success",
         message="Stored." if receipt.is_new else "Already stored under this idempotency key.",
@@ -367,8 +362,8 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
         excerpt=recalled.quote.is_excerpt,
         source=recalled.page.source.value,
         gives_orders=recalled.page.gives_orders,
-        meta_info=recalled.chain_summary or "",
-        meta_data=json.loads(recalled.meta_data) if recalled.meta_data else None,
+        meta_info=shortened(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
+        meta_data=json.loads(recalled.notes) if recalled.notes else None,
         tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
         score=round(recalled.score or 0.0, SCORE_DIGITS),

@@ -12,7 +12,7 @@ from functools import partial
 
 from anyio import CapacityLimiter, to_thread
 
-from memoryos_mcp.llm.analysis import Organised, PageView, Run, Surroundings, Topic
+from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
@@ -71,7 +71,7 @@ class ExtractiveAnalyst:
         """Name of the analyst; stored with what it wrote."""
         return "extractive"
 
-    async def organise(self, batch: Sequence[PageView], around: Surroundings) -> Organised:
+    async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         """Find the chains and topics of a batch; never fails. See ``Analyst.organise``."""
         work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
@@ -80,7 +80,7 @@ class ExtractiveAnalyst:
         self,
         known: Segment | None,  # noqa: ARG002 - it quotes the pages only
         topics: Sequence[Topic],  # noqa: ARG002
-        pages: Callable[[], Awaitable[Sequence[PageView]]],
+        pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> Digest:
         """Return the top keywords and one to three sentences of the pages, verbatim; never fails."""
         return await self._digest(await pages())
@@ -89,7 +89,7 @@ class ExtractiveAnalyst:
         self,
         earlier: str,
         run: Run,
-        pages: Callable[[], Awaitable[Sequence[PageView]]],
+        pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
         """Return one to three sentences of the pages, verbatim; never fails."""
         if run.summary and not earlier:
@@ -102,16 +102,16 @@ class ExtractiveAnalyst:
 
     async def learn(
         self,
-        pages: Sequence[PageView],
+        pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
         corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes the pages, wrong or not
     ) -> Lessons:
         """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails."""
-        return await to_thread.run_sync(learn, [view.page for view in pages], traits, facts, limiter=self._limiter)
+        return await to_thread.run_sync(learn, list(pages), traits, facts, limiter=self._limiter)
 
-    async def _digest(self, pages: Sequence[PageView]) -> Digest:
-        return await to_thread.run_sync(make_digest, [view.page for view in pages], limiter=self._limiter)
+    async def _digest(self, pages: Sequence[Page]) -> Digest:
+        return await to_thread.run_sync(make_digest, list(pages), limiter=self._limiter)
 
 
 def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact] | None) -> Lessons:
@@ -129,9 +129,7 @@ class _Group:
     terms: frozenset[str] = frozenset()
 
 
-def organise(
-    batch: Sequence[PageView], before: PageView | None, *, topic_threshold: float = TOPIC_THRESHOLD
-) -> Organised:
+def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
     """Return which pages continue the previous one, and the batch's topics in order of their first page.
 
     A page joins the topic with the best match, if that reaches the threshold. Then topics whose match with each other
@@ -142,7 +140,7 @@ def organise(
         before: The page that arrived just before the first, if there is one.
         topic_threshold: Lowest ``segment_match``, 0 to 2.
     """
-    said = [spoken(view.page) for view in batch]
+    said = [spoken(view) for view in batch]
     continues = [
         previous is not None and is_continuing(previous, view)
         for previous, view in zip((before, *batch), batch, strict=False)
@@ -173,22 +171,22 @@ def organise(
     )
 
 
-def is_continuing(previous: PageView, view: PageView) -> bool:
+def is_continuing(previous: Page, view: Page) -> bool:
     """Whether a page continues the subject of the previous page.
 
     Both must be of one session, and be similar, or the later one must answer or follow up the earlier.
     """
-    if previous.page.session != view.page.session:
+    if previous.session != view.session:
         return False
-    asked = is_question(previous.page.agent_response.rstrip()[-200:])
-    answers = asked and bool(view.page.user_input.strip())
-    follows_up = _is_follow_up(view.page.user_input)
+    asked = is_question(previous.agent_response.rstrip()[-200:])
+    answers = asked and bool(view.user_input.strip())
+    follows_up = _is_follow_up(view.user_input)
     if previous.vector is not None and view.vector is not None:
         needed = FOLLOWS_UP_COSINE if follows_up else ANSWERS_COSINE if answers else CONTINUES_COSINE
         return float(previous.vector @ view.vector) >= needed
     if follows_up:
         return True
-    left, right = (set(stems(text[:HEAD_CHARS])) for text in (previous.page.text, view.page.text))
+    left, right = (set(stems(text[:HEAD_CHARS])) for text in (previous.text, view.text))
     shared = len(left & right)
     needed = ANSWERS_OVERLAP if answers else CONTINUES_OVERLAP
     return shared >= SHARED_STEMS_MIN and shared / min(len(left), len(right)) >= needed
@@ -199,13 +197,13 @@ def _is_follow_up(user_input: str) -> bool:
     return bool(text) and _FOLLOW_UP.match(text) is not None and len(words(text)) <= FOLLOW_UP_WORDS_MAX
 
 
-def _fill(group: _Group, members: list[int], batch: Sequence[PageView], said: Sequence[Spoken]) -> None:
+def _fill(group: _Group, members: list[int], batch: Sequence[Page], said: Sequence[Spoken]) -> None:
     group.members = members
     group.vector = mean_vector([vector for number in members if (vector := batch[number].vector) is not None])
     group.terms = frozenset(topic_terms((said[number] for number in members), PAGE_TERMS_MAX))
 
 
-def _merge(groups: list[_Group], batch: Sequence[PageView], said: Sequence[Spoken], threshold: float) -> None:
+def _merge(groups: list[_Group], batch: Sequence[Page], said: Sequence[Spoken], threshold: float) -> None:
     left = 0
     while left < len(groups):
         group = groups[left]
@@ -219,18 +217,18 @@ def _merge(groups: list[_Group], batch: Sequence[PageView], said: Sequence[Spoke
         groups.remove(others[best])
 
 
-def _runs(batch: Sequence[PageView], continues: Sequence[bool]) -> tuple[Run, ...]:
+def _runs(batch: Sequence[Page], continues: Sequence[bool]) -> tuple[Run, ...]:
     runs: list[list[Page]] = []
     for view, is_next in zip(batch, continues, strict=True):
         if runs and is_next:
-            runs[-1].append(view.page)
+            runs[-1].append(view)
         else:
-            runs.append([view.page])
+            runs.append([view])
     return tuple(Run(pages=tuple(page.seq for page in run), summary=make_digest(run).summary) for run in runs)
 
 
-def _topic(group: _Group, batch: Sequence[PageView], said: Sequence[Spoken]) -> Topic:
-    pages = [batch[number].page for number in group.members]
+def _topic(group: _Group, batch: Sequence[Page], said: Sequence[Spoken]) -> Topic:
+    pages = [batch[number] for number in group.members]
     return Topic(
         digest=digest_of(pages, [said[number] for number in group.members]), pages=tuple(page.seq for page in pages)
     )

@@ -5,7 +5,8 @@ changed bits, and misses one in four billion of all other changes.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from zlib import crc32
 
 import apsw
@@ -39,19 +40,10 @@ def checksum(
     return crc32(agent_response, crc32(user_input, crc32(meta_data or b"", summed)))
 
 
-def checksum_of(
-    page_id: str,
-    occurred_us: int,
-    utc_offset_s: int,
-    source: str,
-    meta_data: str | None,
-    user_input: str,
-    agent_response: str,
-) -> int:
-    """Return the checksum of a page that is about to be stored."""
-    notes = None if meta_data is None else meta_data.encode()
-    sides = user_input.encode(), agent_response.encode()
-    return checksum(page_id.encode(), occurred_us, utc_offset_s, source.encode(), notes, *sides)
+def checksum_of(row: Mapping[str, Any]) -> int:
+    """Return the checksum of a page that is about to be stored, from its columns by name."""
+    texts: dict[str, Any] = {name: None if row[name] is None else row[name].encode() for name in SUMMED}
+    return checksum(occurred_us=row["occurred_us"], utc_offset_s=row["utc_offset_s"], **texts)
 
 
 def add_checksums(connection: apsw.Connection) -> None:

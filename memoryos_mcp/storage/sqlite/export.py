@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from memoryos_mcp.model.records import (
     RefusedRecord,
     SegmentRecord,
     TraitRecord,
+    turn_values,
 )
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page
 from memoryos_mcp.storage.sqlite.retention import WATCHED_KEY
@@ -38,8 +40,8 @@ _SEGMENTS = (
     "USING (segment) ORDER BY first"
 )
 _PAGES = (
-    "SELECT added_us, idempotency_key, is_analysed, organised_by, learned_by, "  # noqa: S608 - constant
-    f"is_degraded, CAST(user_input AS BLOB), CAST(agent_response AS BLOB), {PAGE_COLUMNS} FROM pages ORDER BY seq"
+    "SELECT added_us, is_analysed, is_degraded, CAST(user_input AS BLOB), CAST(agent_response AS BLOB), "  # noqa: S608
+    f"{PAGE_COLUMNS} FROM pages ORDER BY seq"
 )
 _FACTS = (
     "SELECT fact, about, assistant_id, text, slot, valid_from_us, valid_until_us, stated_until_us, utc_offset_s, "
@@ -105,9 +107,10 @@ def _segment(number: int, row: Sequence[Any]) -> SegmentRecord:
 
 
 def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) -> PageRecord:
-    added_us, key, is_analysed, organised_by, learned_by, is_degraded, *rest = row
-    user_input, agent_response, *columns = rest
+    added_us, is_analysed, is_degraded, user_input, agent_response, *columns = row
     page = to_page(columns)
+    if page.is_damaged:
+        page = replace(page, user_input=_salvaged(user_input), agent_response=_salvaged(agent_response))
     return PageRecord(
         kind="page",
         page_id=page.page_id,
@@ -115,19 +118,13 @@ def _page(row: Sequence[Any], chains: dict[int, int], segments: dict[int, int]) 
         tier=page.tier,
         chain=None if page.chain is None else chains[page.chain],
         segment=None if page.segment is None else segments[page.segment],
-        occurred_at=page.occurred_at,
         added_at=from_us(added_us),
-        idempotency_key=key,
-        meta_data=None if page.meta_data is None else json.loads(page.meta_data),
-        source=page.source,
-        gives_orders=page.gives_orders,
         is_analysed=bool(is_analysed),
         read_by=page.read_by,
-        organised_by=organised_by,
-        learned_by=learned_by,
+        organised_by=page.organised_by,
+        learned_by=page.learned_by,
         is_degraded=bool(is_degraded),
-        user_input=_salvaged(user_input) if page.is_damaged else page.user_input,
-        agent_response=_salvaged(agent_response) if page.is_damaged else page.agent_response,
+        **turn_values(page),
     )
 
 

@@ -18,9 +18,8 @@ from memoryos_mcp.model.records import (
     TraitRecord,
 )
 from memoryos_mcp.storage.sqlite import midterm
-from memoryos_mcp.storage.sqlite.checksums import checksum_of
-from memoryos_mcp.storage.sqlite.lexical import index_page
 from memoryos_mcp.storage.sqlite.mapping import folded, offset_s, to_us
+from memoryos_mcp.storage.sqlite.page_table import insert_page
 from memoryos_mcp.storage.sqlite.vector_table import note_change
 from memoryos_mcp.storage.values import LongTerm, PageBatch
 
@@ -44,7 +43,7 @@ def add_pages(connection: apsw.Connection, batch: PageBatch) -> dict[str, str]:
             continue
         chain = None if page.chain is None else _chain(connection, batch, page.chain)
         segment = None if page.segment is None else _segment(connection, batch, page.segment)
-        _insert(connection, page, chain, segment, sessions_before)
+        insert_page(connection, page.page_id, page.turn, _others(page, chain, segment, sessions_before))
         segments |= set() if segment is None else {segment}
     for segment in sorted(segments):
         midterm.recount(connection, segment)
@@ -104,40 +103,20 @@ def _note_made(connection: apsw.Connection, file: str, kind: str, number: int, r
     connection.execute(sql, (file, kind, number, row))
 
 
-def _insert(
-    connection: apsw.Connection, page: PageRecord, chain: int | None, segment: int | None, sessions_before: int
-) -> None:
-    occurred_us, offset = to_us(page.occurred_at), offset_s(page.occurred_at)
-    meta_data = None if page.meta_data is None else json.dumps(page.meta_data, ensure_ascii=False)
-    sides = page.user_input, page.agent_response
-    connection.execute(
-        "INSERT INTO pages (page_id, session, tier, chain, segment, is_analysed, read_by, occurred_us, utc_offset_s, "
-        "added_us, idempotency_key, meta_data, organised_by, learned_by, is_degraded, source, gives_orders, "
-        "user_input, agent_response, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            page.page_id,
-            sessions_before + page.session,
-            page.tier,
-            chain,
-            segment,
-            page.is_analysed,
-            page.read_by or (page.learned_by if page.is_analysed else None),
-            occurred_us,
-            offset,
-            to_us(page.added_at),
-            page.idempotency_key,
-            meta_data,
-            page.organised_by,
-            page.learned_by,
-            page.is_degraded,
-            page.source,
-            page.gives_orders,
-            page.user_input,
-            page.agent_response,
-            checksum_of(page.page_id, occurred_us, offset, page.source, meta_data, *sides),
-        ),
-    )
-    index_page(connection, connection.last_insert_rowid(), *sides)
+def _others(page: PageRecord, chain: int | None, segment: int | None, sessions_before: int) -> dict[str, Any]:
+    """Return the columns of a page besides its turn."""
+    return {
+        "session": sessions_before + page.session,
+        "tier": page.tier,
+        "chain": chain,
+        "segment": segment,
+        "is_analysed": page.is_analysed,
+        "read_by": page.read_by or (page.learned_by if page.is_analysed else None),
+        "added_us": to_us(page.added_at),
+        "organised_by": page.organised_by,
+        "learned_by": page.learned_by,
+        "is_degraded": page.is_degraded,
+    }
 
 
 def add_long_term(connection: apsw.Connection, long_term: LongTerm) -> Counter[str]:

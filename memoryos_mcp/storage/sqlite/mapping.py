@@ -1,7 +1,7 @@
 """Conversion between SQLite rows and pages, segments, facts and vectors."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, TypeVar
 
@@ -9,7 +9,7 @@ import apsw
 import numpy as np
 
 from memoryos_mcp.model.knowledge import About, Fact, Kind
-from memoryos_mcp.model.pages import DAMAGED_TEXT, Page, Source, Tier
+from memoryos_mcp.model.pages import DAMAGED_TEXT, TURN_FIELDS, Page, Source, Tier, Turn
 from memoryos_mcp.model.segments import Segment, Vector
 from memoryos_mcp.storage.sqlite import checksums
 from memoryos_mcp.text.terms import words
@@ -19,7 +19,14 @@ T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
-PAGE_COLUMNS = f"seq, session, tier, chain, segment, gives_orders, read_by, checksum, {checksums.COLUMNS}"
+# The fields of a turn that the checksum does not cover; their columns have the same names.
+_UNSUMMED = tuple(name for name in TURN_FIELDS if name not in {*checksums.SUMMED, "occurred_at"})
+# The fields among them that a column does not hold as they are.
+_FROM_COLUMN: Mapping[str, Callable[[Any], Any]] = {"gives_orders": bool}
+PAGE_COLUMNS = (
+    "seq, session, tier, chain, (SELECT summary FROM chains WHERE chains.chain = pages.chain), segment, organised_by, "  # noqa: S608
+    f"read_by, learned_by, checksum, {checksums.COLUMNS}, {', '.join(_UNSUMMED)}"
+)
 
 
 def to_us(moment: datetime) -> int:
@@ -49,7 +56,8 @@ def offset_s(moment: datetime) -> int:
 
 def to_page(row: Sequence[Any]) -> Page:
     """Return the page of a row of `PAGE_COLUMNS`; a damaged page has `DAMAGED_TEXT` as its text."""
-    seq, session, tier, chain, segment, orders, read_by, stored, *said = row
+    seq, session, tier, chain, summary, segment, organised_by, read_by, learned_by, stored, *turn = row
+    said, unsummed = turn[: -len(_UNSUMMED)], turn[-len(_UNSUMMED) :]
     page_id, occurred_us, utc_offset_s, source, meta_data, user_input, agent_response = said
     is_whole = stored == checksums.checksum(*said)
     name = page_id.decode(errors="replace")
@@ -65,12 +73,26 @@ def to_page(row: Sequence[Any]) -> Page:
         session=session,
         tier=Tier(tier),
         chain=chain,
+        chain_summary=summary,
         segment=segment,
         source=Source(source.decode()) if is_whole else Source.CONVERSATION,
-        gives_orders=bool(orders),
         is_damaged=not is_whole,
+        organised_by=organised_by,
         read_by=read_by,
+        learned_by=learned_by,
+        **{name: _FROM_COLUMN.get(name, _as_is)(value) for name, value in zip(_UNSUMMED, unsummed, strict=True)},
     )
+
+
+def _as_is(value: T) -> T:
+    return value
+
+
+def turn_row(page_id: str, turn: Turn) -> dict[str, Any]:
+    """Return the columns of a page that hold its id and its turn, with the checksum, by name."""
+    row = {name: getattr(turn, name) for name in TURN_FIELDS if name != "occurred_at"}
+    row |= {"page_id": page_id, "occurred_us": to_us(turn.occurred_at), "utc_offset_s": offset_s(turn.occurred_at)}
+    return row | {"checksum": checksums.checksum_of(row)}
 
 
 SEGMENT_COLUMNS = (

@@ -1,14 +1,14 @@
 """The rows of pages: adding turns, finding pages, and moving pages out of short-term memory."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import apsw
 
-from memoryos_mcp.model.pages import Turn, new_page_id
-from memoryos_mcp.storage.sqlite.checksums import checksum_of
+from memoryos_mcp.model.pages import Tier, Turn, new_page_id
 from memoryos_mcp.storage.sqlite.lexical import index_page
-from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, offset_s, to_page, to_us
-from memoryos_mcp.storage.values import FoundPage
+from memoryos_mcp.storage.sqlite.mapping import from_us, to_us, turn_row
 
 
 def add_page(
@@ -20,52 +20,41 @@ def add_page(
         known = connection.execute(sql, (turn.idempotency_key,)).fetchone()
         if known is not None:
             return known[0], from_us(known[1], known[2]), False
-    return _insert(connection, turn, added_us, session_gap_s), turn.occurred_at, True
-
-
-def _insert(connection: apsw.Connection, turn: Turn, added_us: int, session_gap_s: float) -> str:
-    occurred_us, offset = to_us(turn.occurred_at), offset_s(turn.occurred_at)
     page_id = new_page_id()
-    sides = turn.user_input, turn.agent_response
-    connection.execute(
-        "INSERT INTO pages (page_id, session, tier, occurred_us, utc_offset_s, added_us, idempotency_key, meta_data, "
-        "source, gives_orders, user_input, agent_response, checksum) "
-        "VALUES (:page_id, coalesce((SELECT session + (abs(:occurred_us - occurred_us) > "
-        ":gap_us) FROM pages ORDER BY seq DESC LIMIT 1), 1), 'short_term', :occurred_us, :offset_s, :added_us, :key, "
-        ":meta_data, :source, :gives_orders, :user_input, :agent_response, :checksum)",
-        {
-            "page_id": page_id,
-            "occurred_us": occurred_us,
-            "gap_us": session_gap_s * 1e6,
-            "offset_s": offset,
-            "added_us": added_us,
-            "key": turn.idempotency_key,
-            "meta_data": turn.meta_data,
-            "source": turn.source,
-            "gives_orders": turn.gives_orders,
-            "user_input": turn.user_input,
-            "agent_response": turn.agent_response,
-            "checksum": checksum_of(page_id, occurred_us, offset, turn.source, turn.meta_data, *sides),
-        },
-    )
-    index_page(connection, connection.last_insert_rowid(), *sides)
-    return page_id
+    session = _session(connection, to_us(turn.occurred_at), session_gap_s)
+    insert_page(connection, page_id, turn, {"session": session, "tier": Tier.SHORT_TERM, "added_us": added_us})
+    return page_id, turn.occurred_at, True
 
 
-def found_page(connection: apsw.Connection, seq: int, part: int, space: int) -> FoundPage | None:
-    """Return a page with its chain's summary and the span of one of its windows, None if it is missing."""
-    row = connection.execute(f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?", (seq,)).fetchone()  # noqa: S608
-    if row is None:
-        return None
-    page = to_page(row)
-    return FoundPage(
-        page=page,
-        chain_summary=connection.execute("SELECT summary FROM chains WHERE chain = ?", (page.chain,)).get,
-        span=connection.execute(
-            "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?",
-            (space, seq, part),
-        ).get,
-    )
+def _session(connection: apsw.Connection, occurred_us: int, session_gap_s: float) -> int:
+    """Return the session of a new page: the newest page's, or the next one after a long silence."""
+    newest = connection.execute("SELECT session, occurred_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone()
+    if newest is None:
+        return 1
+    session, newest_us = newest
+    return int(session) + int(abs(occurred_us - newest_us) > session_gap_s * 1e6)
+
+
+def insert_page(connection: apsw.Connection, page_id: str, turn: Turn, others: Mapping[str, Any]) -> None:
+    """Insert a page and index its words.
+
+    Args:
+        connection: Inside a transaction.
+        page_id: Its public name.
+        turn: What was said.
+        others: Its other columns, by name.
+    """
+    row = {**turn_row(page_id, turn), **others}
+    columns, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO pages ({columns}) VALUES ({values})", row)  # noqa: S608 - names of columns
+    index_page(connection, connection.last_insert_rowid(), turn.user_input, turn.agent_response)
+
+
+def window_span(connection: apsw.Connection, seq: int, part: int, space: int) -> tuple[int, int] | None:
+    """Return start and end of one of a page's windows in its text, in characters; None if it is missing."""
+    sql = "SELECT start_char, end_char FROM page_vectors WHERE space = ? AND seq = ? AND part = ?"
+    span: tuple[int, int] | None = connection.execute(sql, (space, seq, part)).fetchone()
+    return span
 
 
 def overflow(connection: apsw.Connection, capacity: int) -> None:

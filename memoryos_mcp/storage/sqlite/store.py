@@ -57,10 +57,8 @@ from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
 from memoryos_mcp.storage.values import (
     Changes,
-    DonePage,
     Failure,
     Filing,
-    FoundPage,
     Learning,
     Lease,
     Outlines,
@@ -235,12 +233,15 @@ class SqliteStore:
         found, sessions, segments, seconds, sizes = columns.T
         return Outlines(found, sessions, segments, days=seconds // SECONDS_PER_DAY, sizes=sizes)
 
-    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, FoundPage]:
-        def query(connection: apsw.Connection) -> dict[int, FoundPage]:
+    async def found_pages(self, windows: Mapping[int, int]) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages WHERE seq = ?"  # noqa: S608 - constant
+
+        def query(connection: apsw.Connection) -> dict[int, tuple[Page, tuple[int, int] | None]]:
+            rows = {seq: connection.execute(sql, (seq,)).fetchone() for seq in windows}
             return {
-                seq: found
-                for seq, part in windows.items()
-                if (found := page_table.found_page(connection, seq, part, self._space)) is not None
+                seq: (to_page(row), page_table.window_span(connection, seq, windows[seq], self._space))
+                for seq, row in rows.items()
+                if row is not None
             }
 
         return await self._database.read(query)
@@ -263,21 +264,12 @@ class SqliteStore:
         where = "WHERE is_degraded = 1 AND organised_by <> ? AND seq > ? ORDER BY seq LIMIT ?"
         return await self._pages(where, organiser, after_seq, limit)
 
-    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[DonePage]:
-        sql = (
-            f"SELECT organised_by = ?1, coalesce(learned_by = ?1, 0), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
-            "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
-        )
-        rows = await self._database.rows(sql, worker, after_seq, limit)
-        return [DonePage(page=to_page(row[2:]), is_filed=bool(row[0]), is_read=bool(row[1])) for row in rows]
+    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[Page]:
+        where = "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
+        return await self._pages(where, worker, after_seq, limit)
 
-    async def page_before(self, seq: int) -> tuple[Page, str] | None:
-        sql = (
-            f"SELECT (SELECT summary FROM chains WHERE chains.chain = pages.chain), {PAGE_COLUMNS} FROM pages "  # noqa: S608 - constant
-            "WHERE seq < ? ORDER BY seq DESC LIMIT 1"
-        )
-        rows = await self._database.rows(sql, seq)
-        return (to_page(rows[0][1:]), rows[0][0] or "") if rows else None
+    async def page_before(self, seq: int) -> Page | None:
+        return next(iter(await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)), None)
 
     async def newest_seq(self) -> int:
         return await self._database.read(newest_seq)

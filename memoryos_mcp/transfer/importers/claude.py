@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.model.pages import Source
-from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
+from memoryos_mcp.model.pages import NewTurn, Source
+from memoryos_mcp.transfer.found import Found, Skipped, Tell
 from memoryos_mcp.transfer.importers.chat_exports import ATTACHED, DAMAGED, NOT_SAID, TOOL, conversations, hold
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import Chat, Message, moment, notes, pages
@@ -86,11 +86,11 @@ def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: st
             yield Skipped(ATTACHED, where)
             continue
         name = file.get("file_name")
-        yield FoundPage(
+        yield NewTurn(
             user_input=text,
             agent_response="",
-            occurred_at=message.at,
-            key=key(NAME, chat.name, message.name, f"file-{digest(text)}"),
+            timestamp=message.at,
+            idempotency_key=key(NAME, chat.name, message.name, f"file-{digest(text)}"),
             meta_data=notes(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
             source=Source.DOCUMENT,
         )

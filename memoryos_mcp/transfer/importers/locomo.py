@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.transfer.found import Found, FoundPage, Skipped, Tell
+from memoryos_mcp.model.pages import NewTurn
+from memoryos_mcp.transfer.found import Found, Skipped, Tell
 from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import notes
@@ -60,11 +61,11 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
         for index, sides in enumerate(_pairs(whole, first)):
             user, assistant = (_text(sides.get(is_users)) for is_users in (True, False))
             turn_id = name_of(next(iter(sides.values())).get("dia_id"))
-            yield FoundPage(
+            yield NewTurn(
                 user_input=user,
                 agent_response=assistant,
-                occurred_at=began + index * _PAGE_INTERVAL,
-                key=key(NAME, name, turn_id or f"{number}-{index}-{digest(user, assistant)}"),
+                timestamp=began + index * _PAGE_INTERVAL,
+                idempotency_key=key(NAME, name, turn_id or f"{number}-{index}-{digest(user, assistant)}"),
                 meta_data=notes(conversation=name),
             )
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import Source
-from memoryos_mcp.transfer.found import Found, FoundFact, FoundPage, Skipped
+from memoryos_mcp.model.pages import NewTurn, Source
+from memoryos_mcp.transfer.found import Found, FoundFact, Skipped
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
 from memoryos_mcp.transfer.importers.turns import moment, notes
 
@@ -52,7 +52,7 @@ class Gathering:
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
     _facts: list[FoundFact] = field(default_factory=list)
-    _documents: list[FoundPage] = field(default_factory=list)
+    _documents: list[NewTurn] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
         """Add one copy of a page; yield what was skipped of it."""
@@ -112,11 +112,11 @@ class Gathering:
             yield Skipped(ERROR_TEXT, where)
         elif not is_nothing(text):
             self._documents.append(
-                FoundPage(
+                NewTurn(
                     user_input=text,
                     agent_response="",
-                    occurred_at=_time(at) or None,
-                    key=key(SYSTEM, "profile", digest(text)),
+                    timestamp=_time(at) or None,
+                    idempotency_key=key(SYSTEM, "profile", digest(text)),
                     meta_data={"title": "Profile text of the imported memory"},
                     source=Source.DOCUMENT,
                 )
@@ -132,11 +132,11 @@ class Gathering:
             before = copy.at or before
             name = digest(copy.user_input, copy.agent_response, copy.at)
             seen[name] += 1
-            yield FoundPage(
+            yield NewTurn(
                 user_input=copy.user_input,
                 agent_response=copy.agent_response,
-                occurred_at=before or None,
-                key=key(SYSTEM, name if seen[name] == 1 else f"{name}-{seen[name]}"),
+                timestamp=before or None,
+                idempotency_key=key(SYSTEM, name if seen[name] == 1 else f"{name}-{seen[name]}"),
                 meta_data=notes(chain=copy.summary),
             )
         yield from self._documents

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from memoryos_mcp.transfer.found import FoundPage
+from memoryos_mcp.model.pages import NewTurn
 from memoryos_mcp.transfer.importers.keys import digest, key
 
 TITLE_MAX_CHARS = 500
@@ -51,7 +51,7 @@ class _Exchange:
     name: str = ""
 
 
-def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[FoundPage]:
+def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
     """Yield the pages of one conversation, in order; every message is in exactly one.
 
     A page's key contains its last message, so an exchange that continued after an export is imported again.
@@ -100,12 +100,12 @@ def _exchanges(messages: Iterable[Message]) -> Iterator[_Exchange]:
         yield exchange
 
 
-def _page(chat: Chat, exchange: _Exchange, name: str, at: datetime | None) -> FoundPage:
+def _page(chat: Chat, exchange: _Exchange, name: str, at: datetime | None) -> NewTurn:
     user, assistant = _BETWEEN.join(exchange.user), _BETWEEN.join(exchange.assistant)
-    return FoundPage(
+    return NewTurn(
         user_input=user,
         agent_response=assistant,
-        occurred_at=at,
-        key=key(chat.system, chat.name, name or f"{exchange.number}-{digest(user, assistant, str(at))}"),
+        timestamp=at,
+        idempotency_key=key(chat.system, chat.name, name or f"{exchange.number}-{digest(user, assistant, str(at))}"),
         meta_data=notes(conversation=chat.name, title=chat.title),
     )
