@@ -24,10 +24,10 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.ids import Kind, MemoryId
-from memoryos_mcp.model.inspected import FactLook, State, TraitLook
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.views import FactView, State, TraitView
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
@@ -41,15 +41,15 @@ DIET = "Diet"
 PEANUTS = "I am allergic to peanuts."
 
 
-async def look_at_fact(store: SqliteStore, number: int) -> FactLook:
+async def look_at_fact(store: SqliteStore, number: int) -> FactView:
     (look,) = await store.owned.look([MemoryId(Kind.FACT, number=number)])
-    assert isinstance(look, FactLook)
+    assert isinstance(look, FactView)
     return look
 
 
-async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitLook:
+async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
     (look,) = await store.owned.look([MemoryId(Kind.TRAIT, name=dimension)])
-    assert isinstance(look, TraitLook)
+    assert isinstance(look, TraitView)
     return look
 
 
@@ -87,7 +87,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
         wrong, right = await look_at_fact(store, 1), await look_at_fact(store, 2)
         assert await facts(store) == [LONDON]
         assert await store.past_facts(About.USER, 9) == []
-    assert (wrong.state, wrong.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
+    assert (wrong.state, wrong.fact.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
     assert wrong.superseded_by is not None
     assert wrong.superseded_by.fact == 2
     assert (right.state, right.fact.learned_by, right.fact.slot, right.fact.evidence) == (
@@ -158,7 +158,7 @@ async def test_a_redo_neither_removes_nor_revives_what_was_corrected(tmp_path: P
         assert await commit(store, lease, Lessons((), ()))
         assert await facts(store) == [LONDON]
         wrong = await look_at_fact(store, 2)
-        assert (wrong.state, wrong.is_corrected) == (State.SUPERSEDED, True)
+        assert (wrong.state, wrong.fact.is_corrected) == (State.SUPERSEDED, True)
         assert wrong.fact.evidence
 
 
@@ -214,7 +214,7 @@ async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_
         assert await commit(store, lease, Lessons((trait(Level.LOW, "Ate a steak.", 2),), ()))
         look = await look_at_trait(store, "diet")
     assert look.trait is not None
-    assert (look.trait.level, look.trait.reason, look.learned_by) == (Level.HIGH, "Is a vegan.", "user")
+    assert (look.trait.level, look.trait.reason, look.trait.learned_by) == (Level.HIGH, "Is a vegan.", "user")
     assert len(look.trait.evidence) == 2
     assert [(past.level, past.is_corrected) for past in look.history] == [(Level.LOW, True)]
 

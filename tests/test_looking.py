@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.engine.inspection import Stretch, list_request, listed, look
+from memoryos_mcp.engine.inspection import ListPart, list_request, listed, look
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
-from memoryos_mcp.model.inspected import PageLook
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import Turn
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.views import PageView
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import ChainPlan
 from tests.fakes import START, Clock
@@ -45,7 +45,7 @@ async def ids_of(store: SqliteStore) -> list[str]:
     return [entry.id for entry in await whole(store)]
 
 
-async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> Stretch:
+async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> ListPart:
     given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": None}
     return await listed(store.owned, list_request(**{**given, **conditions}), cursor, limit)
 
@@ -66,15 +66,16 @@ async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Pat
             store, lease, topic(1, 2, 3, 4), chains=[ChainPlan(None, (1, 3, 4), "run"), ChainPlan(None, (2,), "x")]
         )
         ids = (await ids_of(store))[::-1]
-        found = [shown.look for shown in await look(store.owned, [ids[2], ids[1], ids[2]], 1000, cold)]
+        found = await look(store.owned, [ids[2], ids[1], ids[2]], 1000, cold)
     assert len(found) == 2
     first, second = found
-    assert isinstance(first, PageLook)
-    assert (first.page.page_id, first.page.user_input, first.chain_summary) == (ids[2], "question 3", "run")
-    assert (first.before and first.before.page_id, first.after and first.after.page_id) == (ids[0], ids[3])
+    assert isinstance(first, PageView)
+    assert (first.page.page_id, first.page.user_input, first.page.chain_summary) == (ids[2], "question 3", "run")
     assert first.before is not None
+    assert first.after is not None
+    assert (first.before.page_id, first.after.page_id) == (ids[0], ids[3])
     assert first.before.beginning == "question 1"
-    assert isinstance(second, PageLook)
+    assert isinstance(second, PageView)
     assert (second.before, second.after) == (None, None)
 
 
@@ -85,10 +86,9 @@ async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_fi
         ids = [receipt.page_id for receipt in receipts]
         both = await look(store.owned, ids, 3000, cold)
         cut, short = await look(store.owned, ids, 500, cold)
-    assert [shown.is_excerpt for shown in both] == [False, False]
-    assert isinstance(cut.look, PageLook)
-    assert (cut.is_excerpt, short.is_excerpt) == (True, False)
-    assert 1000 < len(cut.look.page.user_input) < 2100
+    pages = [each for each in (*both, cut, short) if isinstance(each, PageView)]
+    assert [each.is_excerpt for each in pages] == [False, False, True, False]
+    assert 1000 < len(pages[2].page.user_input) < 2100
 
 
 async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path: Path) -> None:

@@ -247,7 +247,9 @@ async def test_a_trait_that_was_learned_again_is_not_restored(tmp_path: Path) ->
         await file(store, lease, topic(4, segment=1))
         assert await commit(store, lease, Lessons((trait(Level.HIGH, "Eats fish.", 4),), ()), [4])
         assert "trait:Diet was learned again since" in await refusal(store, "trait:Diet")
-        assert (await look_at_trait(store)).learned_by == "llm"
+        now = (await look_at_trait(store)).trait
+        assert now is not None
+        assert now.learned_by == "llm"
 
 
 # Any order ------------------------------------------------------------------------------------------------------------
@@ -387,7 +389,9 @@ async def test_a_correction_is_taken_back_in_an_imported_memory(tmp_path: Path) 
         (shown,) = await store.traits()
         assert (shown.reason, len(shown.evidence)) == ("Eats all.", 2)
         assert await facts(store) == [PARIS, ANTS]
-        assert (await look_at_trait(store)).learned_by == "extractive"
+        now = (await look_at_trait(store)).trait
+        assert now is not None
+        assert now.learned_by == "extractive"
 
 
 # Through a server and the command line --------------------------------------------------------------------------------

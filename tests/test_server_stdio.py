@@ -16,12 +16,8 @@ from pydantic import BaseModel
 
 from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryResult
 from memoryos_mcp.engine.tools.memory_results import CorrectMemoryResult, GetMemoryResult, ListMemoriesResult
-from memoryos_mcp.engine.tools.results import (
-    AddMemoryResult,
-    GetMemoryStatsResult,
-    GetUserProfileResult,
-    RetrieveMemoryResult,
-)
+from memoryos_mcp.engine.tools.pages import AddMemoryResult
+from memoryos_mcp.engine.tools.results import GetMemoryStatsResult, GetUserProfileResult, RetrieveMemoryResult
 from tests.servers import (
     BUSY_BACKGROUND,
     ERAS,

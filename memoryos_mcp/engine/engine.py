@@ -19,7 +19,7 @@ from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.consolidation.forgetting import DryRun, Forgetting, Selection
 from memoryos_mcp.consolidation.worker import Worker
 from memoryos_mcp.engine import correcting, inspection
-from memoryos_mcp.engine.inspection import Shown, Stretch
+from memoryos_mcp.engine.inspection import ListPart
 from memoryos_mcp.engine.responding import Manner, Responding, Response
 from memoryos_mcp.engine.validation import Validation, check_query, check_results, check_tokens
 from memoryos_mcp.engine.wiring import Components, Overrides, make_components
@@ -34,6 +34,7 @@ from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import LlmStats, ProfileView, Stats
+from memoryos_mcp.model.views import MemoryView
 from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
@@ -351,7 +352,7 @@ class MemoryEngine:
         )
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
 
-    async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[Shown]:
+    async def look(self, ids: Sequence[str], *, max_tokens: int | None = None) -> list[MemoryView]:
         """Return memories by their ids, each with its evidence and history.
 
         Args:
@@ -377,7 +378,7 @@ class MemoryEngine:
         before: str | datetime = "",
         cursor: str = "",
         limit: int | None = None,
-    ) -> Stretch:
+    ) -> ListPart:
         """Return one part of a list of memories, newest first.
 
         Args:

@@ -10,9 +10,9 @@ from datetime import datetime, tzinfo
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, not_there, read_ids
-from memoryos_mcp.model.inspected import Listed, ListRequest, Look, PageLook, Place, SegmentLook, State
 from memoryos_mcp.model.pages import Page, Tier, estimate_tokens
 from memoryos_mcp.model.segments import Segment
+from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, PageView, Place, SegmentView, State
 from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.storage.user_data import UserData
 
@@ -38,32 +38,20 @@ _STATES = {Kind.FACT: set(State), Kind.SEGMENT: {State.CURRENT, State.ARCHIVED}}
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A memory as far as it fits the budget.
-
-    Attributes:
-        is_excerpt: Whether parts of a page were left out.
-        heat: Heat of a segment; 0 for other kinds.
-    """
-
-    look: Look
-    is_excerpt: bool = False
-    heat: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class ListPart:
     """A part of a list.
 
     Attributes:
         cursor: Where the next part begins; None at the end.
     """
 
-    entries: Sequence[Listed]
+    entries: Sequence[ListEntry]
     cursor: str | None
 
 
-async def look(store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]) -> list[Shown]:
+async def look(
+    store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]
+) -> list[MemoryView]:
     """Return memories in the order of their ids; if their texts exceed ``max_tokens``, the longest pages are cut.
 
     Raises:
@@ -71,14 +59,14 @@ async def look(store: UserData, ids: Sequence[str], max_tokens: int, heat: Calla
         StorageError: The store could not be read.
     """
     asked = read_ids(ids)
-    looks = await store.look(asked)
-    missing = [each for each, found in zip(asked, looks, strict=True) if found is None]
+    views = await store.look(asked)
+    missing = [each for each, found in zip(asked, views, strict=True) if found is None]
     if missing:
         raise not_there(missing)
-    found = [each for each in looks if each is not None]
-    limit = _page_limit([_tokens(each.page) for each in found if isinstance(each, PageLook)], max_tokens)
+    found = [each for each in views if each is not None]
+    limit = _page_limit([_tokens(each.page) for each in found if isinstance(each, PageView)], max_tokens)
     return [
-        Shown(each, heat=heat(each.segment)) if isinstance(each, SegmentLook) else _fitted(each, limit)
+        replace(each, heat=heat(each.segment)) if isinstance(each, SegmentView) else _fitted(each, limit)
         for each in found
     ]
 
@@ -117,7 +105,7 @@ def list_request(
     return request
 
 
-async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> Stretch:
+async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> ListPart:
     """Return the next part of a list. Memories added meanwhile cause neither duplicates nor gaps.
 
     Raises:
@@ -130,17 +118,17 @@ async def listed(store: UserData, request: ListRequest, cursor: str, limit: int)
     found = await store.listed(request, place, limit + 1)
     entries = found[:limit]
     has_more = len(found) > limit
-    return Stretch(entries, _cursor(request, Place(entries[-1].kind, entries[-1].after)) if has_more else None)
+    return ListPart(entries, _cursor(request, Place(entries[-1].kind, entries[-1].after)) if has_more else None)
 
 
-def _fitted(looked: Look, limit: int | None) -> Shown:
-    if not isinstance(looked, PageLook) or limit is None:
-        return Shown(looked)
-    text = quote(looked.page.user_input, looked.page.agent_response, limit, frozenset())
+def _fitted(view: MemoryView, limit: int | None) -> MemoryView:
+    if not isinstance(view, PageView) or limit is None:
+        return view
+    text = quote(view.page.user_input, view.page.agent_response, limit, frozenset())
     if text is None or not text.is_excerpt:
-        return Shown(looked)
-    page = replace(looked.page, user_input=text.user_input, agent_response=text.agent_response)
-    return Shown(replace(looked, page=page), is_excerpt=True)
+        return view
+    page = replace(view.page, user_input=text.user_input, agent_response=text.agent_response)
+    return replace(view, page=page, is_excerpt=True)
 
 
 def _tokens(page: Page) -> int:

@@ -47,6 +47,7 @@ class Fact:
         said_until: The period whose end ``valid_until`` is, in the same form; None also if a newer fact ended it.
         learned_by: Name of the analyst that extracted it; `LEARNED_BY_USER` if the user corrected it.
         last_said: Time and ``seq`` of its newest page; None if it came without pages.
+        is_corrected: Whether the user ended it.
     """
 
     fact: int
@@ -63,6 +64,7 @@ class Fact:
     said_until: str | None = None
     learned_by: str = ""
     last_said: tuple[datetime, int] | None = None
+    is_corrected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

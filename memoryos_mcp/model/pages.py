@@ -23,6 +23,7 @@ IDEMPOTENCY_KEY_MAX_CHARS = 256
 FUTURE_TOLERANCE = timedelta(days=1)
 EARLIEST_YEAR = 1900
 BYTES_PER_TOKEN = 4
+BEGINNING_CHARS = 200
 DAMAGED_TEXT = "[This page is damaged on disk, so its text is withheld. `memoryos-mcp doctor` tells what to do.]"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -132,6 +133,12 @@ class Page(Turn):
     def text(self) -> str:
         """Both sides, the user's first; the text that is embedded and quoted."""
         return page_text(self.user_input, self.agent_response)
+
+    @property
+    def beginning(self) -> str:
+        """The beginning of the first side that is not blank, as one line for lists."""
+        sides = self.user_input[:BEGINNING_CHARS], self.agent_response[:BEGINNING_CHARS]
+        return " ".join((sides[0] if sides[0].strip() else sides[1]).split())
 
     @property
     def sides_without_orders(self) -> tuple[str, str]:

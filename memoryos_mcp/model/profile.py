@@ -38,6 +38,7 @@ class Trait:
         reason: Why, citing what was said.
         evidence: Ids of the pages it rests on, oldest first.
         updated_at: When level, reason or evidence last changed.
+        learned_by: Name of the analyst that set it; "user" for a correction.
     """
 
     dimension: str
@@ -45,6 +46,7 @@ class Trait:
     reason: str
     evidence: tuple[str, ...]
     updated_at: datetime
+    learned_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

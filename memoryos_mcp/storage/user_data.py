@@ -10,11 +10,11 @@ from typing import Protocol, TypeVar
 
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.ids import MemoryId
-from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
 from memoryos_mcp.storage.values import Corrected, Correction, LongTerm, PageBatch, Wordless, WordlessPlace
 
 T = TypeVar("T")
@@ -26,11 +26,11 @@ class UserData(Protocol):
     Every method raises `StorageError` if the disk fails.
     """
 
-    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+    async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
         """Return memories with what belongs to each, in the order of their ids; None for a missing one."""
         ...
 
-    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         """Return the next memories of a list, at most ``limit``, from ``place`` on; None starts at the beginning."""
         ...
 

@@ -34,15 +34,8 @@ from rich.text import Text
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
 from memoryos_mcp.cli.terminal import make_console
 from memoryos_mcp.config import BATCH_PAGES
-from memoryos_mcp.engine.tools.results import (
-    AddMemoryResult,
-    GetMemoryStatsResult,
-    RetrievedPage,
-    RetrievedSegment,
-    RetrieveMemoryResult,
-    SegmentStats,
-    ShortTermPage,
-)
+from memoryos_mcp.engine.tools.pages import AddMemoryResult, RetrievedPage, ShortTermPage
+from memoryos_mcp.engine.tools.results import GetMemoryStatsResult, RetrievedSegment, RetrieveMemoryResult, SegmentStats
 from memoryos_mcp.errors import MemoryOSError
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.text.amounts import amount

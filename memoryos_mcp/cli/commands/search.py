@@ -20,7 +20,8 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.tools.arguments import RetrieveMemoryArguments, check
 from memoryos_mcp.engine.tools.core_tools import retrieve_memory
-from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrievedPage, RetrieveMemoryResult, ShortTermPage
+from memoryos_mcp.engine.tools.pages import RetrievedPage, ShortTermPage
+from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrieveMemoryResult
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.retrieval.budget import ELLIPSIS, roots

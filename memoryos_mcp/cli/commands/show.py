@@ -19,11 +19,11 @@ from memoryos_mcp.engine.tools.memory_results import (
     ShownChain,
     ShownFact,
     ShownMemory,
-    ShownPage,
     ShownSegment,
     ShownTrait,
 )
 from memoryos_mcp.engine.tools.memory_tools import get_memory
+from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import TELLING_IDS
 

@@ -1,9 +1,8 @@
 """Arguments of the tools. An error names the argument and the fix, and never quotes the argument's value."""
 
 import difflib
-import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.config import JsonDict
@@ -21,26 +20,10 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _empty_is_conversation(value: object) -> object:
-    return "conversation" if value == "" else value
-
-
-def _read_object(value: object) -> object:
-    """Return the object that some clients send as JSON text."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value) if value.strip() else None
-        except (ValueError, RecursionError):
-            msg = "give an object, not text"
-            raise ValueError(msg) from None
-    return value
-
-
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
 # The engine's bounds, repeated here because the engine is imported only when it is needed.
 RESULTS: JsonDict = {"minimum": 1, "maximum": 100}
 TOKENS: JsonDict = {"minimum": 100, "maximum": 1_000_000}
-SourceName = Annotated[Literal["conversation", "tool", "web", "document"], BeforeValidator(_empty_is_conversation)]
 
 
 class Arguments(BaseModel):
@@ -53,21 +36,6 @@ class Arguments(BaseModel):
     def _null_is_left_out(cls, given: dict[str, Any]) -> dict[str, Any]:
         optional = {name for name, field in cls.model_fields.items() if not field.is_required()}
         return {name: value for name, value in given.items() if value is not None or name not in optional}
-
-
-class AddMemoryArguments(Arguments):
-    """One turn of dialogue to remember."""
-
-    user_input: str = Field(description="What the user said, verbatim.")
-    agent_response: str = Field(description="What you answered. Either may be empty.")
-    timestamp: str = Field(default="", description="When it was said, ISO 8601. Default: now.")
-    meta_data: Annotated[dict[str, Any] | None, BeforeValidator(_read_object)] = Field(
-        default=None, description="Your own notes to keep with it."
-    )
-    idempotency_key: str = Field(default="", description="A name, if this may be sent twice: it is kept once.")
-    source: SourceName = Field(
-        default="conversation", description="Where fetched text comes from; it teaches nothing about the user."
-    )
 
 
 class RetrieveMemoryArguments(Arguments):

@@ -1,24 +1,25 @@
 """The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memoryos_mcp import __version__
 from memoryos_mcp.engine.service import Memories
 from memoryos_mcp.engine.tools import texts
-from memoryos_mcp.engine.tools.arguments import (
-    AddMemoryArguments,
-    GetUserProfileArguments,
-    NoArguments,
-    RetrieveMemoryArguments,
-)
+from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments, NoArguments, RetrieveMemoryArguments
 from memoryos_mcp.engine.tools.definitions import Answer, ToolDefinition, shown_heat, text_time
 from memoryos_mcp.engine.tools.forget_tool import ForgetMemoryArguments, ForgetMemoryResult, forget, forget_text
 from memoryos_mcp.engine.tools.memory_tools import MEMORY_TOOLS
-from memoryos_mcp.engine.tools.results import (
+from memoryos_mcp.engine.tools.pages import (
     AddedDetails,
+    AddMemoryArguments,
     AddMemoryResult,
+    RetrievedPage,
+    ShortTermPage,
+    shown_notes,
+    shown_turn,
+)
+from memoryos_mcp.engine.tools.results import (
     EmbeddingMove,
     GetMemoryStatsResult,
     GetUserProfileResult,
@@ -28,11 +29,9 @@ from memoryos_mcp.engine.tools.results import (
     LlmUsage,
     LoopStats,
     RetrievedKnowledge,
-    RetrievedPage,
     RetrievedSegment,
     RetrieveMemoryResult,
     SegmentStats,
-    ShortTermPage,
     SpeakerNames,
     TraitEntry,
     UnderstoodQuery,
@@ -320,13 +319,9 @@ def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default
 
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
-        user_input=recalled.quote.user_input,
-        agent_response=recalled.quote.agent_response,
-        timestamp=text_time(recalled.page.occurred_at),
+        **shown_turn(recalled.page, recalled.quote),
         page_id=recalled.page.page_id,
         excerpt=recalled.quote.is_excerpt,
-        source=recalled.page.source.value,
-        gives_orders=recalled.page.gives_orders,
     )
 
 
@@ -355,15 +350,11 @@ def _left_out(left_out: "LeftOut | None") -> LeftOutOfResult | None:
 def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage:
     page = recalled.page
     return RetrievedPage(
-        user_input=recalled.quote.user_input,
-        agent_response=recalled.quote.agent_response,
-        timestamp=text_time(page.occurred_at),
+        **shown_turn(page, recalled.quote),
         page_id=page.page_id,
         excerpt=recalled.quote.is_excerpt,
-        source=recalled.page.source.value,
-        gives_orders=recalled.page.gives_orders,
         meta_info=shortened(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
-        meta_data=json.loads(recalled.notes) if recalled.notes else None,
+        meta_data=shown_notes(recalled.notes),
         tier=page.tier.value,
         segment_id=_segment_id(recalled.segment.segment) if recalled.segment else None,
         score=round(recalled.score or 0.0, SCORE_DIGITS),

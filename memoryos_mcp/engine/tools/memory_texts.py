@@ -10,10 +10,10 @@ from memoryos_mcp.engine.tools.memory_results import (
     ShownChain,
     ShownFact,
     ShownMemory,
-    ShownPage,
     ShownSegment,
     ShownTrait,
 )
+from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.engine.tools.texts import minute
 from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
 from memoryos_mcp.text.amounts import amount

@@ -1,13 +1,11 @@
 """The tools that show, list and correct memories. ``tools`` lists them with the others."""
 
-import json
 from typing import TYPE_CHECKING, Literal
 
 from memoryos_mcp.engine.service import Memories
 from memoryos_mcp.engine.tools.definitions import Answer, ToolDefinition, shown_heat, text_time
 from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments, GetMemoryArguments, ListMemoriesArguments
 from memoryos_mcp.engine.tools.memory_results import (
-    ChainPage,
     CorrectMemoryResult,
     FactBeside,
     GetMemoryResult,
@@ -16,19 +14,20 @@ from memoryos_mcp.engine.tools.memory_results import (
     ShownChain,
     ShownFact,
     ShownMemory,
-    ShownPage,
     ShownSegment,
     ShownTrait,
     TraitBefore,
 )
 from memoryos_mcp.engine.tools.memory_texts import corrected_text, listed_text, shown_text
+from memoryos_mcp.engine.tools.pages import ChainPage, ShownPage, shown_notes, shown_turn
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from memoryos_mcp.engine.inspection import Shown
-    from memoryos_mcp.model.inspected import Answered, ChainLook, FactLook, Neighbour, PageLook, TraitLook
+    from memoryos_mcp.model.knowledge import Fact
+    from memoryos_mcp.model.pages import Page
+    from memoryos_mcp.model.views import ChainView, FactView, MemoryView, PageView, TraitView
 
 
 async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArguments) -> Answer:
@@ -128,68 +127,63 @@ MEMORY_TOOLS = (
 )
 
 
-def _shown(shown: "Shown") -> ShownMemory:
-    look = shown.look
-    if look.kind is Kind.PAGE:
-        return _page(look, is_excerpt=shown.is_excerpt)
-    if look.kind is Kind.SEGMENT:
-        segment = look.segment
+def _shown(view: "MemoryView") -> ShownMemory:
+    if view.kind is Kind.PAGE:
+        return _page(view)
+    if view.kind is Kind.SEGMENT:
+        segment = view.segment
         return ShownSegment(
             kind="segment",
             id=numbered_id(Kind.SEGMENT, segment.segment),
             summary=segment.summary,
             keywords=list(segment.keywords),
-            state=look.state.value,
-            heat=shown_heat(shown.heat),
+            state=view.state.value,
+            heat=shown_heat(view.heat),
             n_visit=segment.n_visit,
             l_interaction=segment.l_interaction,
             page_count=segment.page_count,
-            newest_pages=list(look.page_ids),
+            newest_pages=list(view.page_ids),
         )
-    if look.kind is Kind.CHAIN:
-        return _chain(look)
-    return _fact(look) if look.kind is Kind.FACT else _trait(look)
+    if view.kind is Kind.CHAIN:
+        return _chain(view)
+    return _fact(view) if view.kind is Kind.FACT else _trait(view)
 
 
-def _page(look: "PageLook", *, is_excerpt: bool) -> ShownPage:
-    page = look.page
+def _page(view: "PageView") -> ShownPage:
+    page = view.page
     return ShownPage(
         kind="page",
         id=page.page_id,
-        user_input=page.user_input,
-        agent_response=page.agent_response,
-        excerpt=is_excerpt,
-        timestamp=text_time(page.occurred_at),
-        meta_data=json.loads(page.meta_data) if page.meta_data else None,
+        **shown_turn(page, page),
+        excerpt=view.is_excerpt,
+        meta_data=shown_notes(page.meta_data),
         tier=page.tier.value,
-        source=page.source.value,
-        gives_orders=page.gives_orders,
         segment_id=_id(Kind.SEGMENT, page.segment),
         chain_id=_id(Kind.CHAIN, page.chain),
-        chain_summary=look.chain_summary,
-        previous_page=_neighbour(look.before),
-        next_page=_neighbour(look.after),
+        chain_summary=page.chain_summary,
+        previous_page=_neighbour(view.before),
+        next_page=_neighbour(view.after),
     )
 
 
-def _neighbour(page: "Neighbour | None") -> ChainPage | None:
+def _neighbour(page: "Page | None") -> ChainPage | None:
     if page is None:
         return None
     return ChainPage(page_id=page.page_id, timestamp=text_time(page.occurred_at), beginning=page.beginning)
 
 
-def _chain(look: "ChainLook") -> ShownChain:
+def _chain(view: "ChainView") -> ShownChain:
     return ShownChain(
         kind="chain",
-        id=numbered_id(Kind.CHAIN, look.chain),
-        summary=look.summary,
-        page_count=look.page_count,
-        newest_pages=list(look.page_ids),
+        id=numbered_id(Kind.CHAIN, view.chain),
+        summary=view.summary,
+        page_count=view.page_count,
+        newest_pages=list(view.page_ids),
     )
 
 
-def _fact(look: "FactLook") -> ShownFact:
-    fact = look.fact
+def _fact(view: "FactView") -> ShownFact:
+    fact = view.fact
     return ShownFact(
         kind="fact",
         id=numbered_id(Kind.FACT, fact.fact),
@@ -197,16 +191,16 @@ def _fact(look: "FactLook") -> ShownFact:
         text=fact.text,
         valid_from=fact.said_since or text_time(fact.valid_from),
         valid_until=fact.said_until or _optional_time(fact.valid_until),
-        state=look.state.value,
+        state=view.state.value,
         learned_by=fact.learned_by,
-        ended_by="corrected by the user" if look.is_corrected else None,
+        ended_by="corrected by the user" if fact.is_corrected else None,
         evidence=list(fact.evidence),
-        supersedes=[_beside(each) for each in look.superseded],
-        superseded_by=None if look.superseded_by is None else _beside(look.superseded_by),
+        supersedes=[_beside(each) for each in view.superseded],
+        superseded_by=None if view.superseded_by is None else _beside(view.superseded_by),
     )
 
 
-def _beside(fact: "Answered") -> FactBeside:
+def _beside(fact: "Fact") -> FactBeside:
     return FactBeside(
         id=numbered_id(Kind.FACT, fact.fact),
         text=fact.text,
@@ -216,16 +210,16 @@ def _beside(fact: "Answered") -> FactBeside:
     )
 
 
-def _trait(look: "TraitLook") -> ShownTrait:
-    trait = look.trait
+def _trait(view: "TraitView") -> ShownTrait:
+    trait = view.trait
     return ShownTrait(
         kind="trait",
-        id=trait_id(look.dimension),
-        dimension=look.dimension,
+        id=trait_id(view.dimension),
+        dimension=view.dimension,
         level=None if trait is None else trait.level.value,
         reason=None if trait is None else trait.reason,
         updated_at=None if trait is None else text_time(trait.updated_at),
-        learned_by=look.learned_by,
+        learned_by=None if trait is None else trait.learned_by,
         evidence=[] if trait is None else list(trait.evidence),
         history=[
             TraitBefore(
@@ -235,7 +229,7 @@ def _trait(look: "TraitLook") -> ShownTrait:
                 held_until=text_time(past.held_until),
                 ended_by="corrected by the user" if past.is_corrected else None,
             )
-            for past in look.history
+            for past in view.history
         ],
     )
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from memoryos_mcp.engine.tools.results import AddMemoryResult, GetMemoryStatsResult
+from memoryos_mcp.engine.tools.pages import AddMemoryResult
+from memoryos_mcp.engine.tools.results import GetMemoryStatsResult
 from memoryos_mcp.model.knowledge import About, Fact, Kind, is_head
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.retrieval.rendering import KNOWN, TRAITS, WISHES, fact_line, section, trait_line

@@ -8,15 +8,15 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
-from memoryos_mcp.model.inspected import Listed, ListRequest, Place, State
-from memoryos_mcp.storage.sqlite.inspection import BEGINNING_CHARS, beginning
+from memoryos_mcp.model.pages import BEGINNING_CHARS
+from memoryos_mcp.model.views import ListEntry, ListRequest, Place, State
 from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import PAGE_COLUMNS, from_us, to_page, to_us
 
 
 def listed(
     connection: apsw.Connection, request: ListRequest, place: Place | None, limit: int, *, owner: str, now_us: int
-) -> list[Listed]:
+) -> list[ListEntry]:
     """Return the next memories, newest first; traits are sorted by dimension, because their time changes.
 
     ``place`` is where to continue; None starts at the beginning. ``owner`` is the assistant whose facts are listed.
@@ -32,7 +32,7 @@ def listed(
         "chars": BEGINNING_CHARS,
     }
     kinds = list(request.kinds)
-    found: list[Listed] = []
+    found: list[ListEntry] = []
     for kind in kinds[kinds.index(place.kind) :] if place is not None else kinds:
         last = place.after if place is not None and place.kind is kind else None
         found += _QUERIES[kind].rows(connection, {**filters, "last": last, "limit": limit - len(found)})
@@ -66,35 +66,39 @@ class _Query:
     select: str
     order: str
     conditions: Mapping[str, str]
-    to_listed: Callable[[tuple[Any, ...]], Listed]
+    to_listed: Callable[[tuple[Any, ...]], ListEntry]
 
-    def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[Listed]:
+    def rows(self, connection: apsw.Connection, filters: Mapping[str, Any]) -> list[ListEntry]:
         """Return the memories that match the filters, at most ``limit``."""
         asked = [condition for name, condition in self.conditions.items() if filters[name] is not None]
         sql = f"{self.select} WHERE {' AND '.join(asked) or 'true'} ORDER BY {self.order} LIMIT :limit"
         return [self.to_listed(row) for row in connection.execute(sql, filters)]
 
 
-def _page(row: tuple[Any, ...]) -> Listed:
+def _page(row: tuple[Any, ...]) -> ListEntry:
     page = to_page(row)
     at, tier = page.occurred_at, page.tier
-    return Listed(page.page_id, Kind.PAGE, beginning(page), at, tier, page.segment, page.seq, page.gives_orders)
+    return ListEntry(page.page_id, Kind.PAGE, page.beginning, at, tier, page.segment, page.seq, page.gives_orders)
 
 
-def _segment(row: tuple[Any, ...]) -> Listed:
+def _segment(row: tuple[Any, ...]) -> ListEntry:
     segment, summary, is_archived, newest_us = row
     state = State.ARCHIVED if is_archived else State.CURRENT
-    return Listed(numbered_id(Kind.SEGMENT, segment), Kind.SEGMENT, summary, from_us(newest_us), state, None, segment)
+    return ListEntry(
+        numbered_id(Kind.SEGMENT, segment), Kind.SEGMENT, summary, from_us(newest_us), state, None, segment
+    )
 
 
-def _fact(row: tuple[Any, ...]) -> Listed:
+def _fact(row: tuple[Any, ...]) -> ListEntry:
     fact, text, state, from_, utc_offset_s = row
-    return Listed(numbered_id(Kind.FACT, fact), Kind.FACT, text, from_us(from_, utc_offset_s), State(state), None, fact)
+    return ListEntry(
+        numbered_id(Kind.FACT, fact), Kind.FACT, text, from_us(from_, utc_offset_s), State(state), None, fact
+    )
 
 
-def _trait(row: tuple[Any, ...]) -> Listed:
+def _trait(row: tuple[Any, ...]) -> ListEntry:
     dimension, text, updated_us = row
-    return Listed(trait_id(dimension), Kind.TRAIT, text, from_us(updated_us), State.CURRENT, None, dimension)
+    return ListEntry(trait_id(dimension), Kind.TRAIT, text, from_us(updated_us), State.CURRENT, None, dimension)
 
 
 _QUERIES = {

@@ -28,7 +28,7 @@ WOULD_HOLD = (
 def read_traits(connection: apsw.Connection) -> list[Trait]:
     """Return the profile, by dimension."""
     rows = connection.execute(
-        "SELECT dimension, level, reason, updated_us, (SELECT json_group_array(page_id) FROM "
+        "SELECT dimension, level, reason, updated_us, learned_by, (SELECT json_group_array(page_id) FROM "
         "(SELECT page_id FROM trait_evidence JOIN pages USING (seq) "
         "WHERE trait_evidence.dimension = traits.dimension ORDER BY seq)) FROM traits ORDER BY dimension"
     )
@@ -39,8 +39,9 @@ def read_traits(connection: apsw.Connection) -> list[Trait]:
             reason=reason,
             evidence=tuple(json.loads(evidence)),
             updated_at=from_us(updated_us),
+            learned_by=learned_by,
         )
-        for dimension, level, reason, updated_us, evidence in rows
+        for dimension, level, reason, updated_us, learned_by, evidence in rows
     ]
 
 

@@ -127,14 +127,14 @@ FACT_COLUMNS = (
     "WHERE fact_evidence.fact = facts.fact ORDER BY seq)), is_archived, kind, "
     "said_since, iif(valid_until_us IS stated_until_us, said_until, NULL), learned_by, "
     "(SELECT json_array(occurred_us, seq) FROM fact_evidence JOIN pages USING (seq) "
-    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1)"
+    "WHERE fact_evidence.fact = facts.fact ORDER BY occurred_us DESC, seq DESC LIMIT 1), ended_by IS NOT NULL"
 )
 
 
 def to_fact(row: tuple[Any, ...]) -> Fact:
     """Return the fact of a row of `FACT_COLUMNS`, whose first parameter is the vector space."""
     fact, about, text, slot, from_, until, utc_offset_s, vector, evidence, is_archived, kind, since, end, *said = row
-    learned_by, last_said = said
+    learned_by, last_said, is_corrected = said
     last_us, last_seq = json.loads(last_said or "[null, null]")
     return Fact(
         fact=fact,
@@ -151,6 +151,7 @@ def to_fact(row: tuple[Any, ...]) -> Fact:
         said_until=end,
         learned_by=learned_by,
         last_said=None if last_said is None else (any_time(last_us), last_seq),
+        is_corrected=bool(is_corrected),
     )
 
 

@@ -9,11 +9,11 @@ import apsw
 
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.ids import MemoryId
-from memoryos_mcp.model.inspected import Listed, ListRequest, Look, Place
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
 from memoryos_mcp.storage.sqlite import (
     export,
     forget_plans,
@@ -53,10 +53,10 @@ class SqliteOwned:
 
     # Inspecting and correcting -------------------------------------------------------------------------------------
 
-    async def look(self, ids: Sequence[MemoryId]) -> list[Look | None]:
+    async def look(self, ids: Sequence[MemoryId]) -> list[MemoryView | None]:
         now_us, assistant_id = to_us(self._clock()), self._options.assistant_id
 
-        def query(connection: apsw.Connection) -> list[Look | None]:
+        def query(connection: apsw.Connection) -> list[MemoryView | None]:
             return [
                 inspection.look(connection, each, space=self._space, assistant_id=assistant_id, now_us=now_us)
                 for each in ids
@@ -64,7 +64,7 @@ class SqliteOwned:
 
         return await self._database.read(query)
 
-    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[Listed]:
+    async def listed(self, request: ListRequest, place: Place | None, limit: int) -> list[ListEntry]:
         now_us, owner = to_us(self._clock()), self._options.assistant_id
         return await self._database.read(
             lambda connection: listing.listed(connection, request, place, limit, owner=owner, now_us=now_us)

@@ -22,47 +22,40 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """The beginning of the previous or next page of a chain."""
-
-    page_id: str
-    occurred_at: datetime
-    beginning: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageLook:
+class PageView:
     """A page with its neighbours in its chain.
 
     Attributes:
-        chain_summary: None until the page belongs to a chain.
         before: The previous page of the chain.
         after: The next page of the chain.
+        is_excerpt: Whether parts of its text were left out to fit the budget.
     """
 
     page: Page
-    chain_summary: str | None
-    before: Neighbour | None
-    after: Neighbour | None
+    before: Page | None
+    after: Page | None
+    is_excerpt: bool = False
     kind: Literal[Kind.PAGE] = Kind.PAGE
 
 
 @dataclass(frozen=True, slots=True)
-class SegmentLook:
+class SegmentView:
     """A segment with its newest pages.
 
     Attributes:
         page_ids: Newest first, at most a few dozen.
+        heat: Its present heat.
     """
 
     segment: Segment
     state: State
     page_ids: Sequence[str]
+    heat: float = 0.0
     kind: Literal[Kind.SEGMENT] = Kind.SEGMENT
 
 
 @dataclass(frozen=True, slots=True)
-class ChainLook:
+class ChainView:
     """A chain with its newest pages.
 
     Attributes:
@@ -78,37 +71,18 @@ class ChainLook:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A fact in the history of another.
-
-    Attributes:
-        is_corrected: Whether the user ended it; otherwise a newer fact or time did, if it has ended.
-    """
-
-    fact: int
-    text: str
-    valid_from: datetime
-    valid_until: datetime | None
-    is_corrected: bool
-    said_since: str | None
-    said_until: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class FactLook:
+class FactView:
     """A fact with its history.
 
     Attributes:
-        is_corrected: Whether the user ended it.
         superseded: The facts that it replaced, newest first.
         superseded_by: The fact that replaced it.
     """
 
     fact: Fact
     state: State
-    is_corrected: bool
-    superseded: Sequence[Answered]
-    superseded_by: Answered | None
+    superseded: Sequence[Fact]
+    superseded_by: Fact | None
     kind: Literal[Kind.FACT] = Kind.FACT
 
 
@@ -128,25 +102,23 @@ class PastTrait:
 
 
 @dataclass(frozen=True, slots=True)
-class TraitLook:
+class TraitView:
     """A trait with its history.
 
     Attributes:
         dimension: Its name as stored.
         trait: None if it no longer exists.
-        learned_by: Analyst that set it; "user" for a correction; None if it no longer exists.
         history: Newest first.
     """
 
     dimension: str
     trait: Trait | None
-    learned_by: str | None
     history: Sequence[PastTrait]
     kind: Literal[Kind.TRAIT] = Kind.TRAIT
 
 
 # Each has its kind, so that code that shows it need not import its class.
-Look = PageLook | SegmentLook | ChainLook | FactLook | TraitLook
+MemoryView = PageView | SegmentView | ChainView | FactView | TraitView
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +156,7 @@ class ListRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListEntry:
     """A memory in a list.
 
     Attributes:
