@@ -77,7 +77,7 @@ def bare_query(
     known = term_stats.WordCounts()
 
     async def ask(question: str) -> float:
-        counts = term_stats.lexicon(connection, query_words(question), [], known).counts
+        counts = term_stats.term_stats(connection, query_words(question), [], known).counts
         expression = lexical.any_of(lexical.within_budget(counts) or ["-"])
         began = time.perf_counter()
         query = (await embedder.embed_query(question)).vector[None]

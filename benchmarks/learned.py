@@ -18,7 +18,7 @@ from memoryos_mcp.model.pages import Turn, utc_now
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.storage.values import FactQuery, StoreOptions
 
 # Silences after which an incomplete batch is due: full batches first, then the rest, however long either takes.
 SILENCES_S = (86_400.0, 0.0)
@@ -73,8 +73,8 @@ async def learn(folder: Path, conversation: Conversation, replay: Path) -> Learn
             service.user(conversation.id) as engine,
         ):
             stats = await _settled(engine)
-    facts = [fact for about in About for fact in await store.past_facts(about, FACTS_AT_MOST)]
-    facts += [fact for about in About for fact in await store.facts(about)]
+    facts = [fact for about in About for fact in await store.facts(FactQuery(about, is_past=True, limit=FACTS_AT_MOST))]
+    facts += [fact for about in About for fact in await store.facts(FactQuery(about))]
     lease = await store.take_lease(LEASE_S)
     while lease and await store.drop_spaces(lease, (), clock() + timedelta(days=1)):
         pass  # whoever opens it next has a model of its own

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.model.knowledge import Lessons
-from memoryos_mcp.model.pages import Turn, utc_now
+from memoryos_mcp.model.pages import Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, SegmentPlan, StoreOptions
+from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, PageQuery, SegmentPlan, StoreOptions, Vectors
 
 USER_ID = "default_user"
 PAGES_PER_WRITE = 2_000
@@ -99,8 +99,8 @@ async def write_memory(
         windows = {
             seq: [replace(base[kinds[seq - 1]], vector=vectors[seq - 1])] for seq in range(first + 1, first + count + 1)
         }
-        await store.set_page_vectors(lease, windows)
-        waiting = [page.seq for page in await store.backlog(PAGES_PER_WRITE + 10)]
+        await store.commit(lease, Vectors(pages=windows))
+        waiting = [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=PAGES_PER_WRITE + 10))]
         known = len(await store.segments())
         segments = [
             SegmentPlan(
@@ -113,10 +113,12 @@ async def write_memory(
             for place in range(min(SEGMENTS, len(waiting)))
         ]
         chains = [ChainPlan(None, tuple(waiting[n : n + 5]), "Made up.") for n in range(0, len(waiting), 5)]
-        await store.commit_filing(lease, Filing(chains=chains, segments=segments, organiser="benchmark"))
+        await store.commit(lease, Filing(chains=chains, segments=segments, organiser="benchmark"))
         # Nothing is left for the server's background to do: what is measured is retrieval.
         for segment in await store.segments():
-            read = await store.segment_pages(segment.segment, only_unanalysed=True, limit=PAGES_PER_WRITE)
+            read = await store.pages(
+                PageQuery(segment=segment.segment, is_newest=True, is_unanalysed=True, limit=PAGES_PER_WRITE)
+            )
             learning = Learning(
                 segments=(segment.segment,),
                 pages=[page.seq for page in read],
@@ -124,7 +126,7 @@ async def write_memory(
                 traits=(),
                 learner="benchmark",
             )
-            await store.commit_learning(lease, learning)
+            await store.commit(lease, learning)
         await store.release_lease(lease)
         on_written(count)
     await store.close()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.model.pages import Source, Turn, utc_now
+from memoryos_mcp.model.pages import Source, Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan, StoreOptions
+from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
 from tests.servers import USER, clean_environment, open_store
 
 COMMAND_LIMIT_S = 120
@@ -78,7 +78,7 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
         lease = await store.take_lease(60)
         assert lease is not None
         # The newest stay in the backlog, and groups begin out of order.
-        seqs = [page.seq for page in await store.backlog(PAGES_PER_FILING)][:-2]
+        seqs = [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=PAGES_PER_FILING))][:-2]
         topics = [
             SegmentPlan(
                 None, tuple(seqs[place::3]), Digest((f"t{place}", "Köln"), f"Topic {place}"), None, "extractive"
@@ -87,7 +87,7 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
         ]
         starts = reversed(range(0, len(seqs), 4))
         chains = [ChainPlan(None, tuple(seqs[at : at + 4]), f"Chain {at}") for at in starts]
-        assert await store.commit_filing(lease, Filing(chains=chains, segments=topics, organiser="extractive"))
+        assert await store.commit(lease, Filing(chains=chains, segments=topics, organiser="extractive"))
         await store.release_lease(lease)
     await store.close()
     threads.close()

@@ -29,7 +29,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.views import FactView, State, TraitView
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
+from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import STAND_IN, fact, facts, file, filled, learn, topic
@@ -42,13 +42,13 @@ PEANUTS = "I am allergic to peanuts."
 
 
 async def look_at_fact(store: SqliteStore, number: int) -> FactView:
-    (look,) = await store.owned.look([MemoryId(Kind.FACT, number=number)])
+    (look,) = await store.user_data.look([MemoryId(Kind.FACT, number=number)])
     assert isinstance(look, FactView)
     return look
 
 
 async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
-    (look,) = await store.owned.look([MemoryId(Kind.TRAIT, name=dimension)])
+    (look,) = await store.user_data.look([MemoryId(Kind.TRAIT, name=dimension)])
     assert isinstance(look, TraitView)
     return look
 
@@ -56,7 +56,7 @@ async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
 async def correct_fact(store: SqliteStore, number: int, text: str | None = None) -> Corrected:
     """Have a fact replaced by a text; without one it is wrong."""
     correction = Correction(text=text, is_wrong=text is None)
-    return await store.owned.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
+    return await store.user_data.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
 
 
 async def correct_trait(
@@ -68,7 +68,7 @@ async def correct_trait(
     is_wrong: bool = False,
 ) -> Corrected:
     correction = Correction(level=level, reason=reason, is_wrong=is_wrong)
-    return await store.owned.correct(MemoryId(Kind.TRAIT, name=dimension), correction, is_dry_run=False)
+    return await store.user_data.correct(MemoryId(Kind.TRAIT, name=dimension), correction, is_dry_run=False)
 
 
 def trait(level: Level, reason: str, *pages: int) -> TraitChange:
@@ -86,7 +86,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
         assert await correct_fact(store, 1, LONDON) == Corrected("k1", PARIS, "k2", LONDON)
         wrong, right = await look_at_fact(store, 1), await look_at_fact(store, 2)
         assert await facts(store) == [LONDON]
-        assert await store.past_facts(About.USER, 9) == []
+        assert await store.facts(FactQuery(About.USER, is_past=True, limit=9)) == []
     assert (wrong.state, wrong.fact.is_corrected, wrong.fact.valid_until) == (State.SUPERSEDED, True, START)
     assert wrong.superseded_by is not None
     assert wrong.superseded_by.fact == 2
@@ -121,7 +121,7 @@ async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequ
         corrections=await store.corrected_facts(),
         replaces=STAND_IN,
     )
-    return await store.commit_learning(lease, learning)
+    return await store.commit(lease, learning)
 
 
 async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over
         lessons = Lessons((), (fact("The user's home is Paris", 2),))
         late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner="llm")
         await correct_fact(store, 1, LONDON)
-        assert not await store.commit_learning(lease, late)
+        assert not await store.commit(lease, late)
         assert await facts(store) == [LONDON]
 
 
@@ -252,7 +252,7 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
 async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
     async with opened(tmp_path) as store:
         with pytest.raises(ArgumentError, match=f"^{problem}"):
-            await correct(store.owned, given["id"], "redact", **{key: given[key] for key in given if key != "id"})
+            await correct(store.user_data, given["id"], "redact", **{key: given[key] for key in given if key != "id"})
 
 
 async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
@@ -262,9 +262,9 @@ async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -
         await file(store, lease, topic(1))
         await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
         with pytest.raises(ArgumentError, match=r"^reason: holds a secret \(github token\)") as caught:
-            await correct(store.owned, "trait:Diet", "reject", reason=f"Says {key}")
+            await correct(store.user_data, "trait:Diet", "reject", reason=f"Says {key}")
         assert key not in str(caught.value)
-        await correct(store.owned, "trait:Diet", "redact", reason=f"Says {key}")
+        await correct(store.user_data, "trait:Diet", "redact", reason=f"Says {key}")
         assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
 
 
@@ -398,7 +398,7 @@ class Reading:
             await promotion.step(self.lease)
 
     async def known(self) -> list[str]:
-        return [known.text for known in await self.store.facts(About.USER)]
+        return [known.text for known in await self.store.facts(FactQuery(About.USER))]
 
 
 @asynccontextmanager
@@ -410,7 +410,7 @@ async def reading(folder: Path) -> AsyncIterator[Reading]:
 
 
 async def number_of(store: SqliteStore, text: str) -> int:
-    return next(known.fact for known in await store.facts(About.USER) if known.text == text)
+    return next(known.fact for known in await store.facts(FactQuery(About.USER)) if known.text == text)
 
 
 async def test_a_correction_outlives_another_reading_of_the_same_pages(tmp_path: Path) -> None:

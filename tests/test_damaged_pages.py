@@ -10,11 +10,12 @@ import apsw
 import pytest
 
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.model.pages import DAMAGED_TEXT, Turn
+from memoryos_mcp.model.pages import DAMAGED_TEXT, Tier, Turn
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.export import DAMAGED_MARK
+from memoryos_mcp.storage.values import PageQuery
 from tests.earlier_versions import make_version
 from tests.fakes import START
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, open_store, stored_pages, wait_until
@@ -69,7 +70,7 @@ async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
             damaged = (await store.add_pages([turn]))[0].page_id
         flip(database_file(tmp_path, "ada"), old, new)
         async with opened(tmp_path) as store:
-            whole, page = await store.short_term()
+            whole, page = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
             assert (whole.user_input, whole.is_damaged) == ("Tea, please.", False)
             assert (page.page_id, page.user_input, page.agent_response) == (damaged, DAMAGED_TEXT, "")
             assert (page.meta_data, page.is_damaged, page.teaches) == (None, True, False)
@@ -85,7 +86,7 @@ async def test_a_time_that_the_disk_changed_is_noticed_too(tmp_path: Path) -> No
         with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
             connection.execute("UPDATE pages SET occurred_us = ?", (moment,))
         async with opened(tmp_path) as store:
-            assert [page.is_damaged for page in await store.short_term()] == [True]
+            assert [page.is_damaged for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == [True]
             assert await store.damaged_pages() == (receipt.page_id,)
 
 
@@ -193,7 +194,7 @@ async def test_pages_of_an_earlier_version_get_checksums(tmp_path: Path) -> None
     make_version(file, "ada", 5, 40)
     async with opened(tmp_path) as store:
         assert await store.damaged_pages() == ()
-        assert len(await store.backlog(40)) == 40
+        assert len(await store.pages(PageQuery(tier=Tier.BACKLOG, limit=40))) == 40
     flip(file, "My note 7 is")
     async with opened(tmp_path) as store:
         assert await store.damaged_pages() == (f"p_{7:020x}",)
@@ -208,4 +209,4 @@ async def test_other_text_that_the_disk_changed_is_an_error_without_it(tmp_path:
         with pytest.raises(StorageError, match="put back a backup") as caught:
             await store.segments()
         assert caught.value.__cause__ is None
-        assert len(await store.degraded("extractive", 0, 1)) == 0
+        assert len(await store.pages(PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=1))) == 0

@@ -11,8 +11,9 @@ from memoryos_mcp.cli.commands.common import opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import ArgumentError, ImportFormatError
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.model.pages import NewTurn, Source, Turn
+from memoryos_mcp.model.pages import NewTurn, Source, Tier, Turn
 from memoryos_mcp.model.redaction import Redaction
+from memoryos_mcp.storage.values import FactQuery, PageQuery
 from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
 from memoryos_mcp.transfer.taking_in import PAGES_PER_WRITE, Prepare, TakingIn
 from memoryos_mcp.transfer.tally import Tally
@@ -63,8 +64,12 @@ async def take_in(
     )
     await taking.found(reader, max_page_chars=1_000, zone=UTC, now=NOW)
     async with opened_store(settings, short_term_capacity=2) as store:
-        waiting = await store.backlog(10_000)
-        return taking.tally, [p.user_input for p in [*waiting, *await store.short_term()]], len(waiting)
+        waiting = await store.pages(PageQuery(tier=Tier.BACKLOG, limit=10_000))
+        return (
+            taking.tally,
+            [p.user_input for p in [*waiting, *await store.pages(PageQuery(tier=Tier.SHORT_TERM))]],
+            len(waiting),
+        )
 
 
 async def test_pages_come_in_order_of_time_and_wait_to_be_organised(tmp_path: Path) -> None:
@@ -132,8 +137,8 @@ async def test_every_text_is_prepared_before_it_is_stored(tmp_path: Path) -> Non
     assert tally.places["agent_response: holds a secret"] == ["list:2"]
     assert tally.redacted == {"password": 2}
     async with opened_store(Settings(data_storage_path=tmp_path)) as store:
-        (fact,) = await store.facts(About.USER)
-        (stored,) = await store.short_term()
+        (fact,) = await store.facts(FactQuery(About.USER))
+        (stored,) = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
     assert (fact.text, fact.evidence) == ("Has a [redacted].", ())
     assert stored.gives_orders
 
@@ -142,6 +147,6 @@ async def test_a_page_keeps_its_time_its_notes_and_where_it_comes_from(tmp_path:
     found = replace(page(1), timestamp="2024-02-03T04:05:06+09:00", source=Source.WEB)
     await take_in(tmp_path, ListReader([found]))
     async with opened_store(Settings(data_storage_path=tmp_path)) as store:
-        (stored,) = await store.short_term()
+        (stored,) = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
     assert stored.occurred_at.isoformat() == "2024-02-03T04:05:06+09:00"
     assert (stored.meta_data, stored.source) == ('{"title": "A talk"}', Source.WEB)

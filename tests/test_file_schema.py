@@ -6,8 +6,10 @@ import apsw
 import pytest
 
 from memoryos_mcp.errors import DamagedStoreError
+from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
+from memoryos_mcp.storage.values import PageQuery
 from tests.earlier_versions import make_version, said
 from tests.test_store import opened
 
@@ -29,7 +31,7 @@ async def test_a_file_of_every_version_opens_and_opens_again(version: int, tmp_p
     make_version(database_file(tmp_path, "ada"), "ada", version, PAGES)
     for _ in range(2):
         async with asyncio.timeout(LIMIT_S), opened(tmp_path) as store:
-            pages = await store.backlog(PAGES)
+            pages = await store.pages(PageQuery(tier=Tier.BACKLOG, limit=PAGES))
             assert [(page.user_input, page.agent_response) for page in pages] == [said(n) for n in (1, 2, 3)]
             await store.verify()
 
@@ -67,7 +69,7 @@ async def test_what_sqlite_itself_does_to_a_file_is_not_refused(sql: str, tmp_pa
     make_version(database_file(tmp_path, "ada"), "ada", CURRENT_VERSION, PAGES)
     changed(tmp_path, sql)
     async with opened(tmp_path) as store:
-        assert len(await store.backlog(PAGES)) == PAGES
+        assert len(await store.pages(PageQuery(tier=Tier.BACKLOG, limit=PAGES))) == PAGES
 
 
 async def test_a_trigger_added_under_an_open_memory_does_not_run(tmp_path: Path) -> None:

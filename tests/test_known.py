@@ -155,7 +155,7 @@ async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp
         assert lease is not None
         for text, supersedes in (("I live in Porto.", ()), ("I live in Lisbon.", (1,))):
             change = AddFact(About.USER, text, "lives in", START, evidence=(1,), supersedes=supersedes)
-            await store.commit_learning(lease, Learning((1,), (1,), Lessons((), (change,)), (), "test"))
+            await store.commit(lease, Learning((1,), (1,), Lessons((), (change,)), (), "test"))
         await store.release_lease(lease)
         now = await engine.retrieve("Where do I live?")
         assert [recalled.fact.text for recalled in now.user_facts] == ["I live in Lisbon."]
@@ -178,7 +178,7 @@ async def test_wishes_and_a_stated_name_come_with_every_retrieval(tmp_path: Path
         assert lease is not None
         wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
         name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
-        await store.commit_learning(lease, Learning((1,), (1,), Lessons((), (wish, name)), (), "test"))
+        await store.commit(lease, Learning((1,), (1,), Lessons((), (wish, name)), (), "test"))
         await store.release_lease(lease)
         answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query="When does the ferry leave?"))
     lines = answer.text.splitlines()

@@ -26,7 +26,7 @@ from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.views import PageView
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan
+from memoryos_mcp.storage.values import Archived, ChainPlan
 from tests.fakes import START, Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, wait_until
 from tests.test_correcting import correct_fact
@@ -47,7 +47,7 @@ async def ids_of(store: SqliteStore) -> list[str]:
 
 async def stretch(store: SqliteStore, cursor: str = "", limit: int = 100, **conditions: Any) -> ListPart:
     given: dict[str, Any] = {"tier": "", "topic": "", "state": "", "after": "", "before": "", "zone": None}
-    return await listed(store.owned, list_request(**{**given, **conditions}), cursor, limit)
+    return await listed(store.user_data, list_request(**{**given, **conditions}), cursor, limit)
 
 
 async def whole(store: SqliteStore, **conditions: Any) -> Any:
@@ -66,7 +66,7 @@ async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Pat
             store, lease, topic(1, 2, 3, 4), chains=[ChainPlan(None, (1, 3, 4), "run"), ChainPlan(None, (2,), "x")]
         )
         ids = (await ids_of(store))[::-1]
-        found = await look(store.owned, [ids[2], ids[1], ids[2]], 1000, cold)
+        found = await look(store.user_data, [ids[2], ids[1], ids[2]], 1000, cold)
     assert len(found) == 2
     first, second = found
     assert isinstance(first, PageView)
@@ -84,8 +84,8 @@ async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_fi
     async with opened(tmp_path) as store:
         receipts = await store.add_pages([Turn(long, "", START), Turn("short", "one", START)])
         ids = [receipt.page_id for receipt in receipts]
-        both = await look(store.owned, ids, 3000, cold)
-        cut, short = await look(store.owned, ids, 500, cold)
+        both = await look(store.user_data, ids, 3000, cold)
+        cut, short = await look(store.user_data, ids, 500, cold)
     pages = [each for each in (*both, cut, short) if isinstance(each, PageView)]
     assert [each.is_excerpt for each in pages] == [False, False, True, False]
     assert 1000 < len(pages[2].page.user_input) < 2100
@@ -96,9 +96,9 @@ async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path:
         await store.add_pages([turn(1)])
         (known,) = await ids_of(store)
         with pytest.raises(ArgumentError, match=r"^ids: not there: p_0123456789abcdef, k7, trait:Diet;"):
-            await look(store.owned, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
+            await look(store.user_data, [known, "p_0123456789abcdef", "k7", " trait:Diet "], 1000, cold)
         with pytest.raises(ArgumentError, match=r"^ids\[1\]: is no id;"):
-            await look(store.owned, [known, "page 7"], 1000, cold)
+            await look(store.user_data, [known, "page 7"], 1000, cold)
 
 
 async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
     async with opened(tmp_path, assistant_id="other") as store:
         assert [entry.id for entry in await whole(store, tier="knowledge")] == ["k1"]
         with pytest.raises(ArgumentError, match="not there: k2"):
-            await look(store.owned, ["k1", "k2"], 1000, cold)
+            await look(store.user_data, ["k1", "k2"], 1000, cold)
         with pytest.raises(ArgumentError, match="not there: k2"):
             await correct_fact(store, 2)
 
@@ -186,7 +186,7 @@ async def test_a_list_is_bounded_by_tier_topic_time_and_state(tmp_path: Path) ->
         assert await beginnings(tier="knowledge") == ["The user lives in London", "I keep ants."]
         assert await beginnings(tier="knowledge", state="superseded") == ["I live in Paris."]
         assert await beginnings(tier="knowledge", state="archived") == []
-        await store.archive_segments(lease, [1])
+        await store.commit(lease, Archived([1]))
         assert [entry.id for entry in await whole(store, tier="segments")] == ["s2"]
         assert [entry.id for entry in await whole(store, tier="segments", state="archived")] == ["s1"]
 

@@ -24,11 +24,11 @@ from memoryos_mcp.llm.analysis import Analyst, Organised, Run, Surroundings, Top
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
-from memoryos_mcp.model.pages import Page, Turn
+from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.values import FactQuery, Lease, PageQuery
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
 from tests.test_store import lease_of, opened
 from tests.test_store_redo import assert_counts_agree, rows
@@ -156,7 +156,7 @@ class Bench:
         return organising(self.store, self.llm, self.fallback)
 
     async def facts(self) -> list[str]:
-        return [fact.text for fact in await self.store.facts(About.USER)]
+        return [fact.text for fact in await self.store.facts(FactQuery(About.USER))]
 
 
 def organising(store: SqliteStore, llm: Analyst, fallback: Analyst) -> Organising:
@@ -219,7 +219,12 @@ async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_p
         assert ((await at.store.counts()).backlog, at.fallback.organised) == (4, [])
         assert await at.organise()
         assert at.fallback.organised == [ONE_TO_FOUR]
-        assert [page.seq for page in await at.store.degraded("extractive", 0, 99)] == ONE_TO_FOUR
+        assert [
+            page.seq
+            for page in await at.store.pages(
+                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
+            )
+        ] == ONE_TO_FOUR
         counts = await at.store.counts()
         assert (counts.backlog, counts.degraded) == (0, 4)
         assert attempts(tmp_path) == [0] * 4
@@ -307,7 +312,11 @@ async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {2}
         await at.fail_to_organise(3)
-        assert [page.seq for page in await at.store.backlog(99)] == [*ONE_TO_FOUR, *FIVE_TO_EIGHT, *NINE_TO_TWELVE]
+        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == [
+            *ONE_TO_FOUR,
+            *FIVE_TO_EIGHT,
+            *NINE_TO_TWELVE,
+        ]
         at.llm.fails_on = set()
         await at.organise_all()
         assert Counter(map(tuple, at.llm.organised)) == {
@@ -333,7 +342,12 @@ async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_
             tuple(FIVE_TO_EIGHT): 5,
             tuple(NINE_TO_TWELVE): 1,
         }
-        assert [page.seq for page in await at.store.degraded("extractive", 0, 99)] == FIVE_TO_EIGHT
+        assert [
+            page.seq
+            for page in await at.store.pages(
+                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
+            )
+        ] == FIVE_TO_EIGHT
         assert_counts_agree(tmp_path)
 
 
@@ -494,7 +508,12 @@ async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(t
         assert workers(tmp_path, "organised_by") == ["scripted"] * 4 + ["extractive"] * 4 + ["scripted"] * 4
         assert_counts_agree(tmp_path)
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK + 1)
-        assert [page.seq for page in await at.store.degraded("extractive", 0, 99)] == FIVE_TO_EIGHT
+        assert [
+            page.seq
+            for page in await at.store.pages(
+                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
+            )
+        ] == FIVE_TO_EIGHT
         at.llm.fails_on = set()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12
@@ -572,7 +591,7 @@ async def test_pages_that_come_in_meanwhile_are_not_touched_by_a_redo(tmp_path: 
         await at.store.add_pages([Turn(said(number), "", START) for number in range(9, 13)])
         at.llm.gate.set()
         await redo
-        assert [page.seq for page in await at.store.backlog(99)] == NINE_TO_TWELVE
+        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == NINE_TO_TWELVE
         await at.organise_all()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12

@@ -21,7 +21,7 @@ from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Le
 from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import Corrected, Correction, Learning, Lease
+from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.memories import UNFILED
 from tests.servers import PipeServer, wait_until
@@ -49,7 +49,7 @@ UNLIKE = {"changes", "meta", "lease"}
 
 
 async def restore(store: SqliteStore, name: str, *, is_dry_run: bool = False) -> Corrected:
-    return await store.owned.correct(read_id(name), Correction(is_restored=True), is_dry_run=is_dry_run)
+    return await store.user_data.correct(read_id(name), Correction(is_restored=True), is_dry_run=is_dry_run)
 
 
 async def refusal(store: SqliteStore, name: str) -> str:
@@ -127,11 +127,11 @@ async def test_a_fact_that_was_known_before_it_was_given_instead_stays(tmp_path:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=0, clock=clock) as store:
         await known(store, clock, slot="lives in")
-        before = await store.facts(About.USER)
+        before = await store.facts(FactQuery(About.USER))
         assert (await correct_fact(store, 1, ANTS)).current_id == "k2"
         assert (await look_at_fact(store, 2)).fact.learned_by == "user"
         await restore(store, "k1")
-        assert await store.facts(About.USER) == before
+        assert await store.facts(FactQuery(About.USER)) == before
         assert (await look_at_fact(store, 2)).fact.learned_by == "extractive"
 
 
@@ -264,10 +264,10 @@ def test_any_corrections_taken_back_in_reverse_leave_no_trace(seed: int) -> None
         clock = Clock()
         async with opened(folder, short_term_capacity=0, clock=clock) as store:
             await known(store, clock, slot=dice.choice([None, "lives in"]))
-            before, first, done = kept(folder), await store.facts(About.USER), []
+            before, first, done = kept(folder), await store.facts(FactQuery(About.USER)), []
             for step in range(dice.randint(1, 6)):
                 clock.move(minutes=1)
-                current = await store.facts(About.USER)
+                current = await store.facts(FactQuery(About.USER))
                 if current and dice.random() < 0.7:
                     wrong = dice.choice(current)
                     right = dice.choice([text for text in (None, f"New {step}", LONDON, ANTS) if text != wrong.text])
@@ -280,7 +280,7 @@ def test_any_corrections_taken_back_in_reverse_leave_no_trace(seed: int) -> None
                 clock.move(minutes=1)
                 await restore(store, name)
             assert kept(folder) == before
-            assert await store.facts(About.USER) == first
+            assert await store.facts(FactQuery(About.USER)) == first
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run_it(Path(folder)))
@@ -303,10 +303,10 @@ async def test_a_dry_run_tells_what_would_change_and_changes_nothing(tmp_path: P
         await known(store, clock)
         for what, correction, expected in steps:
             before = tables(tmp_path)
-            told = await store.owned.correct(what, correction, is_dry_run=True)
+            told = await store.user_data.correct(what, correction, is_dry_run=True)
             assert tables(tmp_path) == before
             assert (told.before, told.current_id) == (expected.before, expected.current_id)
-            done = await store.owned.correct(what, correction, is_dry_run=False)
+            done = await store.user_data.correct(what, correction, is_dry_run=False)
             assert (done.before, done.current) == (told.before, told.current)
             clock.move(minutes=1)
 
@@ -327,7 +327,7 @@ async def test_lessons_from_before_a_restore_are_not_taken_over(tmp_path: Path) 
         await restore(store, "k1")
         await correct_fact(store, 2)  # as many corrections as before, but of something else
         assert len(await store.corrected_facts()) == len(noted)
-        assert not await store.commit_learning(lease, late)
+        assert not await store.commit(lease, late)
         assert await facts(store) == [PARIS]
 
 
@@ -358,12 +358,12 @@ class Interrupted(ScriptedAnalyst):
 async def test_a_reading_under_way_follows_a_restore(tmp_path: Path) -> None:
     async with reading(tmp_path) as at:
         await at.read(ExtractiveAnalyst())
-        by_text = {known.text: known.fact for known in await at.store.facts(About.USER)}
+        by_text = {known.text: known.fact for known in await at.store.facts(FactQuery(About.USER))}
         lives = next(text for text in by_text if "Paris" in text)
         await correct_fact(at.store, by_text[lives])
         llm = Interrupted(at.store, by_text[lives], by_text[PEANUTS], lives, "The user has a peanut allergy")
         await at.read(llm, again=True)
-        current = {known.text: known.fact for known in await at.store.facts(About.USER)}
+        current = {known.text: known.fact for known in await at.store.facts(FactQuery(About.USER))}
         assert current[lives] == by_text[lives]
         assert not [text for text in current if "peanut" in text.lower()]
 

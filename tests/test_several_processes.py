@@ -11,7 +11,7 @@ from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.storage.values import PageQuery, StoreOptions, Vectors
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
 pytestmark = pytest.mark.campaign
@@ -135,19 +135,19 @@ async def test_another_process_takes_over_from_one_that_died_and_the_late_write_
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
         await one.add_pages([Turn("Hello", "", clock.now)])
-        [page] = await one.unembedded(10)
+        [page] = await one.pages(PageQuery(is_unembedded=True, limit=10))
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
         clock.advance(LEASE_TTL_S + 1)
         successor = await other.take_lease(LEASE_TTL_S)
         assert successor is not None
         with pytest.raises(LeaseLostError):
-            await one.set_page_vectors(lease, {page.seq: windows()})
-        assert len(await one.unembedded(10)) == 1
-        await other.set_page_vectors(successor, {page.seq: windows()})
+            await one.commit(lease, Vectors(pages={page.seq: windows()}))
+        assert len(await one.pages(PageQuery(is_unembedded=True, limit=10))) == 1
+        await other.commit(successor, Vectors(pages={page.seq: windows()}))
         await one.release_lease(lease)  # a lease that is lost gives nothing back
         assert await one.take_lease(LEASE_TTL_S) is None
-        assert await other.unembedded(10) == []
+        assert await other.pages(PageQuery(is_unembedded=True, limit=10)) == []
         await one.close()
         await other.close()
 
@@ -156,11 +156,11 @@ async def test_whoever_commits_keeps_the_lease(data: Path, clock: Clock) -> None
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
         await one.add_pages([Turn("Hello", "", clock.now)])
-        [page] = await one.unembedded(10)
+        [page] = await one.pages(PageQuery(is_unembedded=True, limit=10))
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
         clock.advance(LEASE_TTL_S - 1)
-        await one.set_page_vectors(lease, {page.seq: windows()})
+        await one.commit(lease, Vectors(pages={page.seq: windows()}))
         clock.advance(10)
         assert await other.take_lease(LEASE_TTL_S) is None
         await one.close()

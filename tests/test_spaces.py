@@ -140,11 +140,11 @@ class Reading:
         self.queries = asyncio.Event()
         self.vectors = asyncio.Event()
         self.vectors.set()
-        lexicon, all_vectors = SqliteStore.lexicon, SqliteStore.all_vectors
+        term_stats, all_vectors = SqliteStore.term_stats, SqliteStore.all_vectors
 
         async def held_query(store: SqliteStore, words: Sequence[str], names: Sequence[str]) -> TermStats:
             await self.queries.wait()
-            return await lexicon(store, words, names)
+            return await term_stats(store, words, names)
 
         async def held_vectors(store: SqliteStore, after_seq: int, limit: int) -> PageVectors:
             await self.vectors.wait()

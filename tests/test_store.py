@@ -17,7 +17,7 @@ import pytest
 
 from memoryos_mcp.errors import LeaseLostError, StorageError
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Lessons
-from memoryos_mcp.model.pages import Turn, Window
+from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.paths import database_file
@@ -27,7 +27,20 @@ from memoryos_mcp.storage.sqlite.backup import check_copy, make_copy, put_in_pla
 from memoryos_mcp.storage.sqlite.database import Checks
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan, StoreOptions, WordHit
+from memoryos_mcp.storage.values import (
+    Accepted,
+    Archived,
+    ChainPlan,
+    FactQuery,
+    Filing,
+    Learning,
+    Lease,
+    PageQuery,
+    SegmentPlan,
+    StoreOptions,
+    Vectors,
+    WordHit,
+)
 from tests.fakes import START, Clock
 
 SPACE = "test:3:1"
@@ -81,10 +94,10 @@ async def lease_of(store: SqliteStore) -> Lease:
 async def filed(store: SqliteStore, *, keywords: tuple[str, ...] = ("topic",)) -> Lease:
     """File the whole backlog under one new segment and chain."""
     lease = await lease_of(store)
-    seqs = tuple(page.seq for page in await store.backlog(1000))
+    seqs = tuple(page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=1000)))
     plan = SegmentPlan(None, seqs, Digest(keywords, "summary"), vector(1, 0, 0), "test")
     filing = Filing(chains=[ChainPlan(None, seqs, "chain")], segments=[plan], organiser="test")
-    assert await store.commit_filing(lease, filing)
+    assert await store.commit(lease, filing)
     return lease
 
 
@@ -92,7 +105,7 @@ async def learned(
     store: SqliteStore, lease: Lease, pages: Sequence[int], lessons: Lessons, traits: Sequence[Trait] = ()
 ) -> bool:
     """Take over what pages of segment 1 teach, computed from these traits; return whether it was accepted."""
-    return await store.commit_learning(
+    return await store.commit(
         lease, Learning(segments=(1,), pages=pages, lessons=lessons, traits=traits, learner="test")
     )
 
@@ -101,7 +114,7 @@ async def test_pages_survive_closing_and_come_back_in_order(tmp_path: Path) -> N
     async with opened(tmp_path) as store:
         receipts = await store.add_pages([turn(1), turn(2)])
     async with opened(tmp_path) as store:
-        pages = await store.short_term()
+        pages = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
     assert [page.page_id for page in pages] == [receipt.page_id for receipt in receipts]
     assert [page.user_input for page in pages] == ["question 1", "question 2"]
     assert pages[0].occurred_at == START
@@ -111,24 +124,31 @@ async def test_the_oldest_pages_leave_short_term_first(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         for number in range(5):
             receipts = await store.add_pages([turn(number)])
-        assert [page.user_input for page in await store.short_term()] == ["question 2", "question 3", "question 4"]
-        assert [page.user_input for page in await store.backlog(9)] == ["question 0", "question 1"]
+        assert [page.user_input for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == [
+            "question 2",
+            "question 3",
+            "question 4",
+        ]
+        assert [page.user_input for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))] == [
+            "question 0",
+            "question 1",
+        ]
         assert receipts[0].pending == 2
 
 
 async def test_a_capacity_of_none_moves_every_page_on(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1)])
-        assert await store.short_term() == []
-        assert len(await store.backlog(9)) == 1
+        assert await store.pages(PageQuery(tier=Tier.SHORT_TERM)) == []
+        assert len(await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))) == 1
 
 
 async def test_a_lowered_capacity_drops_no_page(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(number) for number in range(3)])
     async with opened(tmp_path, short_term_capacity=1) as store:
-        assert [page.user_input for page in await store.short_term()] == ["question 2"]
-        assert len(await store.backlog(9)) == 2
+        assert [page.user_input for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == ["question 2"]
+        assert len(await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))) == 2
 
 
 async def test_a_turn_sent_twice_under_one_key_is_one_page(tmp_path: Path) -> None:
@@ -148,7 +168,7 @@ async def test_equal_turns_without_a_key_are_two_pages(tmp_path: Path) -> None:
 async def test_a_long_silence_starts_a_new_session(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=9) as store:
         await store.add_pages([turn(1), turn(2, minutes=29), turn(3, minutes=60), turn(4, minutes=10)])
-        assert [page.session for page in await store.short_term()] == [1, 1, 2, 3]
+        assert [page.session for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == [1, 1, 2, 3]
 
 
 async def test_an_error_in_the_middle_stores_nothing(tmp_path: Path) -> None:
@@ -176,7 +196,7 @@ async def test_a_cancelled_add_leaves_the_store_usable(tmp_path: Path) -> None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await store.add_pages([turn(99)])
-        assert (await store.short_term())[-1].user_input == "question 99"
+        assert (await store.pages(PageQuery(tier=Tier.SHORT_TERM)))[-1].user_input == "question 99"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +219,7 @@ async def test_words_of_many_languages_are_found(tmp_path: Path, said: str, aske
 
 
 async def search(store: SqliteStore, words: Sequence[str], limit: int) -> list[WordHit]:
-    return await store.search_words((await store.lexicon(words, [])).counts, limit)
+    return await store.search_words((await store.term_stats(words, [])).counts, limit)
 
 
 @pytest.mark.parametrize("asked", [['"'], ["*"], ["a AND b"], ["NEAR(", ")"], ["'; DROP TABLE pages; --"], [""], []])
@@ -223,16 +243,16 @@ async def test_vectors_come_back_as_they_were_and_only_in_their_space(tmp_path: 
         await store.add_pages([turn(1), turn(2)])
         lease = await lease_of(store)
         windows = {1: [Window(0, 5, vector(1, 0, 0)), Window(4, 9, vector(0, 1, 0))]}
-        await store.set_page_vectors(lease, windows)
-        assert [page.seq for page in await store.unembedded(9)] == [2]
+        await store.commit(lease, Vectors(pages=windows))
+        assert [page.seq for page in await store.pages(PageQuery(is_unembedded=True, limit=9))] == [2]
         assert (await store.page_vectors([1])).vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
         assert (await store.found_pages({1: 1}))[1][1] == (4, 9)
         assert (await store.changes(0, 9)).pages == (1,)
     async with opened(tmp_path, space="other:3:1") as store:
-        assert len(await store.unembedded(9)) == 2
+        assert len(await store.pages(PageQuery(is_unembedded=True, limit=9))) == 2
         assert len((await store.page_vectors([1])).vectors) == 0
     async with opened(tmp_path) as store:
-        assert len(await store.unembedded(9)) == 1
+        assert len(await store.pages(PageQuery(is_unembedded=True, limit=9))) == 1
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
@@ -240,7 +260,7 @@ async def test_all_vectors_come_in_whole_pages(tmp_path: Path, limit: int) -> No
     async with opened(tmp_path) as store:
         await store.add_pages([turn(number) for number in range(4)])
         windows = {seq: [Window(0, 1, vector(seq, part, 0)) for part in range(seq)] for seq in (1, 2, 3, 4)}
-        await store.set_page_vectors(await lease_of(store), windows)
+        await store.commit(await lease_of(store), Vectors(pages=windows))
         found: dict[int, int] = {}
         after = 0
         while len((block := await store.all_vectors(after, limit)).seqs):
@@ -260,8 +280,8 @@ async def test_only_one_holder_works_at_a_time_and_a_late_one_is_refused(tmp_pat
         clock.now += timedelta(seconds=31)
         assert await second.take_lease(30) == Lease(epoch=lease.epoch + 1)
         with pytest.raises(LeaseLostError):
-            await first.set_page_vectors(lease, {1: [Window(0, 1, vector(1, 0, 0))]})
-        assert len(await first.unembedded(9)) == 1
+            await first.commit(lease, Vectors(pages={1: [Window(0, 1, vector(1, 0, 0))]}))
+        assert len(await first.pages(PageQuery(is_unembedded=True, limit=9))) == 1
 
 
 async def test_a_lease_given_back_is_free_at_once(tmp_path: Path) -> None:
@@ -273,15 +293,15 @@ async def test_a_lease_given_back_is_free_at_once(tmp_path: Path) -> None:
 
 async def test_a_store_gives_back_its_own_lease_whichever_it_is_and_no_other(tmp_path: Path) -> None:
     async with opened(tmp_path) as first, opened(tmp_path) as second:
-        await first.release_leases()  # it has none
+        await first.release_lease()  # it has none
         old = await lease_of(first)
-        await second.release_leases()
+        await second.release_lease()
         assert await second.take_lease(30) is None
-        await first.release_leases()
+        await first.release_lease()
         with pytest.raises(LeaseLostError):
-            await first.accept_degraded(old, [1])
+            await first.commit(old, Accepted([1]))
         assert await second.take_lease(30) is not None
-        await first.release_leases()
+        await first.release_lease()
         assert await first.take_lease(30) is None
 
 
@@ -290,7 +310,7 @@ async def test_consolidation_files_pages_once(tmp_path: Path) -> None:
         await store.add_pages([turn(1), turn(2)])
         lease = await filed(store)
         again = SegmentPlan(None, (1, 2), Digest(("again",), "again"), None, "test")
-        assert not await store.commit_filing(lease, Filing(chains=[], segments=[again], organiser="test"))
+        assert not await store.commit(lease, Filing(chains=[], segments=[again], organiser="test"))
         segments = await store.segments()
         assert [(s.page_count, s.unanalysed_count, s.l_interaction, s.keywords) for s in segments] == [
             (2, 2, 2, ("topic",))
@@ -320,7 +340,7 @@ async def test_lessons_set_traits_and_facts_and_reset_the_counters(tmp_path: Pat
         )
         assert await learned(store, lease, [1, 2], lessons)
         (trait,) = await store.traits()
-        (fact,) = await store.facts(About.USER)
+        (fact,) = await store.facts(FactQuery(About.USER))
         assert (trait.level, trait.evidence) == (Level.HIGH, (receipts[0].page_id,))
         assert fact.evidence == tuple(receipt.page_id for receipt in receipts)
         segment = (await store.segments())[0]
@@ -339,7 +359,7 @@ async def test_lessons_from_a_stale_profile_are_refused_whole(tmp_path: Path) ->
         )
         assert not await learned(store, lease, [2], late, stale)
         assert [trait.reason for trait in await store.traits()] == ["first"]
-        assert await store.facts(About.USER) == []
+        assert await store.facts(FactQuery(About.USER)) == []
 
 
 async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path: Path) -> None:
@@ -352,7 +372,7 @@ async def test_a_newer_fact_supersedes_and_the_old_one_stays_as_history(tmp_path
         clock.move(days=9)
         oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START + timedelta(days=9), (2,), supersedes=(1,))
         assert await learned(store, lease, [2], Lessons((), (oslo,)))
-        assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Oslo."]
+        assert [fact.text for fact in await store.facts(FactQuery(About.USER))] == ["I live in Oslo."]
         assert (await store.counts()).superseded_facts == 1
         confirm_old = Lessons((), (ConfirmFact(1, (2,)),))
         assert not await learned(store, lease, [2], confirm_old)
@@ -365,7 +385,7 @@ async def test_the_same_fact_is_never_kept_twice(tmp_path: Path) -> None:
         for seq, text in ((1, "I like tea."), (2, "i LIKE tea")):
             lessons = Lessons((), (AddFact(About.USER, text, None, START, (seq,)),))
             assert await learned(store, lease, [seq], lessons)
-        (fact,) = await store.facts(About.USER)
+        (fact,) = await store.facts(FactQuery(About.USER))
         assert len(fact.evidence) == 2
 
 
@@ -377,7 +397,7 @@ async def test_facts_of_one_assistant_do_not_reach_another(tmp_path: Path) -> No
         assert await learned(store, lease, [1], Lessons((), (own,)))
         await store.release_lease(lease)
     async with opened(tmp_path, assistant_id="other") as store:
-        assert await store.facts(About.ASSISTANT) == []
+        assert await store.facts(FactQuery(About.ASSISTANT)) == []
         assert (await store.counts()).assistant_facts == 0
 
 
@@ -390,7 +410,7 @@ async def test_facts_beyond_the_capacity_are_archived_oldest_first(tmp_path: Pat
             clock.now += timedelta(seconds=1)
             fact = AddFact(About.USER, text, None, START, (1,))
             assert await learned(store, lease, [1], Lessons((), (fact,)))
-        assert [fact.text for fact in await store.facts(About.USER)] == ["two", "three"]
+        assert [fact.text for fact in await store.facts(FactQuery(About.USER))] == ["two", "three"]
 
 
 async def test_an_archived_fact_is_there_when_it_is_wanted_and_gives_way_to_the_answer_that_follows(
@@ -403,21 +423,23 @@ async def test_an_archived_fact_is_there_when_it_is_wanted_and_gives_way_to_the_
         for text, slot in (("I live in Rome.", "lives in"), ("I like tea.", None)):
             clock.now += timedelta(seconds=1)
             assert await learned(store, lease, [1], Lessons((), (AddFact(About.USER, text, slot, START, (1,)),)))
-        both = await store.facts(About.USER, with_archived=True)
+        both = await store.facts(FactQuery(About.USER, with_archived=True))
         assert [(fact.text, fact.is_archived) for fact in both] == [("I live in Rome.", True), ("I like tea.", False)]
         clock.now += timedelta(seconds=1)
         oslo = AddFact(About.USER, "I live in Oslo.", "lives in", clock.now, (1,))
         assert await learned(store, lease, [1], Lessons((), (oslo,)))
-        both = await store.facts(About.USER, with_archived=True)
+        both = await store.facts(FactQuery(About.USER, with_archived=True))
         assert [(fact.text, fact.is_archived) for fact in both] == [("I like tea.", True), ("I live in Oslo.", False)]
-        assert [fact.text for fact in await store.past_facts(About.USER, 9)] == ["I live in Rome."]
+        assert [fact.text for fact in await store.facts(FactQuery(About.USER, is_past=True, limit=9))] == [
+            "I live in Rome."
+        ]
 
 
 async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await store.add_pages([turn(1)])
         lease = await filed(store)
-        await store.archive_segments(lease, [1])
+        await store.commit(lease, Archived([1]))
         assert await store.segments() == []
         assert (await store.counts()).archived_segments == 1
         assert [hit.seq for hit in await search(store, ["question"], 5)] == [1]
@@ -426,9 +448,9 @@ async def test_archived_segments_keep_their_pages(tmp_path: Path) -> None:
 async def test_another_process_sees_what_changed_by_the_sequence(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as writer, opened(tmp_path) as reader:
         await writer.add_pages([turn(1)])
-        position = await reader.position()
+        position = (await reader.snapshot()).position
         lease = await filed(writer)
-        await writer.set_page_vectors(lease, {1: [Window(0, 1, vector(1, 0, 0))]})
+        await writer.commit(lease, Vectors(pages={1: [Window(0, 1, vector(1, 0, 0))]}))
         changes = await reader.changes(position, 100)
         assert (changes.pages, changes.is_midterm, changes.is_longterm, changes.is_complete) == (
             (1,),
@@ -471,7 +493,10 @@ async def test_a_memory_that_is_opened_while_it_is_restored_is_the_restored_one(
     await asyncio.to_thread(put_in_place, backup, file, kept)
     await asyncio.to_thread(speaking.join)
     async with opened(tmp_path) as store:
-        assert [page.user_input for page in await store.short_term()] == [turn(1).user_input, turn(3).user_input]
+        assert [page.user_input for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == [
+            turn(1).user_input,
+            turn(3).user_input,
+        ]
     assert check_copy(kept).pages == 2
 
 
@@ -514,7 +539,7 @@ async def test_two_answers_to_one_question_are_never_both_in_force(tmp_path: Pat
         oslo = AddFact(About.USER, "I live in Oslo.", "lives in", START, (2,))
         assert await learned(store, lease, [1], Lessons((), (rome,)))
         assert not await learned(store, lease, [2], Lessons((), (oslo,)))
-        assert [fact.text for fact in await store.facts(About.USER)] == ["I live in Rome."]
+        assert [fact.text for fact in await store.facts(FactQuery(About.USER))] == ["I live in Rome."]
 
 
 async def test_a_lease_written_by_a_clock_that_ran_ahead_does_not_hold_up_the_work(tmp_path: Path) -> None:
@@ -531,17 +556,17 @@ async def test_each_space_has_vectors_of_its_own_and_knows_how_far_it_has_come(t
         await old.add_pages([turn(1), turn(2), turn(3)])
         lease = await lease_of(old)
         window = [Window(0, 1, vector(1, 0, 0))]
-        await old.set_page_vectors(lease, {1: window, 2: window, 3: window})
-        await new.set_page_vectors(lease, {1: [Window(0, 1, vector(0, 1))]})
-        assert [page.seq for page in await old.unembedded(9)] == []
-        assert [page.seq for page in await new.unembedded(9)] == [2, 3]
+        await old.commit(lease, Vectors(pages={1: window, 2: window, 3: window}))
+        await new.commit(lease, Vectors(pages={1: [Window(0, 1, vector(0, 1))]}))
+        assert [page.seq for page in await old.pages(PageQuery(is_unembedded=True, limit=9))] == []
+        assert [page.seq for page in await new.pages(PageQuery(is_unembedded=True, limit=9))] == [2, 3]
         assert {space.identity: space.unembedded for space in await old.spaces()} == {"new:2:1": 2, "old:3:1": 0}
         assert (await old.page_vectors([1])).vectors.tolist() == [[1, 0, 0]]
         assert (await new.page_vectors([1, 2])).vectors.tolist() == [[0, 1]]
         assert ((await old.changes(0, 9)).pages, (await new.changes(0, 9)).pages) == ((1, 2, 3), (1,))
         await filed(old)
         assert [segment.vector is None for segment in await old.segments()] == [False]
-        assert [segment.segment for segment in await new.unembedded_segments(9)] == [1]
+        assert [segment.segment for segment in (await new.unembedded(9)).segments] == [1]
 
 
 async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_path: Path) -> None:
@@ -549,10 +574,10 @@ async def test_a_page_that_is_embedded_out_of_turn_is_not_embedded_again(tmp_pat
         await store.add_pages([turn(1), turn(2), turn(3), turn(4)])
         lease = await lease_of(store)
         window = [Window(0, 1, vector(1, 0, 0))]
-        await store.set_page_vectors(lease, {2: window, 3: window})
-        assert [page.seq for page in await store.unembedded(9)] == [1, 2, 3, 4]
-        await store.set_page_vectors(lease, {1: window})
-        assert [page.seq for page in await store.unembedded(9)] == [4]
+        await store.commit(lease, Vectors(pages={2: window, 3: window}))
+        assert [page.seq for page in await store.pages(PageQuery(is_unembedded=True, limit=9))] == [1, 2, 3, 4]
+        await store.commit(lease, Vectors(pages={1: window}))
+        assert [page.seq for page in await store.pages(PageQuery(is_unembedded=True, limit=9))] == [4]
 
 
 async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
@@ -564,11 +589,11 @@ async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
         await old.add_pages([turn(number) for number in range(5)])
         lease = await lease_of(old)
         codes = Window(0, 1, vector(1, 0, 0), codes_of(1), (1, 0, 0, 0))
-        await old.set_page_vectors(lease, {seq: [codes] for seq in range(1, 6)})
+        await old.commit(lease, Vectors(pages={seq: [codes] for seq in range(1, 6)}))
         clock.move(days=8)
         new = await old.in_space("new:3:1", "{}")
         lease = await lease_of(new)
-        await new.set_page_vectors(lease, {1: [codes]})
+        await new.commit(lease, Vectors(pages={1: [codes]}))
         assert not await new.drop_spaces(lease, ["old:3:1"], clock() - timedelta(days=7))
         assert not await new.drop_spaces(lease, [], clock() - timedelta(days=9))
         since = clock() - timedelta(days=7)
@@ -577,7 +602,7 @@ async def test_a_space_that_was_not_used_for_long_is_deleted_piece_by_piece(
         while await new.drop_spaces(lease, [], since):
             pass
         assert [space.identity for space in await new.spaces()] == ["new:3:1"]
-        assert len((await new.page_tokens([1], 1_000)).seqs) == 1
+        assert len((await new.token_vectors([1], 1_000)).seqs) == 1
     with closing(apsw.Connection(str(database_file(tmp_path, "ada")))) as connection:
         left = "SELECT (SELECT count(*) FROM page_vectors), (SELECT count(*) FROM page_tokens)"
         assert connection.execute(left).fetchone() == (1, 1)
@@ -588,7 +613,7 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         pass
     async with asyncio.timeout(10):
         with pytest.raises(StorageError, match="the store is closed"):
-            await store.short_term()
+            await store.pages(PageQuery(tier=Tier.SHORT_TERM))
         with pytest.raises(StorageError, match="the store is closed"):
             await store.add_pages([turn(1)])
         await store.close()
@@ -652,7 +677,7 @@ async def test_names_are_told_by_who_says_them(tmp_path: Path) -> None:
         for _ in range(3):
             await store.add_pages([Turn("Thanks, Hal!", "You are welcome, Ada.", START)])
         await store.add_pages([Turn("I met Berta, Hal.", "Who is Berta? Never mind, Ada.", START)])
-        found = await store.lexicon(["welcome"], ["ada", "hal", "berta", "thanks"])
+        found = await store.term_stats(["welcome"], ["ada", "hal", "berta", "thanks"])
         assert found.user_names == {"ada"}
         assert found.agent_names == {"hal"}
         assert (found.pages, found.counts) == (4, {"welcome": 3})
@@ -662,7 +687,7 @@ async def test_a_word_that_is_mostly_no_address_is_no_name(tmp_path: Path) -> No
     async with opened(tmp_path) as store:
         await store.add_pages([Turn("Cool, let us go.", "Fine.", START) for _ in range(4)])
         await store.add_pages([Turn("It is cool in the cellar", "", START) for _ in range(5)])
-        assert (await store.lexicon([], ["cool"])).user_names == frozenset()
+        assert (await store.term_stats([], ["cool"])).user_names == frozenset()
 
 
 async def test_a_common_word_is_counted_on_from_where_it_was_counted(
@@ -680,7 +705,7 @@ async def test_a_common_word_is_counted_on_from_where_it_was_counted(
     async with opened(tmp_path) as store, opened(tmp_path) as other:
         for number in range(6):
             await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])
-            assert (await store.lexicon(["tea"], [])).counts == {"tea": number + 1}
+            assert (await store.term_stats(["tea"], [])).counts == {"tea": number + 1}
         assert counted == ["tea"] * 3
 
 
@@ -712,15 +737,15 @@ async def test_token_codes_come_page_by_page_in_the_order_asked_and_within_a_lim
             2: [window(2, 0, 2, 0, 0), window(3, 1, 0, 0, 1)],
             4: [Window(0, 1, vector(1, 0, 0))],
         }
-        await store.set_page_vectors(lease, windows)
-        rows = await store.page_tokens([4, 2, 3, 1], 1_000)
+        await store.commit(lease, Vectors(pages=windows))
+        rows = await store.token_vectors([4, 2, 3, 1], 1_000)
         assert rows.seqs.tolist() == [2, 2, 1]
         assert rows.counts.tolist() == [[0, 2, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
         assert rows.codes[:, 0].tolist() == [2, 2, 3, 3, 1, 1, 1]
-        assert (await store.page_tokens([2, 1], 20)).seqs.tolist() == [2, 2]
-        assert (await store.page_tokens([4], 1_000)).codes.size == 0
-        await store.set_page_vectors(lease, {2: [window(9, 0, 0, 1, 0)]})
-        assert (await store.page_tokens([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]
+        assert (await store.token_vectors([2, 1], 20)).seqs.tolist() == [2, 2]
+        assert (await store.token_vectors([4], 1_000)).codes.size == 0
+        await store.commit(lease, Vectors(pages={2: [window(9, 0, 0, 1, 0)]}))
+        assert (await store.token_vectors([2], 1_000)).codes.tolist() == [[9, 9, 9, 9]]
 
 
 @pytest.mark.parametrize("large_from", [1, 1_000_000])
@@ -733,7 +758,7 @@ async def test_many_pages_come_whole_by_one_connection_as_by_several(
         await store.add_pages([turn(number, minutes=number) for number in range(pages)])
         lease = await lease_of(store)
         window = {seq: [Window(0, 1, vector(1, 0, 0), codes_of(seq), (1, 0, 0, 0))] for seq in range(1, pages + 1)}
-        await store.set_page_vectors(lease, window)
+        await store.commit(lease, Vectors(pages=window))
         asked = [*range(pages + 5, 0, -1)]
         outlines = await store.outlines(asked)
         assert outlines.seqs.tolist() == [*range(1, pages + 1)]
@@ -742,10 +767,10 @@ async def test_many_pages_come_whole_by_one_connection_as_by_several(
             assert [getattr(outlines, name)[0], getattr(outlines, name)[-1]] == [
                 getattr(each, name)[0] for each in one_by_one
             ]
-        rows = await store.page_tokens(asked, 4 * pages)
+        rows = await store.token_vectors(asked, 4 * pages)
         assert rows.seqs.tolist() == [*range(pages, 0, -1)]
         assert [tuple(each) for each in rows.codes.tolist()] == [tuple(codes_of(seq)[0]) for seq in rows.seqs.tolist()]
-        few = await store.page_tokens(asked, 4 * 120 + 3)
+        few = await store.token_vectors(asked, 4 * 120 + 3)
         assert few.seqs.tolist() == [*range(pages, pages - 120, -1)]
 
 
@@ -803,7 +828,7 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
 async def test_a_memory_opened_by_many_at_once_is_made_once(tmp_path: Path) -> None:
     async def hold(folder: Path) -> None:
         async with opened(folder, space=None) as store:
-            await store.position()
+            await store.snapshot()
 
     for number in range(10):
         folder = tmp_path / str(number)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, runs
 from memoryos_mcp.model.knowledge import About, ConfirmFact
-from memoryos_mcp.model.pages import Turn, Window
+from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.database import Database
 from memoryos_mcp.storage.sqlite.forgetting import REASON_LOST
 from memoryos_mcp.storage.sqlite.page_table import add_page
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan, Lease, SegmentPlan, WordlessPlace
+from memoryos_mcp.storage.values import ChainPlan, FactQuery, Lease, PageQuery, SegmentPlan, Vectors, WordlessPlace
 from tests.fakes import START
 from tests.test_store import lease_of, opened, vector
 from tests.test_store_redo import assert_counts_agree, fact, facts, file, learn, rows, topic
@@ -47,8 +47,8 @@ async def filled(store: SqliteStore, pages: int) -> Lease:
 
 async def forget(store: SqliteStore, plan: ForgetPlan, handle: str = "f_1") -> ForgetReceipt:
     """Plan and confirm; the dry run must have told what came of it."""
-    counts, _ = await store.owned.plan_forgetting(plan, handle, LATER)
-    receipt = await store.owned.forget(handle)
+    counts, _ = await store.user_data.plan_forgetting(plan, handle, LATER)
+    receipt = await store.user_data.forget(handle)
     assert receipt is not None
     assert receipt.counts == counts
     return receipt
@@ -80,7 +80,7 @@ async def test_a_dry_run_changes_nothing_and_keeps_no_text(tmp_path: Path) -> No
         await learn(store, lease, [1], fact("I live in Oslo.", 1))
         before = tables(tmp_path)
         words = vocabulary(tmp_path)
-        counts, samples = await store.owned.plan_forgetting(pages(1, 2), "f_1", LATER)
+        counts, samples = await store.user_data.plan_forgetting(pages(1, 2), "f_1", LATER)
         assert counts == ForgetCounts(pages=2, facts=1, segments=1)
         assert [sample.text.split()[0] for sample in samples] == ["question1", "question2"]
         assert tables(tmp_path) == before
@@ -95,9 +95,9 @@ async def test_a_page_goes_with_its_words_vectors_names_and_key(tmp_path: Path) 
         await store.add_pages([said(1), Turn("Hello Bruno, kept", "answer2", START, idempotency_key="k")])
         lease = await lease_of(store)
         window = Window(0, 5, vector(1, 0, 0))
-        await store.set_page_vectors(lease, {1: [window], 2: [window]})
+        await store.commit(lease, Vectors(pages={1: [window], 2: [window]}))
         await forget(store, pages(2))
-        assert [page.seq for page in await store.backlog(9)] == [1]
+        assert [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))] == [1]
         assert rows(tmp_path, "SELECT seq FROM page_vectors") == [(1,)]
         assert {"bruno", "kept", "answer2"}.isdisjoint(vocabulary(tmp_path))
         assert rows(tmp_path, "SELECT name FROM names") == [("qbx",)]
@@ -118,7 +118,9 @@ async def test_a_fact_goes_with_the_last_page_that_states_it_and_who_confirmed_i
         receipt = await forget(store, pages(1))
         assert receipt.counts == ForgetCounts(pages=1, facts=1, segments=1)
         assert await facts(store) == ["I have a dog."]
-        assert [page.seq for page in await store.segment_pages(1, only_unanalysed=True, limit=9)] == [3, 4]
+        assert [
+            page.seq for page in await store.pages(PageQuery(segment=1, is_newest=True, is_unanalysed=True, limit=9))
+        ] == [3, 4]
         assert await store.due_segments() == [1]
         assert_counts_agree(tmp_path)
 
@@ -176,11 +178,11 @@ async def test_no_other_dry_run_keeps_the_name_of_a_trait_that_is_gone(tmp_path:
         traits = [TraitChange(name, Level.LOW, "said so", (page,)) for name, page in (("Calm", 1), ("Open", 2))]
         await learn(store, lease, [1, 2], *traits)
         for name in ("Calm", "Open"):
-            await store.owned.plan_forgetting(ForgetPlan(traits=(name,), refuses=True), f"f_{name}", LATER)
+            await store.user_data.plan_forgetting(ForgetPlan(traits=(name,), refuses=True), f"f_{name}", LATER)
         await forget(store, pages(1))
         assert rows(tmp_path, "SELECT handle FROM forget_plans") == [("f_Open",)]
-        assert await store.owned.forget("f_Calm") is None
-        assert await store.owned.forget("f_Open") is not None
+        assert await store.user_data.forget("f_Calm") is None
+        assert await store.user_data.forget("f_Open") is not None
 
 
 async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_until_they_get_new_ones(
@@ -193,12 +195,12 @@ async def test_topics_and_chains_without_pages_go_and_others_lose_their_words_un
         await forget(store, pages(1, 2, 3))
         assert rows(tmp_path, "SELECT segment, summary, keywords, page_count FROM segments") == [(2, "", "[]", 1)]
         assert rows(tmp_path, "SELECT chain, summary FROM chains") == [(2, "")]
-        found = await store.owned.wordless(WordlessPlace(), 10)
+        found = await store.user_data.wordless(WordlessPlace(), 10)
         assert (found.chains, found.segments) == ((2,), (2,))
         await forget(store, pages(99), "f_2")
         digests = [Digest(("new",), "chain"), Digest(("new",), "segment")]
-        assert not await store.owned.give_words(found, digests, "test")  # they may quote what is gone by now
-        assert await store.owned.give_words(await store.owned.wordless(WordlessPlace(), 10), digests, "test")
+        assert not await store.user_data.give_words(found, digests, "test")  # they may quote what is gone by now
+        assert await store.user_data.give_words(await store.user_data.wordless(WordlessPlace(), 10), digests, "test")
         assert rows(tmp_path, "SELECT summary FROM segments UNION SELECT summary FROM chains") == [
             ("chain",),
             ("segment",),
@@ -252,7 +254,7 @@ async def test_what_was_computed_before_is_refused_and_the_background_goes_on_af
         with pytest.raises(LeaseLostError):
             await file(store, lease, topic(1, 2))
         with pytest.raises(LeaseLostError):
-            await store.set_page_vectors(lease, {1: [Window(0, 5, vector(1, 0, 0))]})
+            await store.commit(lease, Vectors(pages={1: [Window(0, 5, vector(1, 0, 0))]}))
         assert await file(store, await lease_of(store), topic(2, 3))
 
 
@@ -270,30 +272,30 @@ async def test_scrubbing_ends_although_a_page_comes_between_any_two_transactions
             return result
 
         monkeypatch.setattr(Database, "write", written)
-        assert await store.owned.scrub()
-        assert 0 < len(await store.short_term()) < 20
+        assert await store.user_data.purge()
+        assert 0 < len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) < 20
         assert not vocabulary(tmp_path) & {"question1", "answer1"}
 
 
 async def test_a_handle_is_good_for_once_and_until_it_expires(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 3)
-        await store.owned.plan_forgetting(pages(1), "f_old", START)
-        assert await store.owned.forget("f_old") is None
-        assert await store.owned.forget("f_unknown") is None
+        await store.user_data.plan_forgetting(pages(1), "f_old", START)
+        assert await store.user_data.forget("f_old") is None
+        assert await store.user_data.forget("f_unknown") is None
         receipt = await forget(store, pages(1), "f_1")
-        assert await store.owned.forget("f_1") == receipt
+        assert await store.user_data.forget("f_1") == receipt
         assert (await store.counts()).pages == 2
-        assert await store.owned.forget_receipts() == [receipt]
+        assert await store.user_data.forget_receipts() == [receipt]
 
 
 async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.term_stats.REMEMBERED_FROM", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 4)
-        assert (await store.lexicon(["common"], [])).counts == {"common": 4}
+        assert (await store.term_stats(["common"], [])).counts == {"common": 4}
         await forget(store, pages(1, 2))
-        assert (await store.lexicon(["common"], [])).counts == {"common": 2}
+        assert (await store.term_stats(["common"], [])).counts == {"common": 2}
 
 
 async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
@@ -302,7 +304,7 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         assert await file(store, lease, topic(1, 2, 3))
-        await store.owned.plan_forgetting(pages(1), "f_1", LATER)
+        await store.user_data.plan_forgetting(pages(1), "f_1", LATER)
         before = tables(tmp_path)
 
         def fail(*_: object) -> None:
@@ -311,9 +313,9 @@ async def test_a_failure_in_the_middle_leaves_everything_as_it_was(
         with monkeypatch.context() as patched:
             patched.setattr("memoryos_mcp.storage.sqlite.forgetting.drop_needless", fail)
             with pytest.raises(RuntimeError):
-                await store.owned.forget("f_1")
+                await store.user_data.forget("f_1")
         assert tables(tmp_path) == before
-        assert await store.owned.forget("f_1") is not None
+        assert await store.user_data.forget("f_1") is not None
 
 
 @settings(max_examples=25, deadline=None)
@@ -324,7 +326,7 @@ def test_after_any_forgetting_the_file_is_as_if_the_pages_had_never_been(seed: i
         async with opened(folder, short_term_capacity=2) as store:
             lease = await filled(store, 24)
             stated: dict[int, set[int]] = {}
-            waiting = [page.seq for page in await store.backlog(99)]
+            waiting = [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))]
             while waiting:
                 size = dice.randint(1, 6)
                 batch, waiting = waiting[:size], waiting[size:]
@@ -343,7 +345,7 @@ def test_after_any_forgetting_the_file_is_as_if_the_pages_had_never_been(seed: i
                 assert_counts_agree(folder)
                 assert [row[0] for row in rows(folder, "SELECT seq FROM pages ORDER BY seq")] == sorted(left)
                 kept = sorted(f"I am number {name}." for name, evidence in stated.items() if evidence & left)
-                assert sorted(known.text for known in await store.facts(About.USER)) == kept
+                assert sorted(known.text for known in await store.facts(FactQuery(About.USER))) == kept
                 names = {name_of(seq).lower() for seq in left}
                 expected = {f"{word}{seq}" for seq in left for word in ("question", "answer")} | names
                 assert vocabulary(folder) - {"hello", "common"} == expected

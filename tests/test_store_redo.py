@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.knowledge import About, AddFact, ConfirmFact, Kind, KnowledgeChange, Lessons
-from memoryos_mcp.model.pages import Turn, Window
+from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.stats import UsageEntry
@@ -26,7 +26,17 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.mapping import to_us
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, MIGRATIONS
 from memoryos_mcp.storage.sqlite.store import SqliteStore
-from memoryos_mcp.storage.values import ChainPlan, Filing, Learning, Lease, SegmentPlan
+from memoryos_mcp.storage.values import (
+    Accepted,
+    ChainPlan,
+    FactQuery,
+    Filing,
+    Learning,
+    Lease,
+    PageQuery,
+    SegmentPlan,
+    Vectors,
+)
 from memoryos_mcp.text.terms import query_words
 from tests.fakes import START, Clock
 from tests.test_store import SPACE, lease_of, opened, turn, vector
@@ -57,7 +67,7 @@ async def file(
         pages = tuple(sorted(seq for plan in segments for seq in plan.pages))
         chains = [ChainPlan(None, pages, f"chain of {by}")]
     filing = Filing(chains=chains, segments=segments, organiser=by, is_degraded=is_degraded, is_redo=is_redo)
-    return await store.commit_filing(lease, filing)
+    return await store.commit(lease, filing)
 
 
 async def learn(
@@ -82,7 +92,7 @@ async def learn(
         is_degraded=by == STAND_IN,
         replaces=None if by == STAND_IN else STAND_IN,
     )
-    assert await store.commit_learning(lease, learning)
+    assert await store.commit(lease, learning)
 
 
 def fact(text: str, *pages: int, slot: str | None = None, supersedes: tuple[int, ...] = (), **more: Any) -> AddFact:
@@ -90,7 +100,7 @@ def fact(text: str, *pages: int, slot: str | None = None, supersedes: tuple[int,
 
 
 async def facts(store: SqliteStore) -> list[str]:
-    return [known.text for known in await store.facts(About.USER)]
+    return [known.text for known in await store.facts(FactQuery(About.USER))]
 
 
 def rows(folder: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -125,15 +135,17 @@ async def test_a_fact_is_made_once_for_each_state_of_its_row_and_found_by_its_sl
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("Likes tea.", 1), fact("Lives in Bern.", 1, slot="lives"))
-        tea, bern = await store.facts(About.USER)
-        assert [known is again for known, again in zip((tea, bern), await store.facts(About.USER), strict=True)] == [
+        tea, bern = await store.facts(FactQuery(About.USER))
+        assert [
+            known is again for known, again in zip((tea, bern), await store.facts(FactQuery(About.USER)), strict=True)
+        ] == [
             True,
             True,
         ]
-        assert await store.facts(About.USER, slots={"lives", "name"}) == [bern]
-        assert await store.facts(About.USER, slots=()) == []
+        assert await store.facts(FactQuery(About.USER, slots={"lives", "name"})) == [bern]
+        assert await store.facts(FactQuery(About.USER, slots=())) == []
         await learn(store, lease, [2], ConfirmFact(tea.fact, (2,)))
-        changed, same = await store.facts(About.USER)
+        changed, same = await store.facts(FactQuery(About.USER))
         assert (len(tea.evidence), len(changed.evidence)) == (1, 2)
         assert same is bern
 
@@ -148,7 +160,7 @@ async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_w
         lease = await filled(store, 4)
         assert await file(store, lease, topic(1, 2), is_degraded=True)
         assert await file(store, lease, topic(3, 4), is_degraded=True)
-        position = await store.position()
+        position = (await store.snapshot()).position
         chains = [ChainPlan(None, (1, 2, 3), "chain of the LLM")]
         assert await file(store, lease, topic(1, 2, 3), chains=chains, by=LLM, is_redo=True)
 
@@ -157,8 +169,11 @@ async def test_a_redo_takes_pages_out_of_their_chains_and_segments_and_removes_w
         assert [(s.segment, s.page_count, s.unanalysed_count) for s in await store.segments()] == [(2, 1, 1), (3, 3, 3)]
         assert (await store.found_pages({3: 0}))[3][0].chain_summary == "chain of the LLM"
         assert (await store.counts()).chains == 2
-        assert [page.seq for page in await store.degraded(STAND_IN, 0, 9)] == [4]
-        assert await store.degraded(LLM, 0, 9) == []
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [4]
+        assert await store.pages(PageQuery(is_degraded=True, organised_by=LLM, after_seq=0, limit=9)) == []
         assert (await store.counts()).degraded == 1
         assert (await store.changes(position, 99)).is_midterm
 
@@ -172,7 +187,7 @@ async def test_a_segment_that_pages_left_or_came_back_to_has_its_vector_made_ane
             (1, 2, True),
             (2, 1, False),
         ]
-        assert [segment.segment for segment in await store.unembedded_segments(9)] == [1]
+        assert [segment.segment for segment in (await store.unembedded(9)).segments] == [1]
         assert_counts_agree(tmp_path)
 
 
@@ -247,9 +262,9 @@ async def test_a_redo_under_a_lost_lease_changes_nothing(tmp_path: Path) -> None
         with pytest.raises(LeaseLostError):
             await file(store, lease, topic(1, 2), by=LLM, is_redo=True)
         with pytest.raises(LeaseLostError):
-            await store.accept_degraded(lease, [1])
+            await store.commit(lease, Accepted([1]))
         with pytest.raises(LeaseLostError):
-            await store.count_page_attempt(lease, [1])
+            await store.count_attempt(lease, pages=[1])
         assert where_pages_are(tmp_path) == before
         assert rows(tmp_path, "SELECT is_degraded, attempts FROM pages") == [(1, 0), (1, 0)]
 
@@ -274,15 +289,19 @@ def test_however_pages_are_filed_and_filed_anew_each_is_in_one_segment_and_the_c
         async with opened(folder, short_term_capacity=0) as store:
             lease = await filled(store, 12)
             for _ in range(3):
-                batch = [page.seq for page in await store.backlog(4)]
+                batch = [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))]
                 segments, chains = await plans(store, batch)
                 assert await file(store, lease, *segments, chains=chains, is_degraded=True)
             for segment in await store.segments():
                 if dice.random() < 0.5:
-                    pages = await store.segment_pages(segment.segment, only_unanalysed=True, limit=99)
+                    pages = await store.pages(
+                        PageQuery(segment=segment.segment, is_newest=True, is_unanalysed=True, limit=99)
+                    )
                     by = dice.choice([STAND_IN, LLM])
                     await learn(store, lease, [page.seq for page in pages], by=by, segment=segment.segment)
-            while waiting := await store.degraded(STAND_IN, 0, 5):
+            while waiting := await store.pages(
+                PageQuery(is_degraded=True, organised_by=STAND_IN, after_seq=0, limit=5)
+            ):
                 segments, chains = await plans(store, [page.seq for page in waiting])
                 assert await file(store, lease, *segments, chains=chains, by=LLM, is_redo=True)
                 assert_counts_agree(folder)
@@ -304,7 +323,7 @@ async def test_a_fact_of_the_fallback_goes_once_every_page_it_rests_on_was_read_
         assert await file(store, lease, topic(1, 2, 3))
         await learn(store, lease, [1, 2], fact("I like tea.", 1, 2), fact("I like jam.", 1))
         await learn(store, lease, [3], fact("I like rye.", 3))
-        position = await store.position()
+        position = (await store.snapshot()).position
         await learn(store, lease, [1], fact("The user enjoys tea.", 1), by=LLM)
         assert await facts(store) == ["I like tea.", "I like rye.", "The user enjoys tea."]
         await learn(store, lease, [2], by=LLM)
@@ -324,7 +343,7 @@ async def test_what_the_fallback_had_superseded_holds_again_without_it(tmp_path:
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(1,)))
         assert await facts(store) == ["I live in Oslo."]
         await learn(store, lease, [2], by=LLM)
-        (rome,) = await store.facts(About.USER)
+        (rome,) = await store.facts(FactQuery(About.USER))
         assert (rome.text, rome.valid_until) == ("The user lives in Rome.", None)
         assert (await store.counts()).superseded_facts == 0
 
@@ -351,11 +370,13 @@ async def test_what_the_fallback_has_ended_is_shown_to_the_llm_and_ended_by_it(t
         await learn(store, lease, [1], fact("Sam is the boyfriend of Ada.", 1), by=LLM)
         await learn(store, lease, [2, 3], fact("Sam and I broke up.", 2, supersedes=(1,)), fact("I like rye.", 3))
         assert await facts(store) == ["Sam and I broke up.", "I like rye."]
-        shown = [known.text for known in await store.facts_without(STAND_IN, 2)]
+        shown = [known.text for known in await store.facts(FactQuery(without=(STAND_IN, 2)))]
         assert shown == ["Sam is the boyfriend of Ada."]
         await learn(store, lease, [2], fact("Ada and Sam broke up.", 2, supersedes=(1,)), by=LLM)
         assert await facts(store) == ["I like rye.", "Ada and Sam broke up."]
-        assert [known.text for known in await store.facts_without(STAND_IN, 3)] == ["Ada and Sam broke up."]
+        assert [known.text for known in await store.facts(FactQuery(without=(STAND_IN, 3)))] == [
+            "Ada and Sam broke up."
+        ]
 
 
 async def test_an_answer_that_was_said_later_holds_whenever_it_began(tmp_path: Path) -> None:
@@ -472,7 +493,7 @@ async def test_the_fallback_adds_evidence_to_a_trait_of_the_llm_and_changes_noth
         assert rows(tmp_path, "SELECT * FROM trait_history") == []
         late = Lessons((TraitChange("Music", Level.LOW, "new", (1,)),), ())
         stale = Learning(segments=(1,), pages=[1], lessons=late, traits=before, learner=LLM)
-        assert not await store.commit_learning(lease, stale)  # who had not seen the evidence judges anew
+        assert not await store.commit(lease, stale)  # who had not seen the evidence judges anew
 
 
 async def test_the_fallback_changes_its_own_trait(tmp_path: Path) -> None:
@@ -492,7 +513,7 @@ async def test_a_fact_of_the_llm_that_the_fallback_told_in_the_same_words_stays_
         await learn(store, lease, [1], fact("I like tea.", 1), by=LLM)
         await learn(store, lease, [2], fact("i like tea", 2))
         assert rows(tmp_path, "SELECT learned_by FROM facts") == [(LLM,)]
-        assert [len(known.evidence) for known in await store.facts(About.USER)] == [2]
+        assert [len(known.evidence) for known in await store.facts(FactQuery(About.USER))] == [2]
         await learn(store, lease, [2], by=LLM)
         assert await facts(store) == ["I like tea."]
 
@@ -503,7 +524,7 @@ async def test_a_known_fact_that_is_added_again_takes_the_place_of_what_it_super
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("I live in Oslo.", 1), fact("I live in Rome.", 1), by=LLM)
         await learn(store, lease, [2], fact("I live in Oslo.", 2, supersedes=(2,)), by=LLM)
-        (oslo,) = await store.facts(About.USER)
+        (oslo,) = await store.facts(FactQuery(About.USER))
         assert (oslo.fact, oslo.text, len(oslo.evidence)) == (1, "I live in Oslo.", 2)
         assert rows(tmp_path, "SELECT superseded_by FROM facts ORDER BY fact") == [(None,), (1,)]
 
@@ -541,13 +562,25 @@ async def test_what_only_the_fallback_read_is_told_apart_from_what_it_filed(tmp_
         await learn(store, lease, [1, 2])
         await learn(store, lease, [3], segment=2)
         assert (await store.counts()).degraded == 4
-        assert [page.seq for page in await store.degraded_readings(STAND_IN, 0, 9)] == [1, 2]
-        assert [page.seq for page in await store.degraded_readings(STAND_IN, 0, 1)] == [1]
-        assert [page.seq for page in await store.degraded(STAND_IN, 0, 9)] == [3, 4]
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [1, 2]
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=1))
+        ] == [1]
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [3, 4]
         await learn(store, lease, [1], by=LLM)
-        assert [page.seq for page in await store.degraded_readings(STAND_IN, 0, 9)] == [2]
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [2]
         await learn(store, lease, [2], by=LLM)
-        assert await store.degraded_readings(STAND_IN, 0, 9) == []
+        assert await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=9)) == []
         assert await store.due_segments() == []
         assert_counts_agree(tmp_path)
 
@@ -558,8 +591,11 @@ async def test_a_page_that_the_llm_reads_still_waits_to_be_filed_by_it(tmp_path:
         assert await file(store, lease, topic(1), is_degraded=True)
         await learn(store, lease, [1])
         await learn(store, lease, [1], by=LLM)
-        assert [page.seq for page in await store.degraded(STAND_IN, 0, 9)] == [1]
-        assert await store.degraded_readings(STAND_IN, 0, 9) == []
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [1]
+        assert await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=9)) == []
         assert await file(store, lease, topic(1), by=LLM, is_redo=True)
         assert (await store.counts()).degraded == 0
         assert await store.due_segments() == []
@@ -587,16 +623,22 @@ async def test_what_is_accepted_stays_as_the_fallback_did_it_and_is_not_waited_f
         assert await file(store, lease, topic(3, 4), by=LLM)
         await learn(store, lease, [1, 2], fact("I like tea.", 1))
         await learn(store, lease, [3, 4], fact("I like jam.", 3), segment=2)
-        await store.count_page_attempt(lease, [1, 2, 3, 4])
+        await store.count_attempt(lease, pages=[1, 2, 3, 4])
         before = where_pages_are(tmp_path)
-        await store.accept_degraded(lease, [1, 3])
+        await store.commit(lease, Accepted([1, 3]))
         assert rows(tmp_path, "SELECT is_degraded, attempts FROM pages ORDER BY seq") == [(0, 0), (1, 1)] * 2
-        assert [page.seq for page in await store.degraded(STAND_IN, 0, 9)] == [2]
-        assert [page.seq for page in await store.degraded_readings(STAND_IN, 0, 9)] == [4]
-        assert await store.has_degraded()
-        await store.accept_degraded(lease, [2, 4, 77])
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [2]
+        assert [
+            page.seq
+            for page in await store.pages(PageQuery(is_degraded=True, not_organised_by=STAND_IN, after_seq=0, limit=9))
+        ] == [4]
+        assert await store.pages(PageQuery(is_degraded=True, limit=1))
+        await store.commit(lease, Accepted([2, 4, 77]))
         assert (await store.counts()).degraded == 0
-        assert not await store.has_degraded()
+        assert not await store.pages(PageQuery(is_degraded=True, limit=1))
         assert where_pages_are(tmp_path) == before
         assert await facts(store) == ["I like tea.", "I like jam."]
         assert not await file(store, lease, topic(1), by=LLM, is_redo=True)
@@ -617,7 +659,7 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
         async def done(worker: str, after: int, limit: int) -> list[tuple[int, bool, bool]]:
             return [
                 (page.seq, page.organised_by == worker, page.learned_by == worker)
-                for page in await store.done_by(worker, after, limit)
+                for page in await store.pages(PageQuery(done_by=worker, after_seq=after, limit=limit))
             ]
 
         assert await done(STAND_IN, 0, 9) == [(1, True, False), (2, True, False), (3, False, True)]
@@ -626,7 +668,7 @@ async def test_what_a_worker_did_comes_in_pieces_with_what_that_was(tmp_path: Pa
         assert await done(STAND_IN, 3, 2) == []
         assert await done(LLM, 0, 9) == [(2, False, True), (3, True, False), (4, True, False), (5, True, True)]
         assert await done("nobody", 0, 9) == []
-        (page,) = await store.done_by(STAND_IN, 2, 9)
+        (page,) = await store.pages(PageQuery(done_by=STAND_IN, after_seq=2, limit=9))
         assert (page.user_input, page.segment) == ("question 3", 2)
 
 
@@ -637,7 +679,7 @@ async def test_everything_of_a_worker_can_be_marked_to_be_done_again(tmp_path: P
         assert await file(store, lease, topic(3), by=LLM)
         assert await file(store, lease, topic(4), by=LLM)
         learning = Learning(segments=(2,), pages=[3], lessons=Lessons((), ()), traits=[], learner=STAND_IN)
-        assert await store.commit_learning(lease, learning)
+        assert await store.commit(lease, learning)
         assert (await store.counts()).degraded == 0
         assert await store.mark_degraded("nobody") == 0
         assert await store.mark_degraded(STAND_IN) == 3
@@ -648,18 +690,18 @@ async def test_everything_of_a_worker_can_be_marked_to_be_done_again(tmp_path: P
 async def test_failed_attempts_are_counted_until_the_work_is_done(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
-        assert await store.count_page_attempt(lease, [1, 2]) == 1
-        assert await store.count_page_attempt(lease, [2, 3]) == 2
+        assert await store.count_attempt(lease, pages=[1, 2]) == 1
+        assert await store.count_attempt(lease, pages=[2, 3]) == 2
         assert rows(tmp_path, "SELECT attempts FROM pages") == [(1,), (2,), (1,)]
         await store.release_lease(lease)
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await lease_of(store)
-        assert await store.count_page_attempt(lease, [2]) == 3
+        assert await store.count_attempt(lease, pages=[2]) == 3
         assert await file(store, lease, topic(1, 2))
         assert rows(tmp_path, "SELECT attempts FROM pages") == [(0,), (0,), (1,)]
-        assert [await store.count_segment_attempt(lease, 1) for _ in range(3)] == [1, 2, 3]
+        assert [await store.count_attempt(lease, segment=1) for _ in range(3)] == [1, 2, 3]
         await learn(store, lease, [1])
-        assert await store.count_segment_attempt(lease, 1) == 1
+        assert await store.count_attempt(lease, segment=1) == 1
 
 
 # Usage
@@ -741,8 +783,8 @@ async def test_a_file_of_the_first_version_comes_along_with_everything_as_the_fa
         ]
         assert await facts(store) == ["I like tea."]
         assert [trait.dimension for trait in await store.traits()] == ["Music"]
-        assert [page.page_id for page in await store.short_term()] == ["p_4"]
-        assert [page.page_id for page in await store.backlog(9)] == ["p_3"]
+        assert [page.page_id for page in await store.pages(PageQuery(tier=Tier.SHORT_TERM))] == ["p_4"]
+        assert [page.page_id for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=9))] == ["p_3"]
         assert await store.due_segments() == []
         assert (await store.counts()).degraded == 0
         assert await store.usage(None) == []
@@ -766,7 +808,7 @@ async def test_pages_of_the_first_version_are_found_by_the_stems_of_their_langua
             )
     async with opened(tmp_path) as store:
         for seq, query in enumerate(["häuser", "квартиры", "سيارة", "房子", "houses"], start=1):
-            counts = (await store.lexicon(query_words(query), [])).counts
+            counts = (await store.term_stats(query_words(query), [])).counts
             assert [hit.seq for hit in await store.search_words(counts, 9)] == [seq]
 
 
@@ -800,11 +842,11 @@ async def test_the_word_pieces_that_an_earlier_version_kept_by_vector_come_along
             [(1, 2 * counts, b"abcdABCD"), (3, counts, b"efgh"), (4, counts, b"WXYZ")],
         )
     async with opened(tmp_path) as store:
-        tokens = await store.page_tokens([1, 2, 3], 1_000)
+        tokens = await store.token_vectors([1, 2, 3], 1_000)
         assert tokens.seqs.tolist() == [1, 2, 2]
         assert tokens.codes.tobytes() == b"efghabcdABCD"
-        await store.set_page_vectors(await lease_of(store), {1: [Window(0, 1, np.ones(3, dtype=np.float32))]})
-        assert (await store.page_tokens([1, 2, 3], 1_000)).seqs.tolist() == [2, 2]
+        await store.commit(await lease_of(store), Vectors(pages={1: [Window(0, 1, np.ones(3, dtype=np.float32))]}))
+        assert (await store.token_vectors([1, 2, 3], 1_000)).seqs.tolist() == [2, 2]
 
 
 # Facts with an end
@@ -817,22 +859,22 @@ async def test_a_fact_whose_end_is_known_holds_until_then_and_not_after(tmp_path
         lease = await filled(store, 2)
         assert await file(store, lease, topic(1, 2))
         await learn(store, lease, [1], fact("I am in Rome.", 1, valid_until=end), by=LLM)
-        (known,) = await store.facts(About.USER)
+        (known,) = await store.facts(FactQuery(About.USER))
         assert known.valid_until == end
-        assert [unembedded.text for unembedded in await store.unembedded_facts(9)] == ["I am in Rome."]
+        assert [unembedded.text for unembedded in (await store.unembedded(9)).facts] == ["I am in Rome."]
         assert ((await store.counts()).user_facts, (await store.counts()).superseded_facts) == (1, 0)
         clock.now = end - timedelta(microseconds=1)
         await learn(store, lease, [2], fact("i am in rome", 2), by=LLM)  # said again while it holds
-        assert [len(known.evidence) for known in await store.facts(About.USER)] == [2]
+        assert [len(known.evidence) for known in await store.facts(FactQuery(About.USER))] == [2]
         clock.now = end
         assert await facts(store) == []
-        assert await store.unembedded_facts(9) == []
+        assert (await store.unembedded(9)).facts == []
         assert ((await store.counts()).user_facts, (await store.counts()).superseded_facts) == (0, 1)
         lessons = Lessons((), (ConfirmFact(1, (2,)),))
         late = Learning(segments=(1,), pages=[2], lessons=lessons, traits=[], learner=LLM)
-        assert not await store.commit_learning(lease, late)
+        assert not await store.commit(lease, late)
         await learn(store, lease, [2], fact("I am in Rome.", 2), by=LLM)  # back again: another stay, another fact
-        assert [known.fact for known in await store.facts(About.USER)] == [2]
+        assert [known.fact for known in await store.facts(FactQuery(About.USER))] == [2]
 
 
 async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path) -> None:
@@ -847,7 +889,7 @@ async def test_a_fact_that_holds_again_holds_until_its_stated_end(tmp_path: Path
         await learn(store, lease, [2], moved)
         assert await facts(store) == ["I am in Oslo."]
         await learn(store, lease, [2], by=LLM)
-        (rome,) = await store.facts(About.USER)
+        (rome,) = await store.facts(FactQuery(About.USER))
         assert (rome.text, rome.valid_until) == ("The user is in Rome.", end)
         clock.now = end
         assert await facts(store) == []

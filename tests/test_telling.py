@@ -20,6 +20,7 @@ from memoryos_mcp.llm.prompts import facts_asked, learn_request, organise_reques
 from memoryos_mcp.model.knowledge import About, AddFact, Kind, KnowledgeChange, Lessons
 from memoryos_mcp.model.pages import Page, Source, Tier, Turn
 from memoryos_mcp.model.segments import Digest, Segment
+from memoryos_mcp.storage.values import FactQuery, PageQuery
 from memoryos_mcp.text.addressees import Speakers
 from tests.fakes import START
 from tests.test_benchmark_consolidation import asking
@@ -90,7 +91,7 @@ async def test_a_batch_whose_facts_are_not_told_keeps_those_it_has(tmp_path: Pat
 async def test_what_is_told_twice_is_known_once(tmp_path: Path) -> None:
     llm = Telling()
     async with bench(tmp_path, 4, llm=llm) as at:
-        pages = await at.store.backlog(4)
+        pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
         reading = Reading(at.store, llm, at.fallback)
         for _ in range(2):  # the server ended after the first, before the pages were filed
             await reading.keep(at.lease, pages, [told("The user keeps ants", 1)])
@@ -117,7 +118,9 @@ async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_pa
         await read_all(at)  # by the fallback, when there was no key
         await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
         await read_all(at)
-        known = await Reading(at.store, llm, at.fallback).known_at([(await at.store.backlog(9))[-1]])
+        known = await Reading(at.store, llm, at.fallback).known_at(
+            [(await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=9)))[-1]]
+        )
         assert [fact.text for fact in known.facts] == [quoted(1), quoted(2)]
 
 
@@ -139,13 +142,13 @@ async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> N
 async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         reading = Reading(at.store, at.llm, at.fallback)
-        pages = await at.store.backlog(4)
+        pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
         await reading.keep(at.lease, pages[2:], [told("Ada lives in Ghent", 3, slot="lives", days=-2)])
         await reading.keep(at.lease, pages[:2], [told("Ada lives in Utrecht", 1, slot="lives", days=-4)])
         assert await at.facts() == ["Ada lives in Ghent"]
         await reading.keep(at.lease, pages[3:], [told("Ada lives in Oslo", 4, slot="lives", days=-1)])
         assert await at.facts() == ["Ada lives in Oslo"]
-        past = await at.store.past_facts(About.USER, 9)
+        past = await at.store.facts(FactQuery(About.USER, is_past=True, limit=9))
         assert {fact.text: fact.valid_until for fact in past} == {
             "Ada lives in Ghent": START - timedelta(days=1),
             "Ada lives in Utrecht": START - timedelta(days=2),
@@ -155,7 +158,7 @@ async def test_of_two_answers_the_newer_holds_in_whatever_order_they_are_read(tm
 async def test_more_about_one_of_the_family_takes_nobodys_place(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         reading = Reading(at.store, at.llm, at.fallback)
-        pages = await at.store.backlog(4)
+        pages = await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=4))
         sister = "family:sister:Mia"
         await reading.keep(
             at.lease, pages, [told("Mia is Ada's sister", 1, slot=sister), told("Mia rows", 1, slot=sister)]

@@ -30,7 +30,7 @@ class StoredAccount:
 
     async def forgettings(self) -> int:
         """Return how often something was forgotten."""
-        return await self._store.forgettings()
+        return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
         """Record a call; without usage it counts as failed."""

@@ -6,15 +6,14 @@ from enum import Enum
 from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.embedding import Embedder, Passage
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.segments import mean_vector
+from memoryos_mcp.model.segments import Segment, mean_vector
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.values import Lease, PageQuery, Vectors
 
 # Limits of one transaction: small enough that little is repeated after a kill, large enough to batch well.
 PAGES_PER_STEP = 16
 CHARS_PER_STEP = 100_000
-FACTS_PER_STEP = 32
-SEGMENTS_PER_STEP = 32
+ROWS_PER_STEP = 32
 SEGMENT_SAMPLE_PAGES = 200
 
 
@@ -36,7 +35,10 @@ class Embedding:
     async def has_work(self) -> bool:
         """Whether anything waits for a vector."""
         store = self._store
-        return bool(await store.unembedded(1) or await store.unembedded_facts(1) or await store.unembedded_segments(1))
+        if await store.pages(PageQuery(is_unembedded=True, limit=1)):
+            return True
+        left = await store.unembedded(1)
+        return bool(left.facts or left.segments)
 
     async def step(self, lease: Lease) -> Left:
         """Embed one batch, and return whether there is more.
@@ -44,30 +46,32 @@ class Embedding:
         Raises:
             ModelError: The model failed; nothing was written.
         """
-        unembedded = await self._store.unembedded(PAGES_PER_STEP)
+        unembedded = await self._store.pages(PageQuery(is_unembedded=True, limit=PAGES_PER_STEP))
         if unembedded:
             pages = _bounded(unembedded)
             windows = await self._embedder.embed_pages(
                 [Passage(page.user_input, page.agent_response) for page in pages]
             )
             by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
-            await self._store.set_page_vectors(lease, by_seq)
+            await self._store.commit(lease, Vectors(pages=by_seq))
             is_whole = len(pages) == len(unembedded) < PAGES_PER_STEP
             return Left.PERHAPS if is_whole else Left.MORE
-        facts = await self._store.unembedded_facts(FACTS_PER_STEP)
-        if facts:
-            vectors = await self._embedder.embed([fact.text for fact in facts])
-            await self._store.set_fact_vectors(lease, {f.fact: v for f, v in zip(facts, vectors, strict=True)})
+        left = await self._store.unembedded(ROWS_PER_STEP)
+        if left.facts:
+            vectors = await self._embedder.embed([fact.text for fact in left.facts])
+            by_fact = {fact.fact: vector for fact, vector in zip(left.facts, vectors, strict=True)}
+            await self._store.commit(lease, Vectors(facts=by_fact))
             return Left.MORE
-        return Left.MORE if await self._embed_segment(lease) else Left.NOTHING
+        return Left.MORE if await self._embed_segment(lease, left.segments) else Left.NOTHING
 
-    async def _embed_segment(self, lease: Lease) -> bool:
+    async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
         """Give one segment without a vector the mean of its pages' vectors; further steps do the others."""
-        for segment in await self._store.unembedded_segments(SEGMENTS_PER_STEP):
-            pages = await self._store.segment_pages(segment.segment, only_unanalysed=False, limit=SEGMENT_SAMPLE_PAGES)
+        for segment in segments:
+            newest = PageQuery(segment=segment.segment, is_newest=True, limit=SEGMENT_SAMPLE_PAGES)
+            pages = await self._store.pages(newest)
             vector = mean_vector([v.vector for v in await with_vectors(self._store, pages) if v.vector is not None])
             if vector is not None:
-                await self._store.set_segment_vectors(lease, {segment.segment: vector})
+                await self._store.commit(lease, Vectors(segments={segment.segment: vector}))
                 return True
         return False
 

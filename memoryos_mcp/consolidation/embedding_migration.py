@@ -106,7 +106,7 @@ class VectorSpaces:
             raise
         identity = known_identity(configured.identity, [space.identity for space in await self._store.spaces()])
         target = _Filled.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
-        left = (await target.store.waiting()).unembedded
+        left = (await target.store.pending()).unembedded
         if left and await self._serve_before(identity, left):
             logger.info("the embedding model is another one: %d pages get vectors of it in the background", left)
         else:
@@ -133,7 +133,7 @@ class VectorSpaces:
         identity = known_identity(configured.identity, [*there])
         left = there[identity].unembedded if identity in there else None
         if (left == 0 or not await self._serve_before(identity, left)) and identity in there:
-            await self._serve(_Filled.of(identity, await self._store.in_old_space(identity), configured))
+            await self._serve(_Filled.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
         """Return whether the model must be loaded, a vector is missing, or a space must take over."""
@@ -167,8 +167,8 @@ class VectorSpaces:
             StorageError: The store could not be read.
         """
         if self._target is not None:
-            return await self._target.store.waiting()
-        waiting = await self._store.waiting()
+            return await self._target.store.pending()
+        waiting = await self._store.pending()
         return replace(waiting, unembedded=(await self._store.counts()).pages) if self.has_model else waiting
 
     @property
@@ -216,7 +216,7 @@ class VectorSpaces:
         """
         if self._before is None or self._target is None:
             return None
-        return Move(self._target.identity, (await self._target.store.waiting()).unembedded)
+        return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
     async def _serve_before(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
         """Use the most complete space other than the target for queries; return whether there is one."""
@@ -230,7 +230,7 @@ class VectorSpaces:
         for space in sorted(others, key=lambda each: each.unembedded):
             embedder = await self._loaded(space)
             if embedder is not None:
-                before = _Filled.of(space.identity, await self._store.in_old_space(space.identity), embedder)
+                before = _Filled.of(space.identity, await self._store.in_space(space.identity), embedder)
                 await self._serve(before)
                 self._before = before
                 return True

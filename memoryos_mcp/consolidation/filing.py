@@ -10,7 +10,7 @@ from memoryos_mcp.llm.analysis import Analyst, Organised, Topic
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import ChainPlan, Filing, SegmentPlan
+from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan
 from memoryos_mcp.text.terms import stem, stems
 
 # A digest describes all pages of a chain or segment, but only the newest are read for it.
@@ -72,12 +72,15 @@ class FilingPlanner:
         """Plan the runs; the first may continue the chain of the previous page."""
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
-        before = await self._store.page_before(first.pages[0]) if organised.is_continuing else None
-        carried = before.chain if before else None
-        earlier_summary = (before and before.chain_summary) or ""
+        before: list[Page] = []
+        if organised.is_continuing:
+            before = await self._store.pages(PageQuery(before_seq=first.pages[0], is_newest=True, limit=1))
+        carried = before[0].chain if before else None
+        earlier_summary = (before[0].chain_summary or "") if before else ""
 
         async def pages() -> Sequence[Page]:
-            earlier = await self._store.chain_pages(carried, DIGEST_PAGES) if carried is not None else []
+            newest = PageQuery(chain=carried, is_newest=True, limit=DIGEST_PAGES)
+            earlier = await self._store.pages(newest) if carried is not None else []
             return _newest(await with_vectors(self._store, earlier), [views[seq] for seq in first.pages])
 
         summary = await self._analyst.joined_summary(earlier_summary, first, pages)
@@ -140,7 +143,7 @@ class FilingPlanner:
     async def _segment_pages(self, known: Segment | None) -> list[Page]:
         if known is None:
             return []
-        pages = await self._store.segment_pages(known.segment, only_unanalysed=False, limit=DIGEST_PAGES)
+        pages = await self._store.pages(PageQuery(segment=known.segment, is_newest=True, limit=DIGEST_PAGES))
         return await with_vectors(self._store, pages)
 
 

@@ -26,7 +26,7 @@ from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
-from memoryos_mcp.storage.values import Lease, Wordless, WordlessPlace
+from memoryos_mcp.storage.values import Lease, PageQuery, Wordless, WordlessPlace
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ class Forgetting:
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
-        self._owned = store.owned
+        self._owned = store.user_data
         self._fallback = fallback
         self._database = database
         self._log = database.with_name(LOG_NAME)
@@ -127,9 +127,9 @@ class Forgetting:
         """
         _check(selection)
         if selection.everything:
-            plan = await self._owned.plan_of_everything()
+            plan = await self._owned.plan(None)
         elif selection.ids:
-            plan = await self._owned.plan_of(read_ids(selection.ids, at_most=IDS_AT_MOST))
+            plan = await self._owned.plan(read_ids(selection.ids, at_most=IDS_AT_MOST))
         else:
             plan = await self._found(selection, retrieving)
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
@@ -177,7 +177,7 @@ class Forgetting:
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
         await self._give_some_words(_BEGINNING)
         await self._scrub()
-        return replace(receipt, is_scrubbed=handle not in await self._owned.unscrubbed())
+        return replace(receipt, is_scrubbed=handle not in await self._owned.unpurged())
 
     async def expire(self, lease: Lease) -> bool:
         """Forget some of the pages beyond the retention time; return whether there may be more.
@@ -230,28 +230,25 @@ class Forgetting:
     async def _scrub(self) -> None:
         """Overwrite forgotten content in the files, unless another process reads them."""
         async with self._tidying:
-            receipts = await self._owned.unscrubbed()
-            if not receipts:
+            if not await self._owned.unpurged():
                 return
             try:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
                 logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
                 return
-            if await self._owned.scrub():
-                await self._owned.mark_scrubbed(receipts)
-            else:
+            if not await self._owned.purge():
                 logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
 
     async def _give_words(self) -> None:
         """Have the fallback write all missing summaries."""
-        forgettings = await self._store.forgettings()
-        if forgettings == self._worded_after:
+        epoch = (await self._store.snapshot()).forget_epoch
+        if epoch == self._worded_after:
             return
         place: WordlessPlace | None = _BEGINNING
         while place is not None:
             place = await self._give_some_words(place)
-        self._worded_after = forgettings
+        self._worded_after = epoch
 
     async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
         """Write some missing summaries from the pages that are left; return where to continue, None at the end."""
@@ -263,14 +260,14 @@ class Forgetting:
             is_current = await self._owned.give_words(found, digests, self._fallback.name)
             return found.end if is_current else _BEGINNING
 
+    async def _newest(self, *, chain: int | None = None, segment: int | None = None) -> list[Page]:
+        return await self._store.pages(PageQuery(chain=chain, segment=segment, is_newest=True, limit=DIGEST_PAGES))
+
     async def _digests(self, found: Wordless) -> list[Digest]:
         digests = []
         for pages in [
-            *[await self._store.chain_pages(number, DIGEST_PAGES) for number in found.chains],
-            *[
-                await self._store.segment_pages(number, only_unanalysed=False, limit=DIGEST_PAGES)
-                for number in found.segments
-            ],
+            *[await self._newest(chain=number) for number in found.chains],
+            *[await self._newest(segment=number) for number in found.segments],
         ]:
             views = await with_vectors(self._store, pages)
             seqs = tuple(page.seq for page in pages)

@@ -207,7 +207,7 @@ class LeaseKeeper:
             if lease is not None and self._heartbeat is None:
                 self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:
-            with reading_since(await self._store.forgettings()):
+            with reading_since((await self._store.snapshot()).forget_epoch):
                 yield lease
         finally:
             await self._give_back()
@@ -218,7 +218,7 @@ class LeaseKeeper:
         if heartbeat is not None:
             heartbeat.cancel()
             await asyncio.wait([heartbeat])
-        await self._store.release_leases()
+        await self._store.release_lease()
 
     async def _give_back(self) -> None:
         async with self._lock:

@@ -12,9 +12,9 @@ from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reading import Reading
 from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst, Organised, Surroundings
-from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.values import Accepted, Lease, PageQuery
 
 BATCHES_AT_ONCE = 16
 
@@ -72,13 +72,13 @@ class Organising:
         self._planning = asyncio.Lock()
         # Answers, already paid for, to batches that wait because an earlier batch failed.
         self._answers: dict[tuple[int, ...], Organised] = {}
-        self._forgettings = 0
+        self._forget_epoch = 0
         self._steps_in_vain = 0
         self._redone_up_to = 0
 
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
         """Return the batches that are due, in order, at most a few; if hurried, all pending pages are due."""
-        batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
+        batches = self._batches(await self._waiting())
         if is_hurried:
             return batches
         if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
@@ -87,10 +87,10 @@ class Organising:
 
     async def due_at(self) -> datetime | None:
         """Return when the next batch is or was due; None if the backlog is empty."""
-        batches = self._batches(await self._store.backlog(self._rule.pages * self._rule.at_once))
+        batches = self._batches(await self._waiting())
         if not batches:
             return None
-        newest = await self._store.last_added_at() or self._clock()
+        newest = (await self._store.pending()).last_added_at or self._clock()
         is_due = len(batches) > 1 or len(batches[0]) >= self._rule.pages
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
@@ -108,9 +108,9 @@ class Organising:
         Raises:
             ModelError: The analyst gave no answer for a batch; it and later ones stay in the backlog.
         """
-        if (forgettings := await self._store.forgettings()) != self._forgettings:
+        if (epoch := (await self._store.snapshot()).forget_epoch) != self._forget_epoch:
             # A kept answer may quote the page before its batch, which may be forgotten now.
-            self._forgettings = forgettings
+            self._forget_epoch = epoch
             self._answers.clear()
         batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
@@ -146,10 +146,9 @@ class Organising:
         Raises:
             ModelError: The analyst gave no answer; nothing was changed.
         """
-        limit = self._rule.pages * self._rule.at_once
-        pages = await self._store.degraded(self._fallback.name, self._redone_up_to, limit)
+        pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:
-            pages = await self._store.degraded(self._fallback.name, 0, limit)
+            pages = await self._degraded(0)
         batches = [await with_vectors(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
@@ -158,8 +157,8 @@ class Organising:
                 has_filed |= await self._file(lease, batch, answer, self._analyst, is_redo=True)
                 continue
             failure = failure or answer
-            if await stays(answer, partial(self._store.count_page_attempt, lease, _seqs(batch))):
-                await self._store.accept_degraded(lease, _seqs(batch))
+            if await stays(answer, partial(self._store.count_attempt, lease, pages=_seqs(batch))):
+                await self._store.commit(lease, Accepted(_seqs(batch)))
         if failure is not None and not has_filed:
             # A batch that always fails must not keep the others from being tried.
             self._redone_up_to = batches[0][-1].seq
@@ -167,12 +166,20 @@ class Organising:
         self._redone_up_to = 0
         return bool(batches)
 
+    async def _waiting(self) -> list[Page]:
+        return await self._store.pages(PageQuery(tier=Tier.BACKLOG, limit=self._rule.pages * self._rule.at_once))
+
+    async def _degraded(self, after_seq: int) -> list[Page]:
+        limit = self._rule.pages * self._rule.at_once
+        by = self._fallback.name
+        return await self._store.pages(PageQuery(is_degraded=True, organised_by=by, after_seq=after_seq, limit=limit))
+
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
         size = self._rule.pages
         return [list(pages[start : start + size]) for start in range(0, len(pages), size)]
 
     async def _is_silent_for(self, waiting: int) -> bool:
-        newest = await self._store.last_added_at()
+        newest = (await self._store.pending()).last_added_at
         return newest is None or self._clock() - newest >= self._rule.silence(waiting)
 
     async def _answers_to(
@@ -200,15 +207,15 @@ class Organising:
 
     async def _around(self, batch: Sequence[Page]) -> Surroundings:
         around = await self._reading.known_at(list(batch))
-        before = await self._store.page_before(batch[0].seq)
-        if before is None:
+        newest = await self._store.pages(PageQuery(before_seq=batch[0].seq, is_newest=True, limit=1))
+        if not newest:
             return around
-        (before,) = await with_vectors(self._store, [before])
+        (before,) = await with_vectors(self._store, newest)
         nearest = nearest_segments(await self._store.segments(), batch, self._threshold)
         return replace(around, before=before, segments=nearest)
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[Page], failure: ModelError) -> bool:
-        count = partial(self._store.count_page_attempt, lease, _seqs(batch))
+        count = partial(self._store.count_attempt, lease, pages=_seqs(batch))
         return await takes_over(failure, count, steps_in_vain=self._steps_in_vain)
 
     async def _fall_back(self, lease: Lease, batch: Sequence[Page]) -> bool:
@@ -223,7 +230,7 @@ class Organising:
         async with self._planning:
             planner = FilingPlanner(self._store, by, self._fallback.name, self._threshold)
             filing = await planner.plan(batch, organised, is_degraded=by is not self._analyst, is_redo=is_redo)
-            return await self._store.commit_filing(lease, filing)
+            return await self._store.commit(lease, filing)
 
 
 def _seqs(batch: Sequence[Page]) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Lease
+from memoryos_mcp.storage.values import Accepted, Archived, Lease, PageQuery
 
 PORTIONS_AT_ONCE = 16
 
@@ -102,7 +102,7 @@ class Promotion:
         if surplus:
             behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
             read = [segment.segment for segment in surplus if segment.segment not in behind]
-            await self._store.archive_segments(lease, read)
+            await self._store.commit(lease, Archived(read))
         for failure in failures:
             raise failure
         return bool(to_read)
@@ -116,9 +116,9 @@ class Promotion:
         Raises:
             ModelError: The analyst gave no answer; nothing was changed.
         """
-        pages = await self._store.degraded_readings(self._fallback.name, self._redone_up_to, PAGES_AT_ONCE)
+        pages = await self._degraded(self._redone_up_to)
         if not pages and self._redone_up_to:
-            pages = await self._store.degraded_readings(self._fallback.name, 0, PAGES_AT_ONCE)
+            pages = await self._degraded(0)
         if not pages:
             return False
         segment = pages[0].segment or 0
@@ -130,11 +130,17 @@ class Promotion:
             # A segment that always fails must not keep the others from being tried.
             self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
-            if await stays(failure, partial(self._store.count_page_attempt, lease, seqs)):
-                await self._store.accept_degraded(lease, seqs)
+            if await stays(failure, partial(self._store.count_attempt, lease, pages=seqs)):
+                await self._store.commit(lease, Accepted(seqs))
             raise
         self._redone_up_to = 0
         return True
+
+    async def _degraded(self, after_seq: int) -> list[Page]:
+        query = PageQuery(
+            is_degraded=True, not_organised_by=self._fallback.name, after_seq=after_seq, limit=PAGES_AT_ONCE
+        )
+        return await self._store.pages(query)
 
     def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
         """Return the segments at or above the threshold with unread pages, hottest first."""
@@ -158,7 +164,9 @@ class Promotion:
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:
-            pages = await self._store.segment_pages(segment, only_unanalysed=True, limit=PAGES_AT_ONCE)
+            pages = await self._store.pages(
+                PageQuery(segment=segment, is_unanalysed=True, is_newest=True, limit=PAGES_AT_ONCE)
+            )
             groups.setdefault((segment in due, segment if segment in self._alone else 0), []).extend(pages)
         portions: list[_Portion] = []
         for pages in groups.values():
@@ -186,4 +194,4 @@ class Promotion:
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
         """Count a failed attempt on each segment; return the most that one of them has had."""
-        return max([await self._store.count_segment_attempt(lease, segment) for segment in segments])
+        return max([await self._store.count_attempt(lease, segment=segment) for segment in segments])

@@ -17,11 +17,11 @@ from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.errors import MemoryOSError, ModelError
 from memoryos_mcp.llm.analysis import Analyst, Surroundings
-from memoryos_mcp.model.knowledge import NAME_SLOTS, About, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
+from memoryos_mcp.model.knowledge import NAME_SLOTS, CorrectedFact, Fact, KnowledgeChange, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Learning, Lease
+from memoryos_mcp.storage.values import FactQuery, Learning, Lease, PageQuery
 from memoryos_mcp.text.addressees import Speakers
 
 logger = logging.getLogger(__name__)
@@ -79,12 +79,12 @@ class Reading:
 
     async def has_work(self) -> bool:
         """Whether any page is still unread."""
-        return bool(await self._store.unread(1))
+        return bool(await self._store.pages(PageQuery(is_unread=True, limit=1)))
 
     async def step(self, lease: Lease) -> bool:
         """Read the oldest unread pages for knowledge; return whether there may be more."""
         async with self._committing:  # so that no page is read twice
-            pages = await self._store.unread(PAGES_AT_ONCE)
+            pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
                 await self._commit(lease, await self._read_first(pages))
         return bool(pages)
@@ -182,7 +182,7 @@ class Reading:
                 replaces=None if reader.name == self._fallback.name else self._fallback.name,
                 is_reading=asked.is_reading,
             )
-            if await self._store.commit_learning(lease, learning):
+            if await self._store.commit(lease, learning):
                 return
         msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
         raise ModelError(msg)
@@ -201,18 +201,18 @@ class Reading:
     async def _speakers(self) -> Speakers:
         """Return the names of both sides: as they state them, else as they address each other."""
         slots = {slot for _, slot in NAME_SLOTS}
-        stated = speakers_of([fact for about in About for fact in await self._store.facts(about, slots=slots)])
-        lexicon = await self._store.lexicon((), ())
+        stated = speakers_of(await self._store.facts(FactQuery(slots=slots)))
+        lexicon = await self._store.term_stats((), ())
         return Speakers(user=stated.user or lexicon.user_called, agent=stated.agent or lexicon.agent_called)
 
     async def _all_facts(self) -> list[Fact]:
-        return [*await self._store.facts(About.USER), *await self._store.facts(About.ASSISTANT)]
+        return await self._store.facts(FactQuery())
 
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
         """Return the facts known to a reader of pages; an analyst is not shown what the fallback quotes from them."""
         if reader is self._fallback:
             return await self._all_facts()
-        return await self._store.facts_without(self._fallback.name, pages[0].seq)
+        return await self._store.facts(FactQuery(without=(self._fallback.name, pages[0].seq)))
 
     def _is_known(self, page: Page) -> bool:
         """Whether a page was read for knowledge as well as the analyst can do it."""

@@ -26,7 +26,7 @@ from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.stats import Health
 from memoryos_mcp.storage.damage import damage_told
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Failure, Lease
+from memoryos_mcp.storage.values import Failure, Lease, PageQuery
 
 logger = logging.getLogger(__name__)
 
@@ -235,7 +235,7 @@ class Worker:
             return
         if self._patient_until is None:
             self._patient_until = time.monotonic() + OPENING_PATIENCE_S
-        if 0 < await self._store.newest_seq() <= READ_IN_A_MOMENT_PAGES:
+        if 0 < (await self._store.pending()).newest_seq <= READ_IN_A_MOMENT_PAGES:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._patient_until - time.monotonic()):
                     await self._is_warm.wait()
@@ -335,7 +335,7 @@ class Worker:
     async def _redo(self) -> bool:
         """Have the LLM redo what the fallback did while the LLM was out of reach."""
         await self._is_warm.wait()  # pages that have vectors are filed by them
-        if not self._has_llm or not await self._store.has_degraded():
+        if not self._has_llm or not await self._store.pages(PageQuery(is_degraded=True, limit=1)):
             return False
         async with self._lease.hold() as lease:
             if lease is None:

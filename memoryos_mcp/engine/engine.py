@@ -40,7 +40,7 @@ from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
-from memoryos_mcp.storage.values import Corrected, Failure, Pending, Receipt, StoreOptions
+from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
 
 
 class MemoryEngine:
@@ -61,7 +61,7 @@ class MemoryEngine:
         self._chat = components.make_chat(self._account, folder)
         self._analyst = components.make_analyst(self._chat)
         self._validation = Validation(settings, components.clock)
-        self._responding = Responding(self._chat, settings, store, self._validation, components.clock)
+        self._responding = Responding(self._chat, settings, self._account, self._validation, components.clock)
         self._forgetting = Forgetting(
             store,
             components.fallback,
@@ -221,7 +221,7 @@ class MemoryEngine:
         return await self._add(await self._validation.turn(NewTurn(query, answer, meta_data=meta_data)), forgettings)
 
     async def _add(self, redaction: Redaction, forgettings: int | None = None) -> Receipt:
-        (receipt,) = await self._store.add_pages([redaction.turn], forgettings=forgettings)
+        (receipt,) = await self._store.add_pages([redaction.turn], forget_epoch=forgettings)
         self._worker.page_added(receipt.pending)
         return replace(receipt, redacted=redaction.kinds)
 
@@ -347,8 +347,9 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
+        store = self._store
         traits, user_facts, assistant_facts = await asyncio.gather(
-            self._store.traits(), self._store.facts(About.USER), self._store.facts(About.ASSISTANT)
+            store.traits(), store.facts(FactQuery(About.USER)), store.facts(FactQuery(About.ASSISTANT))
         )
         return ProfileView(traits=most_telling_first(traits), user_facts=user_facts, assistant_facts=assistant_facts)
 
@@ -366,7 +367,7 @@ class MemoryEngine:
         tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
         check_tokens(tokens)
         now = self._components.clock()
-        return await inspection.look(self._store.owned, ids, tokens, lambda segment: segment.heat(now, self._heat))
+        return await inspection.look(self._store.user_data, ids, tokens, lambda segment: segment.heat(now, self._heat))
 
     async def listed(
         self,
@@ -397,7 +398,7 @@ class MemoryEngine:
         zone = self._settings.zone
         request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
         return await inspection.listed(
-            self._store.owned, request, cursor, inspection.LISTED if limit is None else limit
+            self._store.user_data, request, cursor, inspection.LISTED if limit is None else limit
         )
 
     async def correct(
@@ -429,7 +430,7 @@ class MemoryEngine:
             StorageError: The store could not be written; nothing was changed.
         """
         corrected = await correcting.correct(
-            self._store.owned,
+            self._store.user_data,
             memory_id,
             self._settings.secret_policy,
             text=text,
@@ -476,7 +477,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._store.owned.text_bytes()
+        return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
         """Return the last failure of each kind of background work, in any process, newest first.
@@ -575,7 +576,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._store.owned.forget_receipts()
+        return await self._store.user_data.forget_receipts()
 
     async def close(self) -> None:
         """Stop the background work, save the visits, close the files. The next opening continues unfinished work."""

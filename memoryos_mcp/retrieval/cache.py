@@ -14,6 +14,7 @@ from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.retrieval.fact_ranking import FactTable
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.values import FactQuery
 from memoryos_mcp.text.terms import stem
 
 CHANGES_AT_ONCE = 1_000
@@ -40,7 +41,7 @@ class MemoryCache:
         """
         if self.index.is_loaded:
             return
-        before = await self._store.position()
+        before = (await self._store.snapshot()).position
         await self.index.load(give_way)
         async with self._lock:
             if self._position is None:
@@ -53,7 +54,7 @@ class MemoryCache:
         """Apply what any process has changed since the last time."""
         async with self._lock:
             if self._position is None:
-                position = await self._store.position()
+                position = (await self._store.snapshot()).position
                 await self._load_midterm()
                 await self._load_longterm()
                 self._position = position
@@ -75,5 +76,5 @@ class MemoryCache:
 
     async def _load_longterm(self) -> None:
         self.traits = await self._store.traits()
-        facts = {about: await self._store.facts(about, with_archived=True) for about in About}
+        facts = {about: await self._store.facts(FactQuery(about, with_archived=True)) for about in About}
         self.facts = await to_thread.run_sync(lambda: {about: FactTable(known) for about, known in facts.items()})

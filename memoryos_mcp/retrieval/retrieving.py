@@ -17,7 +17,7 @@ from memoryos_mcp.embedding import EmbeddedQuery, Embedder
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
-from memoryos_mcp.model.pages import Page
+from memoryos_mcp.model.pages import Page, Tier
 from memoryos_mcp.model.profile import bearing_on
 from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
@@ -43,7 +43,7 @@ from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.values import Outlines, TokenRows, WordMatches
+from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
 from memoryos_mcp.text.addressees import Speakers, capitalised
 from memoryos_mcp.text.terms import query_words, stems
 
@@ -124,7 +124,9 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         await self.cache.refresh()
-        short_term, (asked, candidates) = await asyncio.gather(self._store.short_term(), self.candidates(query))
+        short_term, (asked, candidates) = await asyncio.gather(
+            self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query)
+        )
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
         ranked = _ranked(candidates, asked, {page.seq for page in short_term}, limits.pages)
         relevant = ranking.cut(ranked, recent)
@@ -204,7 +206,7 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         text = plain(query)
-        lexicon = await self._store.lexicon(query_words(text), capitalised(text))
+        lexicon = await self._store.term_stats(query_words(text), capitalised(text))
         subject = subject_of(text, lexicon)
         hits, embedded, times = await asyncio.gather(
             self._store.search_words(lexicon.counts, CANDIDATES_BY_WORDS),
@@ -274,7 +276,7 @@ class Retrieving:
         # The most promising pages, by the signals known so far, come first, in case not all codes can be read.
         promise = z_scores(found.signals["words"]) + z_scores(found.signals["first_window"])
         promising = outlines.seqs[np.argsort(-promise, kind="stable")]
-        rows = await self._store.page_tokens(promising.tolist(), CODE_BYTES_AT_MOST)
+        rows = await self._store.token_vectors(promising.tolist(), CODE_BYTES_AT_MOST)
         if not len(rows.seqs):
             return found
         return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
@@ -308,8 +310,9 @@ class Retrieving:
         now = self._clock()
         ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
         if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
-            past = [FactTable(await self._store.past_facts(about, PAST_FACTS_AT_MOST)).ranked(asked) for about in About]
-            ranked += past
+            for about in About:
+                past = await self._store.facts(FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST))
+                ranked.append(FactTable(past).ranked(asked))
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:

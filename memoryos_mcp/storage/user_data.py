@@ -74,12 +74,8 @@ class UserData(Protocol):
         """Add facts that have no pages, each once; return how many are new and how many facts were archived."""
         ...
 
-    async def plan_of_everything(self) -> ForgetPlan:
-        """Return the plan that forgets everything there is now."""
-        ...
-
-    async def plan_of(self, ids: Sequence[MemoryId]) -> ForgetPlan:
-        """Return the plan that forgets some memories.
+    async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
+        """Return the plan that forgets some memories; None means everything there is now.
 
         Raises:
             ArgumentError: A memory does not exist.
@@ -108,7 +104,7 @@ class UserData(Protocol):
         """Return all receipts, the oldest first."""
         ...
 
-    async def unscrubbed(self) -> list[str]:
+    async def unpurged(self) -> list[str]:
         """Return the names of receipts whose forgotten content may still be in the files."""
         ...
 
@@ -120,10 +116,6 @@ class UserData(Protocol):
         """Set missing summaries, chains first; False if something else was forgotten since they were found."""
         ...
 
-    async def scrub(self) -> bool:
-        """Overwrite deleted content in the files; False if that failed because another process is reading."""
-        ...
-
-    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
-        """Mark receipts whose forgotten content is gone from the files."""
+    async def purge(self) -> bool:
+        """Overwrite forgotten content in the files and mark its receipts; False if another process is reading."""
         ...

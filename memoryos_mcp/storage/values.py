@@ -1,16 +1,17 @@
 """The values of the `Store` protocol: what a store returns and what it is given to write."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.model.knowledge import About, CorrectedFact, Lessons
+from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.pages import Tier, Window
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, SegmentRecord
-from memoryos_mcp.model.segments import Digest, Vector
+from memoryos_mcp.model.segments import Digest, Segment, Vector
 
 # Key under which newly archived facts are counted.
 ARCHIVED = "archived_fact"
@@ -131,6 +132,88 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class PageQuery:
+    """Which pages to return: those that meet every condition that is set, in order of arrival.
+
+    Attributes:
+        limit: Maximum number of pages, the first ones; None means all.
+        is_newest: Whether the limit keeps the newest pages instead.
+        after_seq: Only pages that arrived after this one.
+        before_seq: Only pages that arrived before this one.
+        is_unembedded: Only pages without vectors in the store's vector space.
+        is_unread: Only pages not yet read for knowledge.
+        is_unanalysed: Only pages not yet read for the profile.
+        is_degraded: Only pages that the fallback processed because the LLM failed.
+        organised_by: Only pages that this analyst filed.
+        not_organised_by: Only pages that another analyst filed.
+        done_by: Only pages that this analyst filed or read for the profile.
+    """
+
+    limit: int | None = None
+    is_newest: bool = False
+    tier: Tier | None = None
+    chain: int | None = None
+    segment: int | None = None
+    after_seq: int | None = None
+    before_seq: int | None = None
+    is_unembedded: bool = False
+    is_unread: bool = False
+    is_unanalysed: bool = False
+    is_degraded: bool = False
+    organised_by: str | None = None
+    not_organised_by: str | None = None
+    done_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactQuery:
+    """Which facts to return, oldest first: those that hold now, unless `is_past` or `without` says otherwise.
+
+    Attributes:
+        about: Whom they are about; None means both sides.
+        with_archived: Whether to include archived facts.
+        slots: Only facts in these slots; None means any.
+        is_past: Only facts that no longer hold. Facts that the user marked as wrong are left out: they never held.
+        without: A learner and a page's ``seq``: the facts that would hold if the learner had not read pages from there
+            on. Facts that its later facts superseded are included.
+        limit: Maximum number of facts, the newest ones; None means all.
+    """
+
+    about: About | None = None
+    with_archived: bool = False
+    slots: Collection[str] | None = None
+    is_past: bool = False
+    without: tuple[str, int] | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """Facts and segments without vectors.
+
+    Attributes:
+        facts: Facts that hold, the archived ones last.
+        segments: Segments that are not archived.
+    """
+
+    facts: Sequence[Fact]
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where a memory stands.
+
+    Attributes:
+        forget_epoch: How often something was forgotten. Once it grows, what was read before may be gone.
+        position: The newest position of the change sequence.
+    """
+
+    forget_epoch: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pending:
     """Pending background work.
 
@@ -138,11 +221,15 @@ class Pending:
         backlog: Number of pages waiting to be organised.
         oldest_backlog_at: When the first of them was added; None without any.
         unembedded: Number of pages without vectors; 0 without a vector space.
+        newest_seq: The ``seq`` of the last added page, an upper limit of the number of pages; 0 without pages.
+        last_added_at: When the newest page was stored; None without pages.
     """
 
     backlog: int
     oldest_backlog_at: datetime | None
     unembedded: int
+    newest_seq: int
+    last_added_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +372,39 @@ class Learning:
 
 
 @dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vectors to be set in the store's vector space.
+
+    Attributes:
+        pages: The windows of pages, by ``seq``.
+        facts: Unit length, by the fact's number.
+        segments: Unit length, by the segment's number.
+    """
+
+    pages: Mapping[int, Sequence[Window]] = field(default_factory=dict)
+    facts: Mapping[int, Vector] = field(default_factory=dict)
+    segments: Mapping[int, Vector] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """Segments to be removed from the scored mid-term memory; their pages stay."""
+
+    segments: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Pages for which the fallback's work stays, so that they are not done again."""
+
+    pages: Sequence[int]
+
+
+# What a background step commits, in one transaction each.
+Commit = Filing | Learning | Vectors | Archived | Accepted
+
+
+@dataclass(frozen=True, slots=True)
 class PageBatch:
     """Pages of an imported file with their chains and segments.
 
@@ -386,11 +506,11 @@ class Wordless:
     """Some of the chains and segments whose summaries were deleted with one of their pages.
 
     Attributes:
-        forgettings: Forget epoch when this was read.
+        forget_epoch: The epoch when this was read.
         end: Where to continue.
     """
 
     chains: tuple[int, ...]
     segments: tuple[int, ...]
-    forgettings: int
+    forget_epoch: int
     end: WordlessPlace

@@ -117,7 +117,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
-            contents = await store.owned.copy_out(lambda records: own.write(_told(records, tell), put))
+            contents = await store.user_data.copy_out(lambda records: own.write(_told(records, tell), put))
         damaged = await store.damaged_pages()
     if as_json:
         click.echo(json.dumps({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}))

@@ -9,7 +9,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import click
@@ -29,6 +29,7 @@ from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.values import PageQuery
 
 # Estimated context of a call in addition to its pages: up to five known segments and some facts; traits.
 ORGANISE_CONTEXT_TOKENS = 900
@@ -287,7 +288,8 @@ async def _to_do_again(settings: Settings) -> list[_Again]:
 
 async def _done_by(store: Store, worker: str) -> list[_Again]:
     found: list[_Again] = []
-    while done := await store.done_by(worker, found[-1].seq if found else 0, _PAGES_AT_ONCE):
+    query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)
+    while done := await store.pages(replace(query, after_seq=found[-1].seq if found else 0)):
         found += [
             _Again(
                 seq=page.seq,

@@ -21,7 +21,7 @@ def counted(connection: apsw.Connection, space: int, assistant_id: str, now_us: 
     in_force = f"SELECT count(*) FROM facts WHERE {IN_FORCE} AND is_archived = 0 AND about = ?"  # noqa: S608 - constant
     pages = number("SELECT count(*) FROM pages")
     short_term = number("SELECT count(*) FROM pages WHERE tier = 'short_term'")
-    before_it = waiting(connection, space)
+    before_it = pending(connection, space)
     return Counts(
         pages=pages,
         short_term=short_term,
@@ -50,11 +50,17 @@ def unembedded(connection: apsw.Connection, space: int) -> int:
     return int(connection.execute(sql, (space,)).get)
 
 
-def waiting(connection: apsw.Connection, space: int) -> Pending:
-    """Return the pending background work; reads only indexes and one page's row."""
+def pending(connection: apsw.Connection, space: int) -> Pending:
+    """Return the pending background work; reads only indexes and two pages' rows."""
     oldest = connection.execute("SELECT added_us FROM pages WHERE tier = 'backlog' ORDER BY seq LIMIT 1").get
+    newest_seq, newest = connection.execute("SELECT seq, added_us FROM pages ORDER BY seq DESC LIMIT 1").fetchone() or (
+        0,
+        None,
+    )
     return Pending(
         backlog=int(connection.execute("SELECT count(*) FROM pages WHERE tier = 'backlog'").get),
         oldest_backlog_at=None if oldest is None else from_us(oldest),
         unembedded=unembedded(connection, space),
+        newest_seq=newest_seq,
+        last_added_at=None if newest is None else from_us(newest),
     )

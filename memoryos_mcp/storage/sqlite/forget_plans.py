@@ -155,7 +155,7 @@ def receipts(connection: apsw.Connection) -> list[ForgetReceipt]:
     ]
 
 
-def forgettings(connection: apsw.Connection) -> int:
+def forget_epoch(connection: apsw.Connection) -> int:
     """Return the forget epoch: how often something was forgotten."""
     return int(connection.execute("SELECT count(*) FROM forget_receipts").get)
 

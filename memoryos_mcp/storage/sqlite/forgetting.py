@@ -16,7 +16,7 @@ from memoryos_mcp.model.knowledge import LEARNED_BY_USER
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.blocklist import drop_needless, refuse_fact, refuse_trait
 from memoryos_mcp.storage.sqlite.forget_plans import (
-    forgettings,
+    forget_epoch,
     has_fact,
     has_trait,
     keep_receipt,
@@ -79,14 +79,14 @@ def wordless(connection: apsw.Connection, place: WordlessPlace, limit: int) -> W
     return Wordless(
         chains=tuple(chains),
         segments=tuple(segments),
-        forgettings=forgettings(connection),
+        forget_epoch=forget_epoch(connection),
         end=WordlessPlace(max(chains, default=place.chain), max(segments, default=place.segment)),
     )
 
 
 def give_words(connection: apsw.Connection, found: Wordless, digests: Sequence[Digest], summariser: str) -> bool:
     """Set missing summaries, chains first; return False if something else was forgotten since they were found."""
-    if forgettings(connection) != found.forgettings:
+    if forget_epoch(connection) != found.forget_epoch:
         return False
     for number, digest in zip(found.chains, digests, strict=False):
         connection.execute("UPDATE chains SET summary = ? WHERE chain = ? AND summary = ''", (digest.summary, number))

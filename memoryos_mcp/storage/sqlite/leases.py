@@ -35,13 +35,9 @@ def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: 
     connection.execute("UPDATE lease SET expires_us = ?", (max(expires_us, now_us + LEASE_EXTENSION_US),))
 
 
-def release_leases(connection: apsw.Connection, holder: str) -> None:
-    """Release every lease of a holder."""
-    connection.execute("UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?", (holder,))
-
-
-def release_lease(connection: apsw.Connection, holder: str, lease: Lease) -> None:
-    """Release the lease, if this holder still has it."""
+def release_lease(connection: apsw.Connection, holder: str, lease: Lease | None) -> None:
+    """Release a lease, if this holder still has it; None releases whichever it has."""
     connection.execute(
-        "UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ? AND epoch = ?", (holder, lease.epoch)
+        "UPDATE lease SET holder = '', expires_us = 0 WHERE holder = ?1 AND epoch = coalesce(?2, epoch)",
+        (holder, None if lease is None else lease.epoch),
     )

@@ -15,10 +15,10 @@ import numpy as np
 
 from memoryos_mcp.errors import LeaseLostError
 from memoryos_mcp.model.forgotten import ForgetPlan, ForgetReceipt, runs
-from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact
-from memoryos_mcp.model.pages import Page, Turn, Window
+from memoryos_mcp.model.knowledge import CorrectedFact, Fact
+from memoryos_mcp.model.pages import Page, Tier, Turn
 from memoryos_mcp.model.profile import Trait
-from memoryos_mcp.model.segments import Segment, Vector
+from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import database_file
@@ -26,29 +26,26 @@ from memoryos_mcp.storage.sqlite import (
     checksums,
     forget_plans,
     forgetting,
+    learning,
     leases,
     lexical,
     longterm,
     midterm,
     page_table,
+    queries,
     term_stats,
     usage,
     vector_spaces,
     vector_table,
 )
 from memoryos_mcp.storage.sqlite import retention as retention_looks
-from memoryos_mcp.storage.sqlite.counting import counted, waiting
+from memoryos_mcp.storage.sqlite.counting import counted, pending
 from memoryos_mcp.storage.sqlite.database import READERS, Checks, Database
-from memoryos_mcp.storage.sqlite.longterm import IN_FORCE
 from memoryos_mcp.storage.sqlite.mapping import (
-    FACT_COLUMNS,
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
     FactRows,
-    all_rows,
     from_us,
-    newest_seq,
-    to_fact,
     to_page,
     to_segment,
     to_us,
@@ -56,19 +53,27 @@ from memoryos_mcp.storage.sqlite.mapping import (
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.user_data import SqliteOwned
 from memoryos_mcp.storage.values import (
+    Accepted,
+    Archived,
     Changes,
+    Commit,
+    FactQuery,
     Failure,
     Filing,
     Learning,
     Lease,
     Outlines,
+    PageQuery,
     PageVectors,
     Pending,
     Receipt,
+    Snapshot,
     Space,
     StoreOptions,
     TermStats,
     TokenRows,
+    Unembedded,
+    Vectors,
     WordHit,
     WordMatches,
 )
@@ -134,7 +139,7 @@ class SqliteStore:
         try:
             store = cls(database, options, clock)
             can_write = not only_reads and database.only_reads_because is None
-            if can_write and len(await store.short_term()) > options.short_term_capacity:
+            if can_write and len(await store.pages(PageQuery(tier=Tier.SHORT_TERM))) > options.short_term_capacity:
                 await database.write(lambda connection: page_table.overflow(connection, options.short_term_capacity))
         except BaseException:
             await database.close()
@@ -142,7 +147,7 @@ class SqliteStore:
         return store
 
     @property
-    def owned(self) -> SqliteOwned:
+    def user_data(self) -> SqliteOwned:
         return SqliteOwned(self._database, self._options, self._clock, self._space)
 
     async def verify(self) -> tuple[str, ...]:
@@ -175,21 +180,15 @@ class SqliteStore:
 
     # Vector spaces ----------------------------------------------------------------------------------------------------
 
-    async def in_space(self, identity: str, model: str) -> "SqliteStore":
+    async def in_space(self, identity: str, model: str | None = None) -> "SqliteStore":
         now_us = to_us(self._clock())
         number = await self._database.read(lambda connection: vector_spaces.fresh(connection, identity, model, now_us))
-        if number is None:
+        if number is None and model is not None:
             number = await self._database.write(
                 lambda connection: vector_spaces.use(connection, identity, model, now_us)
             )
         seen = copy(self)
-        seen._space = number
-        return seen
-
-    async def in_old_space(self, identity: str) -> "SqliteStore":
-        rows = await self._database.rows("SELECT space FROM spaces WHERE identity = ?", identity)
-        seen = copy(self)
-        seen._space = int(rows[0][0])
+        seen._space = NO_SPACE if number is None else number
         return seen
 
     def see_as(self, other: Store) -> None:
@@ -205,9 +204,9 @@ class SqliteStore:
 
     # Pages ---------------------------------------------------------------------------------------------------------
 
-    async def add_pages(self, turns: Sequence[Turn], *, forgettings: int | None = None) -> list[Receipt]:
+    async def add_pages(self, turns: Sequence[Turn], *, forget_epoch: int | None = None) -> list[Receipt]:
         def change(connection: apsw.Connection) -> list[Receipt]:
-            if forgettings is not None and forget_plans.forgettings(connection) != forgettings:
+            if forget_epoch is not None and forget_plans.forget_epoch(connection) != forget_epoch:
                 msg = "something was forgotten meanwhile that this may quote; nothing was stored"
                 raise LeaseLostError(msg)
             added_us = to_us(self._clock())
@@ -221,8 +220,11 @@ class SqliteStore:
 
         return await self._database.write(change)
 
-    async def short_term(self) -> list[Page]:
-        return await self._pages("WHERE tier = 'short_term' ORDER BY seq")
+    async def pages(self, query: PageQuery) -> list[Page]:
+        where, parameters = queries.page_conditions(query, self._space)
+        sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - literals of one module
+        found = [to_page(row) for row in await self._database.rows(sql, *parameters)]
+        return found[::-1] if query.is_newest else found
 
     async def outlines(self, seqs: Sequence[int]) -> Outlines:
         def query(connection: apsw.Connection, seqs: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -246,52 +248,9 @@ class SqliteStore:
 
         return await self._database.read(query)
 
-    async def backlog(self, limit: int) -> list[Page]:
-        return await self._pages("WHERE tier = 'backlog' ORDER BY seq LIMIT ?", limit)
-
-    async def unread(self, limit: int) -> list[Page]:
-        # The lower bound makes SQLite search the index of unread pages instead of scanning it.
-        return await self._pages("WHERE read_by IS NULL AND seq > 0 ORDER BY seq LIMIT ?", limit)
-
-    async def has_degraded(self) -> bool:
-        return bool(await self._database.rows("SELECT 1 FROM pages WHERE is_degraded = 1 LIMIT 1"))
-
-    async def degraded(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
-        where = "WHERE is_degraded = 1 AND organised_by = ? AND seq > ? ORDER BY seq LIMIT ?"
-        return await self._pages(where, organiser, after_seq, limit)
-
-    async def degraded_readings(self, organiser: str, after_seq: int, limit: int) -> list[Page]:
-        where = "WHERE is_degraded = 1 AND organised_by <> ? AND seq > ? ORDER BY seq LIMIT ?"
-        return await self._pages(where, organiser, after_seq, limit)
-
-    async def done_by(self, worker: str, after_seq: int, limit: int) -> list[Page]:
-        where = "WHERE tier = 'mid_term' AND (organised_by = ?1 OR learned_by = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3"
-        return await self._pages(where, worker, after_seq, limit)
-
-    async def page_before(self, seq: int) -> Page | None:
-        return next(iter(await self._pages("WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)), None)
-
-    async def newest_seq(self) -> int:
-        return await self._database.read(newest_seq)
-
-    async def last_added_at(self) -> datetime | None:
-        rows = await self._database.rows("SELECT added_us FROM pages ORDER BY seq DESC LIMIT 1")
-        return from_us(rows[0][0]) if rows else None
-
-    async def chain_pages(self, chain: int, limit: int) -> list[Page]:
-        return (await self._pages("WHERE chain = ? ORDER BY seq DESC LIMIT ?", chain, limit))[::-1]
-
-    async def segment_pages(self, segment: int, *, only_unanalysed: bool, limit: int) -> list[Page]:
-        where = "WHERE segment = ? AND is_analysed <= ? ORDER BY seq DESC LIMIT ?"
-        return (await self._pages(where, segment, 0 if only_unanalysed else 1, limit))[::-1]
-
-    async def unembedded(self, limit: int) -> list[Page]:
-        where = "WHERE seq >= (SELECT next_seq FROM spaces WHERE space = ?) ORDER BY seq LIMIT ?"
-        return await self._pages(where, self._space, limit)
-
-    async def lexicon(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
+    async def term_stats(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
         return await self._database.read(
-            lambda connection: term_stats.lexicon(connection, words, names, self._word_counts)
+            lambda connection: term_stats.term_stats(connection, words, names, self._word_counts)
         )
 
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
@@ -315,62 +274,21 @@ class SqliteStore:
     async def traits(self) -> list[Trait]:
         return await self._database.read(longterm.read_traits)
 
-    async def facts(
-        self, about: About, *, with_archived: bool = False, slots: Collection[str] | None = None
-    ) -> list[Fact]:
-        of_slots = "" if slots is None else "AND slot IN (SELECT value FROM json_each(?6)) "
-        sql = (
-            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND {IN_FORCE} AND is_archived <= ?5 {of_slots}ORDER BY fact"
-        )
-        given = (self._space, about, self._options.owner(about), to_us(self._clock()), with_archived)
-        wanted = () if slots is None else (json.dumps(sorted(slots)),)
-        return await self._database.read(
-            lambda connection: self._fact_rows.facts(all_rows(connection, sql, *given, *wanted))
-        )
+    async def facts(self, query: FactQuery) -> list[Fact]:
+        now_us = to_us(self._clock())
 
-    async def facts_without(self, learner: str, from_seq: int) -> list[Fact]:
         def read(connection: apsw.Connection) -> list[Fact]:
-            now_us = to_us(self._clock())
-            later = longterm.learned_later(connection, learner, from_seq)
-            sql = (
-                f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-                f"WHERE about = ?2 AND assistant_id = ?3 AND {longterm.WOULD_HOLD} AND is_archived = 0 ORDER BY fact"
-            )
-            owners = [(about, self._options.owner(about)) for about in About]
-            found = [all_rows(connection, sql, self._space, *each, now_us, json.dumps(later)) for each in owners]
-            return self._fact_rows.facts(chain.from_iterable(found))
+            rows = queries.fact_rows(connection, query, self._space, self._options.owner, now_us)
+            return self._fact_rows.facts(rows)
 
         return await self._database.read(read)
-
-    async def past_facts(self, about: About, limit: int) -> list[Fact]:
-        sql = (
-            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            f"WHERE about = ?2 AND assistant_id = ?3 AND NOT {IN_FORCE} AND ended_by IS NULL "
-            "ORDER BY fact DESC LIMIT ?5"
-        )
-        now_us = to_us(self._clock())
-        rows = await self._database.rows(sql, self._space, about, self._options.owner(about), now_us, limit)
-        return [to_fact(row) for row in rows[::-1]]
 
     async def corrected_facts(self) -> list[CorrectedFact]:
         return await self._database.read(longterm.corrected_facts)
 
-    async def unembedded_facts(self, limit: int) -> list[Fact]:
-        sql = (
-            f"SELECT {FACT_COLUMNS} FROM facts "  # noqa: S608 - constant
-            "WHERE NOT EXISTS (SELECT 1 FROM fact_vectors AS v WHERE v.fact = facts.fact AND v.space = ?1) "
-            f"AND {IN_FORCE} ORDER BY is_archived, fact LIMIT ?"
-        )
-        return [to_fact(row) for row in await self._database.rows(sql, self._space, to_us(self._clock()), limit)]
-
-    async def unembedded_segments(self, limit: int) -> list[Segment]:
-        sql = (
-            f"SELECT {SEGMENT_COLUMNS} FROM segments "  # noqa: S608 - constant
-            "WHERE NOT EXISTS (SELECT 1 FROM segment_vectors AS v WHERE v.segment = segments.segment AND v.space = ?1) "
-            "AND is_archived = 0 ORDER BY segment LIMIT ?2"
-        )
-        return [to_segment(row) for row in await self._database.rows(sql, self._space, limit)]
+    async def unembedded(self, limit: int) -> Unembedded:
+        now_us = to_us(self._clock())
+        return await self._database.read(lambda connection: queries.unembedded(connection, self._space, limit, now_us))
 
     async def add_visits(self, visits: Mapping[int, int], at: datetime) -> None:
         await self._database.write(lambda connection: midterm.add_visits(connection, visits, to_us(at)))
@@ -383,12 +301,16 @@ class SqliteStore:
             lambda connection: counted(connection, self._space, self._options.assistant_id, now_us)
         )
 
-    async def waiting(self) -> Pending:
-        return await self._database.read(lambda connection: waiting(connection, self._space))
+    async def pending(self) -> Pending:
+        return await self._database.read(lambda connection: pending(connection, self._space))
 
-    async def position(self) -> int:
-        rows = await self._database.rows("SELECT coalesce(max(change), 0) FROM changes")
-        return int(rows[0][0])
+    async def snapshot(self) -> Snapshot:
+        return await self._database.read(
+            lambda connection: Snapshot(
+                forget_epoch=forget_plans.forget_epoch(connection),
+                position=connection.execute("SELECT coalesce(max(change), 0) FROM changes").get,
+            )
+        )
 
     async def changes(self, after: int, limit: int) -> Changes:
         sql = "SELECT change, kind, row FROM changes WHERE change > ? ORDER BY change LIMIT ?"
@@ -409,7 +331,7 @@ class SqliteStore:
         )
         return vector_table.to_page_vectors(await self._database.rows(sql, self._space, json.dumps(list(seqs))))
 
-    async def page_tokens(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
+    async def token_vectors(self, seqs: Sequence[int], max_bytes: int) -> TokenRows:
         space = self._space
         found = await self._shared(seqs, lambda connection, part: vector_table.code_sizes(connection, space, part))
         sizes = dict(chain.from_iterable(found))
@@ -438,52 +360,36 @@ class SqliteStore:
 
         return await self._database.write(change)
 
-    async def release_lease(self, lease: Lease) -> None:
-        await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
-
-    async def release_leases(self) -> None:
+    async def release_lease(self, lease: Lease | None = None) -> None:
         if await self._database.rows("SELECT 1 FROM lease WHERE holder = ?", self._holder):
-            await self._database.write(lambda connection: leases.release_leases(connection, self._holder))
+            await self._database.write(lambda connection: leases.release_lease(connection, self._holder, lease))
 
-    async def set_page_vectors(self, lease: Lease, windows: Mapping[int, Sequence[Window]]) -> None:
-        await self._derive(lease, lambda connection: vector_table.set_page_vectors(connection, self._space, windows))
-
-    async def set_fact_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        await self._derive(lease, lambda connection: vector_table.set_fact_vectors(connection, self._space, vectors))
-
-    async def set_segment_vectors(self, lease: Lease, vectors: Mapping[int, Vector]) -> None:
-        await self._derive(lease, lambda connection: vector_table.set_segment_vectors(connection, self._space, vectors))
-
-    async def commit_filing(self, lease: Lease, filing: Filing) -> bool:
+    async def commit(self, lease: Lease, step: Commit) -> bool:
         now_us = to_us(self._clock())
-        return await self._derive(lease, lambda writer: midterm.file_pages(writer, self._space, filing, now_us))
 
-    async def commit_learning(self, lease: Lease, learning: Learning) -> bool:
         def change(connection: apsw.Connection) -> bool:
-            now_us = to_us(self._clock())
-            if not longterm.is_current(connection, learning, self._options.owner, now_us):
-                return False
-            longterm.set_traits(connection, learning, now_us)
-            longterm.drop_replaced_facts(connection, learning, self._options.owner)
-            longterm.change_knowledge(connection, learning, self._options.owner, now_us)
-            if learning.is_reading:
-                midterm.mark_read(connection, learning.pages, learning.learner)
-            if learning.segments:
-                midterm.mark_analysed(connection, learning)
-            longterm.drop_replaced_traits(connection, learning, now_us)
-            longterm.archive_facts(connection, self._options.knowledge_capacity, now_us)
+            match step:
+                case Filing():
+                    return midterm.file_pages(connection, self._space, step, now_us)
+                case Learning():
+                    return learning.keep(connection, step, self._options, now_us)
+                case Vectors():
+                    vector_table.set_vectors(connection, self._space, step)
+                case Archived():
+                    midterm.archive_segments(connection, step.segments)
+                case Accepted():
+                    midterm.accept_degraded(connection, step.pages)
             return True
 
         return await self._derive(lease, change)
 
-    async def count_page_attempt(self, lease: Lease, pages: Sequence[int]) -> int:
-        return await self._derive(lease, lambda connection: midterm.count_page_attempt(connection, pages))
+    async def count_attempt(self, lease: Lease, *, pages: Sequence[int] = (), segment: int | None = None) -> int:
+        def change(connection: apsw.Connection) -> int:
+            if segment is not None:
+                return midterm.count_segment_attempt(connection, segment)
+            return midterm.count_page_attempt(connection, pages)
 
-    async def count_segment_attempt(self, lease: Lease, segment: int) -> int:
-        return await self._derive(lease, lambda connection: midterm.count_segment_attempt(connection, segment))
-
-    async def accept_degraded(self, lease: Lease, pages: Sequence[int]) -> None:
-        await self._derive(lease, lambda connection: midterm.accept_degraded(connection, pages))
+        return await self._derive(lease, change)
 
     async def mark_degraded(self, worker: str) -> int:
         return await self._database.write(lambda connection: midterm.mark_degraded(connection, worker))
@@ -504,9 +410,6 @@ class SqliteStore:
         rows = await self._database.rows("SELECT work, attempts, error, at_us FROM failures ORDER BY at_us DESC")
         return {work: Failure(attempts, error, from_us(at_us)) for work, attempts, error, at_us in rows}
 
-    async def archive_segments(self, lease: Lease, segments: Sequence[int]) -> None:
-        await self._derive(lease, lambda connection: midterm.archive_segments(connection, segments))
-
     async def expire(
         self, lease: Lease, retention: timedelta, limit: int, receipt: str
     ) -> ForgetReceipt | datetime | None:
@@ -524,9 +427,6 @@ class SqliteStore:
             return forgetting.forget(connection, ForgetPlan(runs=runs(old)), receipt, now_us)
 
         return await self._derive(lease, change)
-
-    async def forgettings(self) -> int:
-        return await self._database.read(forget_plans.forgettings)
 
     # Helpers -------------------------------------------------------------------------------------------------------
 
@@ -553,7 +453,3 @@ class SqliteStore:
             return lambda connection: query(connection, part)
 
         return await asyncio.gather(*[self._database.read(asked(part)) for part in parts])
-
-    async def _pages(self, where: str, *parameters: Any) -> list[Page]:
-        sql = f"SELECT {PAGE_COLUMNS} FROM pages {where}"  # noqa: S608 - every ``where`` is a literal of this module
-        return [to_page(row) for row in await self._database.rows(sql, *parameters)]

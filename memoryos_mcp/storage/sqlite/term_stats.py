@@ -80,14 +80,14 @@ class WordCounts:
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, int]] = {}
         self._called: tuple[int, str | None, str | None] | None = None
-        self._forgettings = 0
+        self._forget_epoch = 0
         self._lock = threading.Lock()
 
-    def keep_if(self, forgettings: int) -> None:
+    def keep_if(self, forget_epoch: int) -> None:
         """Clear the cache if the forget epoch has changed; old counts may include forgotten pages."""
         with self._lock:
-            if forgettings != self._forgettings:
-                self._known, self._called, self._forgettings = {}, None, forgettings
+            if forget_epoch != self._forget_epoch:
+                self._known, self._called, self._forget_epoch = {}, None, forget_epoch
 
     def count(self, connection: apsw.Connection, word: str, newest: int) -> int:
         """Return an upper limit of the number of pages that contain a word.
@@ -121,7 +121,9 @@ class WordCounts:
         return known[1], known[2]
 
 
-def lexicon(connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts) -> TermStats:
+def term_stats(
+    connection: apsw.Connection, words: Sequence[str], names: Sequence[str], counts: WordCounts
+) -> TermStats:
     """Return the page counts of a query's words, and which of ``names`` the sides call each other by."""
     newest = newest_seq(connection)
     counts.keep_if(int(connection.execute("SELECT count(*) FROM forget_receipts").get))

@@ -116,11 +116,10 @@ class SqliteOwned:
 
     # Forgetting ----------------------------------------------------------------------------------------------------
 
-    async def plan_of_everything(self) -> ForgetPlan:
-        return await self._database.read(forget_plans.everything)
-
-    async def plan_of(self, ids: Sequence[MemoryId]) -> ForgetPlan:
-        return await self._database.read(lambda connection: forget_plans.named(connection, ids))
+    async def plan(self, ids: Sequence[MemoryId] | None) -> ForgetPlan:
+        return await self._database.read(
+            forget_plans.everything if ids is None else lambda connection: forget_plans.named(connection, ids)
+        )
 
     async def pages_between(self, after: datetime | None, before: datetime | None) -> list[int]:
         after_us, before_us = (None if moment is None else to_us(moment) for moment in (after, before))
@@ -147,7 +146,7 @@ class SqliteOwned:
     async def forget_receipts(self) -> list[ForgetReceipt]:
         return await self._database.read(forget_plans.receipts)
 
-    async def unscrubbed(self) -> list[str]:
+    async def unpurged(self) -> list[str]:
         return await self._database.read(forget_plans.unscrubbed)
 
     async def wordless(self, place: WordlessPlace, limit: int) -> Wordless:
@@ -158,10 +157,11 @@ class SqliteOwned:
             lambda connection: forgetting.give_words(connection, found, digests, summariser)
         )
 
-    async def scrub(self) -> bool:
+    async def purge(self) -> bool:
+        receipts = await self.unpurged()
         # All at once, like the rewrite of the file: in portions it would never finish while pages are added.
         await self._database.write(lexical.optimise)
-        return await self._database.scrub()
-
-    async def mark_scrubbed(self, receipts: Sequence[str]) -> None:
+        if not await self._database.scrub():
+            return False
         await self._database.write(lambda connection: forget_plans.mark_scrubbed(connection, receipts))
+        return True

@@ -17,8 +17,11 @@ USED_EVERY_US = 86_400 * 1_000_000
 PAGES_DROPPED = 500
 
 
-def fresh(connection: apsw.Connection, identity: str, model: str, now_us: int) -> int | None:
-    """Return a space's number if its use need not be recorded; else None."""
+def fresh(connection: apsw.Connection, identity: str, model: str | None, now_us: int) -> int | None:
+    """Return a space's number if its use need not be recorded, or, without a model, is not to be; else None."""
+    if model is None:
+        known: int | None = connection.execute("SELECT space FROM spaces WHERE identity = ?", (identity,)).get
+        return known
     sql = (
         "SELECT space FROM spaces WHERE identity = ? AND model = ? AND used_us > ? "
         "AND used_us = (SELECT max(used_us) FROM spaces)"

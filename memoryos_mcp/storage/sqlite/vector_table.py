@@ -10,7 +10,7 @@ import numpy as np
 from memoryos_mcp.model.pages import Window
 from memoryos_mcp.model.segments import Vector
 from memoryos_mcp.storage.sqlite.mapping import to_blob
-from memoryos_mcp.storage.values import PageVectors, TokenRows
+from memoryos_mcp.storage.values import PageVectors, TokenRows, Vectors
 
 _COUNT = np.dtype("<u2")
 # ``place`` of a page's token codes: the space, and in the low bits the page.
@@ -26,6 +26,13 @@ def note_change(connection: apsw.Connection, kind: str, row: int) -> None:
 def page_kind(space: int) -> str:
     """Return the kind, in the change sequence, of a change of a page's vectors in a space."""
     return f"page/{space}"
+
+
+def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> None:
+    """Set vectors of pages, facts and segments in a space."""
+    set_page_vectors(connection, space, vectors.pages)
+    set_fact_vectors(connection, space, vectors.facts)
+    set_segment_vectors(connection, space, vectors.segments)
 
 
 def set_page_vectors(connection: apsw.Connection, space: int, windows: Mapping[int, Sequence[Window]]) -> None:

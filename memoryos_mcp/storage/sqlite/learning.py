@@ -1,0 +1,22 @@
+"""Storing what was learned from pages: profile, knowledge, and the marks on the pages, in one transaction."""
+
+import apsw
+
+from memoryos_mcp.storage.sqlite import longterm, midterm
+from memoryos_mcp.storage.values import Learning, StoreOptions
+
+
+def keep(connection: apsw.Connection, learning: Learning, options: StoreOptions, now_us: int) -> bool:
+    """Store lessons; False, with nothing written, if profile or knowledge has changed since they were computed."""
+    if not longterm.is_current(connection, learning, options.owner, now_us):
+        return False
+    longterm.set_traits(connection, learning, now_us)
+    longterm.drop_replaced_facts(connection, learning, options.owner)
+    longterm.change_knowledge(connection, learning, options.owner, now_us)
+    if learning.is_reading:
+        midterm.mark_read(connection, learning.pages, learning.learner)
+    if learning.segments:
+        midterm.mark_analysed(connection, learning)
+    longterm.drop_replaced_traits(connection, learning, now_us)
+    longterm.archive_facts(connection, options.knowledge_capacity, now_us)
+    return True
