@@ -1,6 +1,7 @@
 """Models through sentence-transformers: a real one, and tiny ones with random weights in the shapes of real ones."""
 
 import asyncio
+import functools
 import itertools
 import json
 import shutil
@@ -66,11 +67,17 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models.qwen_shaped(tmp_path_factory.mktemp("models") / "Qwen3-Embedding-0.6B")
 
 
+@functools.cache
+def read(folder: Path) -> tuple[Any, Any]:
+    """Return a folder's tokenizer and model, without the library."""
+    return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+
 def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
     """Return a text's vector without the library, and without other texts beside it."""
-    encoded = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    tokenizer, model = read(folder)
     with torch.inference_mode():
-        states = AutoModel.from_pretrained(folder).eval()(**encoded).last_hidden_state[0]
+        states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
     vector = {"cls": states[0], "lasttoken": states[-1], "mean": states.mean(dim=0)}[pooling]
     return np.asarray(torch.nn.functional.normalize(vector, dim=0).numpy(), dtype=np.float32)
 
@@ -266,7 +273,7 @@ async def test_windows_cover_a_long_page_and_end_with_a_sentence(shape: str, bge
 )
 async def test_no_window_of_any_text_is_longer_than_the_model_reads(text: str, bge: Path, qwen: Path) -> None:
     for folder in (bge, qwen, REAL_FOLDER):
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer, _ = read(folder)
         async with _shared(folder) as embedder:
             [windows] = await embedder.embed_pages([Passage(text, "")])
             assert uncovered(text, windows) == []

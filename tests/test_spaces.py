@@ -151,7 +151,7 @@ class Reading:
             self.pieces += 1
             return await all_vectors(store, after_seq, limit)
 
-        monkeypatch.setattr(SqliteStore, "lexicon", held_query)
+        monkeypatch.setattr(SqliteStore, "term_stats", held_query)
         monkeypatch.setattr(SqliteStore, "all_vectors", held_vectors)
 
 

@@ -222,7 +222,6 @@ class Forgetting:
             raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
         seqs = await self._owned.pages_between(after, before)
         if selection.query.strip():
-            await retrieving.cache.refresh()
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
             seqs = sorted(found)
         return ForgetPlan(runs=runs(seqs))

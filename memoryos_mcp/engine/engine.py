@@ -337,7 +337,6 @@ class MemoryEngine:
             StorageError: The store could not be read.
         """
         retrieving = self._spaces.retrieving
-        await retrieving.cache.refresh()
         _, candidates = await retrieving.candidates(self._validation.asked(query))
         return candidates
 

@@ -80,6 +80,13 @@ def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None
     )
 
 
+def _of_pages(matches: PieceMatches, seqs: NDArray[np.int64]) -> PieceMatches:
+    is_held = np.isin(matches.seqs, seqs)
+    if is_held.all():
+        return matches
+    return PieceMatches(matches.seqs[is_held], matches.user[is_held], matches.agent[is_held])
+
+
 def cover(
     matches: PieceMatches,
     weights: NDArray[np.float64],
@@ -94,13 +101,14 @@ def cover(
     neighbour's match counts less with its distance, and with the length of the page itself: a long page stands alone.
 
     Args:
-        matches: Of the candidates' windows.
+        matches: Of the candidates' windows; those of other pages are ignored.
         weights: How much each piece says, at least one above 0, shape ``(q,)``.
         side: The side whose words are asked for.
         seqs: The candidates, ascending, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
         windows: Their lengths in windows, at least 1, shape ``(n,)``.
     """
+    matches = _of_pages(matches, seqs)
     places = np.searchsorted(seqs, matches.seqs)
     either = np.maximum(matches.user, matches.agent)
     of_page = np.zeros((len(seqs), len(weights)), dtype=np.float32)

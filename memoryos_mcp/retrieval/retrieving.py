@@ -123,7 +123,6 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        await self.cache.refresh()
         short_term, (asked, candidates) = await asyncio.gather(
             self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query)
         )
@@ -206,7 +205,9 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         text = plain(query)
-        lexicon = await self._store.term_stats(query_words(text), capitalised(text))
+        _, lexicon = await asyncio.gather(
+            self.cache.refresh(), self._store.term_stats(query_words(text), capitalised(text))
+        )
         subject = subject_of(text, lexicon)
         hits, embedded, times = await asyncio.gather(
             self._store.search_words(lexicon.counts, CANDIDATES_BY_WORDS),
@@ -231,8 +232,7 @@ class Retrieving:
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
-        outlines = await self._store.outlines([*{*found, *meaning}])
-        return asked, await self._candidates(asked, outlines, words, meaning)
+        return asked, await self._candidates(asked, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
         """Return the query's vectors; None without a model or if it fails, then only words are compared."""
@@ -254,30 +254,30 @@ class Retrieving:
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
-        self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+        self, asked: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        seqs = outlines.seqs.tolist()
+        reads_words = asked.is_for_several or not meaning
+        reads_pieces = bool(meaning) and len(asked.weights) > 0
+        promising = _most_promising(seqs, words, meaning) if reads_pieces else ()
+        outlines, matches, rows = await asyncio.gather(
+            self._store.outlines(seqs),
+            self._store.word_matches(asked.counts if reads_words else {}, seqs),
+            self._store.token_vectors(promising, CODE_BYTES_AT_MOST),
+        )
         found = Candidates(
             recipe=ranking.WORDS,
             outlines=outlines,
-            signals=self._signals_of_words(asked, outlines, words) if seqs else {},
+            signals=self._signals_of_words(asked, outlines, words) if len(outlines.seqs) else {},
             windows=1 + outlines.sizes // WINDOW_BYTES,
-            best_parts=np.full(len(seqs), NO_WINDOW),
+            best_parts=np.full(len(outlines.seqs), NO_WINDOW),
         )
-        if not seqs:
+        if not len(outlines.seqs):
             return found
-        if asked.embedded is None or not meaning:
-            return _with_words(found, asked, await self._store.word_matches(asked.counts, seqs))
-        found = _with_windows(found, meaning)
-        if not len(asked.weights):
-            return found
-        if asked.is_for_several:
-            found = _with_words(found, asked, await self._store.word_matches(asked.counts, seqs))
-        # The most promising pages, by the signals known so far, come first, in case not all codes can be read.
-        promise = z_scores(found.signals["words"]) + z_scores(found.signals["first_window"])
-        promising = outlines.seqs[np.argsort(-promise, kind="stable")]
-        rows = await self._store.token_vectors(promising.tolist(), CODE_BYTES_AT_MOST)
-        if not len(rows.seqs):
+        if meaning:
+            found = _with_windows(found, meaning)
+        # Pages that were forgotten between these reads are in none of them.
+        found = _with_words(found, asked, matches, np.isin(seqs, outlines.seqs))
+        if asked.embedded is None or not len(rows.seqs):
             return found
         return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
 
@@ -353,16 +353,27 @@ def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
     return [*{*best_first, *beside}]
 
 
-def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches) -> Candidates:
-    """Return the candidates with the signals of single words."""
+def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
+    """Return the pages whose codes are read first, in case not all can be: those that words and meaning agree on."""
+    by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
+    first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])
+    is_known = ~np.isnan(first)
+    by_meaning = by_words.copy()
+    by_meaning[is_known] = z_scores(first[is_known])
+    return [seqs[place] for place in np.argsort(-by_words - by_meaning, kind="stable").tolist()]
+
+
+def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, is_held: NDArray[np.bool_]) -> Candidates:
+    """Return the candidates with the signals of single words; ``is_held`` selects their rows of the matches."""
     outlines = found.outlines
     if not len(matches.words):
         return found
+    user, agent = matches.user[is_held], matches.agent[is_held]
     weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
-    pieces = PieceMatches(outlines.seqs, matches.user.astype(np.float32), matches.agent.astype(np.float32))
+    pieces = PieceMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
     covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
     # People ask about what they said themselves, unless the question names the other side.
-    own = matches.agent if asked.side is Side.AGENT else matches.user
+    own = agent if asked.side is Side.AGENT else user
     signals = {"word_cover": covered.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 

@@ -1,0 +1,119 @@
+"""What every store promises, whatever it is made of; a second store is held to the same tests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryos_mcp.config import Settings
+from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.model.ids import read_ids
+from memoryos_mcp.model.pages import Tier, Turn
+from memoryos_mcp.model.segments import Digest
+from memoryos_mcp.storage.interface import Store
+from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
+from tests.fakes import START, Clock
+
+OPTIONS = StoreOptions(assistant_id="helper", short_term_capacity=2, session_gap_s=1800, knowledge_capacity=100)
+
+
+@asynccontextmanager
+async def two_views(folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[tuple[Store, Store]]:
+    """Yield one user's memory opened twice, as by two processes."""
+    async with AsyncExitStack() as stack:
+        views = []
+        for _ in range(2):
+            stores = make_stores(Settings(data_storage_path=folder), clock, threads=4)
+            stack.callback(stores.close)
+            store = await stores.open("ada", OPTIONS)
+            stack.push_async_callback(store.close)
+            views.append(store)
+        yield views[0], views[1]
+
+
+def turn(number: int, key: str | None = None) -> Turn:
+    return Turn(f"question {number}", f"answer {number}", START, idempotency_key=key)
+
+
+async def seqs(store: Store) -> list[int]:
+    return [page.seq for page in await store.pages(PageQuery())]
+
+
+def filing(*pages: int) -> Filing:
+    segment = SegmentPlan(None, pages, Digest(("topic",), "Made up."), None, "test")
+    return Filing(chains=[ChainPlan(None, pages, "Made up.")], segments=[segment], organiser="test")
+
+
+async def test_pages_of_two_writers_are_numbered_without_gaps(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (one, other):
+        turns = [turn(number, key=str(number // 2)) for number in range(20)]  # each key is sent twice
+        await asyncio.gather(*((one, other)[place % 2].add_pages([each]) for place, each in enumerate(turns)))
+        assert await seqs(one) == await seqs(other) == list(range(1, 11))
+        assert (await one.pending()).newest_seq == 10
+
+
+async def test_a_page_query_keeps_the_first_or_the_newest(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (store, _):
+        await store.add_pages([turn(number) for number in range(6)])
+
+        async def found(query: PageQuery) -> list[int]:
+            return [page.seq for page in await store.pages(query)]
+
+        assert await found(PageQuery(limit=2)) == [1, 2]
+        assert await found(PageQuery(limit=2, is_newest=True)) == [5, 6]
+        assert await found(PageQuery(tier=Tier.BACKLOG, after_seq=1, before_seq=4)) == [2, 3]
+        assert await found(PageQuery(tier=Tier.SHORT_TERM)) == [5, 6]
+        assert await found(PageQuery(is_degraded=True)) == []
+
+
+async def test_a_reader_finds_every_change_after_its_position(tmp_path: Path) -> None:
+    async with two_views(tmp_path, Clock()) as (writer, reader):
+        await writer.add_pages([turn(number) for number in range(8)])
+        lease = await writer.take_lease(30)
+        assert lease is not None
+        seen, changed = (await reader.snapshot()).position, 0
+        for first in (1, 3, 5):
+            assert await writer.commit(lease, filing(first, first + 1))
+            while not (changes := await reader.changes(seen, 1)).is_complete:
+                assert changes.position == seen + 1
+                seen, changed = changes.position, changed + changes.is_midterm
+        assert changed >= 3
+        assert (await reader.snapshot()).position == seen
+
+
+async def test_forgetting_ends_what_was_read_before_it(tmp_path: Path) -> None:
+    clock = Clock()
+    async with two_views(tmp_path, clock) as (one, other):
+        first, _ = await one.add_pages([turn(1), turn(2)])
+        epoch = (await other.snapshot()).forget_epoch
+        plan = await one.user_data.plan(read_ids([first.page_id]))
+        await one.user_data.plan_forgetting(plan, "f_1", clock() + timedelta(minutes=5))
+        assert (await other.snapshot()).forget_epoch == epoch
+        assert await one.user_data.forget("f_1")
+        assert (await other.snapshot()).forget_epoch == epoch + 1
+        with pytest.raises(LeaseLostError):
+            await other.add_pages([turn(3)], forget_epoch=epoch)
+        await other.add_pages([turn(3)], forget_epoch=epoch + 1)
+        assert await seqs(one) == [2, 3]
+
+
+async def test_a_lease_that_was_taken_over_writes_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    async with two_views(tmp_path, clock) as (one, other):
+        await one.add_pages([turn(number) for number in range(4)])
+        lease = await one.take_lease(30)
+        assert lease is not None
+        assert await other.take_lease(30) is None
+        clock.now += timedelta(seconds=31)
+        taken = await other.take_lease(30)
+        assert taken is not None
+        with pytest.raises(LeaseLostError):
+            await one.commit(lease, filing(1, 2))
+        assert await other.commit(taken, filing(1, 2))
+        assert not await other.commit(taken, filing(1, 2))  # they are in the backlog no more
+        await other.release_lease()
+        assert await one.take_lease(30) is not None
