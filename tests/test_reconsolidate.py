@@ -237,7 +237,7 @@ async def test_a_budget_whose_last_is_too_little_for_a_call_is_told_as_spent(
 
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as server:
         await remember_without_llm(data)
-        monkeypatch.setattr("memoryos_mcp.llm.metering.MeteredChat._check_budget", refused)
+        monkeypatch.setattr("memoryos_mcp.llm.user_chat.UserChat._check_budget", refused)
         result = await run(data, "--json", "--llm-daily-token-limit", "80", server=server)
     assert (outcome(result)["ended"], outcome(result)["error"]) == ("budget_spent", refusal)
 

@@ -9,7 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``metering.Account`` and ``reading.Forgettings`` on a store.
+    """Implements ``user_chat.Account`` on a store.
 
     Days are in the user's ``zone``; None means this machine's.
     """

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.engine.wiring import Components
     from memoryos_mcp.llm.analysis import Analyst
     from memoryos_mcp.llm.chat import ChatModel, Purpose
-    from memoryos_mcp.llm.metering import Spent
+    from memoryos_mcp.llm.user_chat import Spent
     from memoryos_mcp.storage.values import Pending
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.masks import without_credentials, without_secrets
@@ -19,14 +19,12 @@ from memoryos_mcp.embedding.sentence_transformers import SentenceTransformersEmb
 from memoryos_mcp.llm.analysis import Analyst
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatModel
-from memoryos_mcp.llm.current import CurrentChat
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.llm.metering import Account, MeteredChat, Tally
 from memoryos_mcp.llm.openai_chat import OpenAIChat
 from memoryos_mcp.llm.providers import Endpoint
-from memoryos_mcp.llm.reading import Forgettings
 from memoryos_mcp.llm.recording import LOG_NAME, RecordingChat
 from memoryos_mcp.llm.replaying import ReplayChat
+from memoryos_mcp.llm.user_chat import Account, Tally, UserChat
 from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.storage.interface import Stores
@@ -54,10 +52,6 @@ class Overrides:
     tracer: "Tracer | None" = None
 
 
-class UserAccount(Account, Forgettings, Protocol):
-    """What a user's LLM client needs from their memory: the account of its usage, and the count of forgettings."""
-
-
 @dataclass(frozen=True, slots=True)
 class Components:
     """Components that engines share; close them after the engines.
@@ -77,7 +71,7 @@ class Components:
     embedders: Embedders
     make_index: Callable[[int], VectorIndex]
     fallback: Analyst
-    make_chat: Callable[[UserAccount, Path], ChatModel | None]
+    make_chat: Callable[[Account, Path], ChatModel | None]
     make_analyst: Callable[[ChatModel | None], Analyst]
     chat: ChatModel | None
     tally: Tally
@@ -106,13 +100,13 @@ def make_components(
 
     asked = None if chat is None else _traced(chat, given.tracer)
 
-    def make_chat(account: UserAccount, folder: Path) -> ChatModel | None:
+    def make_chat(account: Account, folder: Path) -> ChatModel | None:
         if asked is None:
             return None
         logged = (
             RecordingChat(asked, folder / LOG_NAME, clock=clock, forgettings=account) if settings.llm_log else asked
         )
-        return CurrentChat(MeteredChat(logged, account, tally, settings.llm_daily_token_limit), account)
+        return UserChat(logged, account, tally, settings.llm_daily_token_limit)
 
     def make_analyst(users_chat: ChatModel | None) -> Analyst:
         if given.analyst is not None:

@@ -1,18 +1,19 @@
-"""Metering: the tokens of calls are booked to the user's account, and a spent budget stops calls."""
+"""One user's way to the LLM: calls are counted, and neither a spent budget nor a forgotten memory is used."""
 
 import logging
 from dataclasses import dataclass
 from typing import Protocol
 
-from memoryos_mcp.errors import BudgetSpentError, StorageError
+from memoryos_mcp.errors import BudgetSpentError, LeaseLostError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Purpose, Usage
+from memoryos_mcp.llm.reading import Forgettings, Reading
 from memoryos_mcp.model.pages import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
 
-class Account(Protocol):
-    """Keeps one user's token counts. Safe to share between tasks."""
+class Account(Forgettings, Protocol):
+    """Keeps one user's token counts, and knows of forgettings. Safe to share between tasks."""
 
     async def spent_today(self) -> int:
         """Return the tokens of today's calls, prompts and replies together."""
@@ -50,12 +51,14 @@ class Tally:
         spent.completion_tokens += usage.completion_tokens
 
 
-class MeteredChat:
-    """A chat model whose calls are counted, and that refuses them once the day's budget is spent.
+class UserChat:
+    """A chat model whose calls are counted and end with the day's budget.
+
+    A request is not sent, or its reply discarded, if something was forgotten since the memory was read for it.
 
     Args:
         chat: The model that answers.
-        account: Counts the user's calls.
+        account: Counts the user's calls and forgettings.
         tally: Counts the calls of all users.
         daily_token_limit: Tokens per day; None means no limit. The call that reaches the limit is still made.
     """
@@ -78,8 +81,11 @@ class MeteredChat:
 
         Raises:
             BudgetSpentError: The day's tokens are spent; no request was sent.
+            LeaseLostError: Something was forgotten since the memory was read for the request.
             ModelError: There was no reply.
         """
+        reading = await Reading.begun(self._account)
+        await _check_current(reading)
         needed = sum(estimate_tokens(message.content) for message in request.messages)
         await self._check_budget()
         self._asked_tokens += needed
@@ -90,6 +96,7 @@ class MeteredChat:
         finally:
             await self._book(request.purpose, usage)
             self._asked_tokens -= needed
+        await _check_current(reading)
         return reply
 
     async def aclose(self) -> None:
@@ -115,3 +122,9 @@ class MeteredChat:
             await self._account.book(purpose, usage)
         except StorageError as error:
             logger.warning("a call of the LLM could not be counted: %s", type(error).__name__)
+
+
+async def _check_current(reading: Reading) -> None:
+    if not await reading.is_current():
+        msg = "something was forgotten meanwhile; what is left is read again"
+        raise LeaseLostError(msg)
