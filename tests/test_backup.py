@@ -273,7 +273,7 @@ def a_folder(file: Path) -> None:
         (truncated, "damaged"),
         (scrambled, "damaged"),
         (emptied, "is empty"),
-        (no_database, "no SQLite file"),
+        (no_database, "not a SQLite file"),
         (a_strangers, "another program"),
         (with_a_trigger, "its trigger 'thief' is not of this program"),
         (newer, "Upgrade"),

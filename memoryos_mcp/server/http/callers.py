@@ -1,7 +1,7 @@
 """Callers over HTTP: a request's token decides which memory it uses and what it may do."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken, TokenVerifier
@@ -37,7 +37,7 @@ class CallerGuard:
         app: ASGIApp,
         *,
         verifier: TokenVerifier,
-        anonymous: Callable[[], Caller | None],
+        anonymous: Callable[[], Awaitable[Caller | None]],
         open_paths: Collection[str],
         metadata_url: str | None,
     ) -> None:
@@ -72,13 +72,13 @@ class CallerGuard:
     async def _token(self, scope: Scope) -> AccessToken | None:
         shown = Headers(scope=scope).getlist("authorization")
         if not shown:
-            return self._without_token()
+            return await self._without_token()
         if len(shown) > 1 or not shown[0].lower().startswith(_BEARER):
             return None
         return await self._verifier.verify_token(shown[0][len(_BEARER) :].strip())
 
-    def _without_token(self) -> AccessToken | None:
-        caller = self._anonymous()
+    async def _without_token(self) -> AccessToken | None:
+        caller = await self._anonymous()
         if caller is None:
             return None
         scopes = [str(each) for each in caller.scopes]
