@@ -24,12 +24,12 @@ class BearerVerifier:
     A token with our prefix is looked up only among the static tokens. Any other token is treated as a JWT.
 
     Args:
-        tokens: The static tokens; None refuses them.
+        tokens: The static tokens.
         jwts: Checks an issuer's tokens; None refuses them.
         resource: This server's own URL, the audience of static tokens; None if it is not set.
     """
 
-    def __init__(self, tokens: Tokens | None, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
+    def __init__(self, tokens: Tokens, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
         self._tokens = tokens
         self._jwts = jwts
         self._resource = resource
@@ -54,15 +54,10 @@ class BearerVerifier:
         Raises:
             StorageError: The static tokens could not be read.
         """
-        return self._tokens is not None and await anyio.to_thread.run_sync(
-            self._tokens.is_needed, limiter=self._threads
-        )
+        return await anyio.to_thread.run_sync(self._tokens.is_needed, limiter=self._threads)
 
     async def _static(self, token: str) -> AccessToken | None:
-        tokens = self._tokens
-        if tokens is None:
-            return None
-        entry = await anyio.to_thread.run_sync(tokens.find, token, limiter=self._threads)
+        entry = await anyio.to_thread.run_sync(self._tokens.find, token, limiter=self._threads)
         if entry is None:
             return None
         return AccessToken(
