@@ -45,10 +45,7 @@ class SqliteBackups:
             found = check_copy(backup)
         except DamagedStoreError as error:
             why = str(error).removeprefix(f"{backup} is damaged ").partition("; ")[0]
-            msg = (
-                f"{backup} is not a backup, or a damaged one {why}; nothing was changed. Name one of "
-                "`memoryos-mcp backup`"
-            )
+            msg = f"{backup} is not a backup, or is damaged {why}; nothing was changed. Choose another backup"
             raise DamagedStoreError(msg) from error
         if found.user_id != user_id:
             problem = f"is the memory of {found.user_id}, not of {user_id}; give --user-id, or another file"

@@ -33,7 +33,7 @@ def look_at_header(path: Path) -> None:
             raise damaged(path, "it is empty although its journal is not")
         # The mark is removed once the file has its tables, so the size is checked again after the mark.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
-            raise damaged(path, "it is empty, as no memory is")
+            raise damaged(path, "it is empty")
         return
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
