@@ -29,7 +29,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         StorageError: A memory is missing or damaged, or cannot be copied; the others are copied anyway.
     """
     prepare_stdout()
-    copied, problems = list[tuple[Path, MemorySummary]](), list[str]()
+    copies, problems = list[MemorySummary](), list[str]()
     with closing(make_stores(settings, utc_now)) as stores:
         backups = _backups(stores)
         names = backups.names() if is_of_all else [user_folder_name(settings.user_id)]
@@ -46,17 +46,17 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
                     whose = name if is_of_all else settings.user_id
                     problems.append(f"there is no memory of {whose} in {settings.data_storage_path}")
                     continue
-                copied.append((file, copy))
+                copies.append(copy)
                 if copy.damaged:
                     problems.append(
                         f"memory of {copy.user_id}: {damage_told(copy.damaged)}, in the copy too; {DAMAGE_FIX}"
                     )
     if as_json:
-        copies = [{"file": str(file), **_described(copy)} for file, copy in copied]
-        click.echo(json.dumps({"copies": copies, "problems": problems}))
+        told = [{"file": copy.place, **_described(copy)} for copy in copies]
+        click.echo(json.dumps({"copies": told, "problems": problems}))
     else:
-        for file, copy in copied:
-            click.echo(f"{file}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
+        for copy in copies:
+            click.echo(f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
     if problems:
         raise StorageError("; ".join(problems))
 

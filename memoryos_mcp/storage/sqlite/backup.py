@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
         with translated(source), reading(source, is_in_use=is_in_use) as reader:
             look_at_content(reader, source)
             copy_pages(reader, unfinished, target, tell)
-        found = check_copy(unfinished)
+        found = replace(check_copy(unfinished), place=str(target))
         with translated(target):
             sync(unfinished)
             unfinished.replace(target)
