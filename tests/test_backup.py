@@ -8,9 +8,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from click.testing import CliRunner
 
+from memoryos_mcp.cli.main import cli
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
+from memoryos_mcp.storage.sqlite.stores import SqliteStores
 from tests.earlier_versions import make_version
 from tests.servers import USER, PipeServer, open_store, page_id_of, stored_pages
 from tests.taking_along import check_whole, count, exported, make_memory, run
@@ -273,7 +277,7 @@ def a_folder(file: Path) -> None:
         (truncated, "damaged"),
         (scrambled, "damaged"),
         (emptied, "is empty"),
-        (no_database, "no SQLite file"),
+        (no_database, "not a SQLite file"),
         (a_strangers, "another program"),
         (with_a_trigger, "its trigger 'thief' is not of this program"),
         (newer, "Upgrade"),
@@ -311,3 +315,14 @@ def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memor
         assert server.stats()["total_pages"] == PAGES
         assert server.close() == 0
     assert open_store(memory).pragma("user_version") == CURRENT_VERSION
+
+
+@pytest.mark.parametrize("command", [("backup", "copy.db"), ("restore", "copy.db", "--yes")])
+def test_a_store_without_backups_names_other_ways(
+    command: tuple[str, ...], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteStores, "backups", None)
+    done = CliRunner().invoke(cli, [*command, "--data-storage-path", str(data)])
+    assert isinstance(done.exception, StorageError)
+    assert "backed up with its own tools" in str(done.exception)
+    assert "memoryos-mcp export FILE" in str(done.exception)

@@ -20,6 +20,7 @@ from memoryos_mcp.cli.commands.doctor import machine, models
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.llm.providers import PRESETS, Preset
 from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite import connections
 from tests.http_server import HttpServer
 from tests.llm_server import (
     Answer,
@@ -482,6 +483,14 @@ async def test_the_users_memory_is_read_through_and_told_or_not_there_yet(data: 
     for found in (in_use, at_rest):
         assert found["verdict"] == "ok"
         assert re.fullmatch(rf"SQLite 3\.\d+\.\d+; {USER}: 2 pages in {re.escape(str(file))}, sound", found["found"])
+
+
+async def test_an_old_sqlite_is_a_failed_check(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "SQLITE_AT_LEAST", (9, 0, 0))
+    found = checks(await run(data, "--json", "--embedding-model-name", "none"))["memory"]
+    assert found["verdict"] == "fail"
+    assert found["found"].endswith("is older than 9.0.0")
+    assert found["fix"] == "reinstall the apsw package"
 
 
 async def test_a_damaged_memory_is_a_failed_check_and_is_left_as_it_was(data: Path) -> None:

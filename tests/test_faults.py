@@ -461,10 +461,10 @@ KILLED_AS_IT_MAKES_A_MEMORY = """
 import asyncio, os, sys
 from pathlib import Path
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import open_file
 from memoryos_mcp.storage.sqlite import schema
 
-where = schema if sys.argv[1] == "migrate" else database.Database
+where = schema if sys.argv[1] == "migrate" else open_file.OpenFile
 setattr(where, sys.argv[1], lambda *_: os._exit(9))
 
 async def main():

@@ -21,7 +21,7 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.mapping import to_us
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server
@@ -215,7 +215,7 @@ def test_a_server_that_is_killed_while_it_forgets_has_forgotten_all_or_nothing(d
 def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrubbing_is_tried_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "SCRUB_BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr(vacuum, "SCRUB_BUSY_TIMEOUT_MS", 10)
     monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
     reader_ended = asyncio.Event()
 

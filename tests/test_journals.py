@@ -15,7 +15,7 @@ import pytest
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import database_file, kept_copies
-from memoryos_mcp.storage.sqlite import database, journals
+from memoryos_mcp.storage.sqlite import checkpoints, journals, open_file
 from tests.servers import USER, clean_environment
 from tests.taking_along import run
 
@@ -28,11 +28,11 @@ ADD_AND_DIE = """
 import os, signal, sys
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.sqlite import database
+from memoryos_mcp.storage.sqlite import checkpoints
 from memoryos_mcp.storage.sqlite import journals
 
 folder, first, last, checkpoint_pages, dies_at = sys.argv[1:]
-database.CHECKPOINT_PAGES = int(checkpoint_pages)
+checkpoints.CHECKPOINT_PAGES = int(checkpoint_pages)
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 memory = Memoryos(user_id="default_user", data_storage_path=folder, embedding_model_name="none")
 if dies_at:
@@ -214,7 +214,7 @@ def test_the_journal_of_a_process_that_runs_stays(data: Path) -> None:
 def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
     data: Path, copies: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare = database.Database._prepare
+    prepare = open_file.OpenFile._prepare
 
     def replaced(*arguments: Any) -> None:
         prepare(*arguments)
@@ -224,7 +224,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
     with opened(data) as memory:
         memory.add_memory("Page 3.", "Yes.")
     with monkeypatch.context() as patch:
-        patch.setattr(database.Database, "_prepare", replaced)
+        patch.setattr(open_file.OpenFile, "_prepare", replaced)
         with pytest.raises(StorageError, match="replaced"), opened(data):
             pass
     with opened(data) as memory:
@@ -233,7 +233,7 @@ def test_a_file_that_is_replaced_while_it_is_opened_is_not_written(
 
 
 def test_a_page_costs_no_note(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "CHECKPOINT_PAGES", 400)
+    monkeypatch.setattr(checkpoints, "CHECKPOINT_PAGES", 400)
     note = database_file(data, USER).with_name("memory.db-wal-owner")
     with opened(data) as memory:
         noted = note.stat().st_mtime_ns

@@ -21,10 +21,12 @@ from memoryos_mcp.model.pages import Tier, Turn, Window
 from memoryos_mcp.model.profile import Level, Trait, TraitChange
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.paths import database_file
-from memoryos_mcp.storage.sqlite import database, file_header, lexical, term_stats, vector_spaces
+from memoryos_mcp.storage.sqlite import checks as checks_module
+from memoryos_mcp.storage.sqlite import integrity, lexical, open_file, term_stats, vector_spaces
 from memoryos_mcp.storage.sqlite import store as sqlite_store
-from memoryos_mcp.storage.sqlite.backup import check_copy, make_copy, put_in_place
-from memoryos_mcp.storage.sqlite.database import Checks
+from memoryos_mcp.storage.sqlite.backup import make_copy, put_in_place
+from memoryos_mcp.storage.sqlite.checks import Checks
+from memoryos_mcp.storage.sqlite.file_check import check_copy
 from memoryos_mcp.storage.sqlite.store import OUTLINES_SQL, PAGES_TO_SHARE, SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import (
@@ -629,7 +631,7 @@ async def test_a_known_key_tells_the_time_of_the_page_that_is_there(tmp_path: Pa
 async def test_checking_a_healthy_file_while_it_is_written_and_searched_finds_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
     async with opened(tmp_path) as store:
         is_done = asyncio.Event()
 
@@ -789,10 +791,10 @@ async def test_an_outline_is_read_without_the_page_itself(tmp_path: Path) -> Non
 async def test_a_check_of_the_whole_file_that_is_given_up_ends_while_it_rests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "CHECK_HOLDS_S", 0.0)
-    monkeypatch.setattr(database, "STEPS_BETWEEN_RESTS", 1)
-    monkeypatch.setattr(database, "RESTS_PER_WORK", float("inf"))
-    monkeypatch.setattr(database, "LONGEST_REST_S", 600.0)
+    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(integrity, "STEPS_BETWEEN_RESTS", 1)
+    monkeypatch.setattr(integrity, "RESTS_PER_WORK", float("inf"))
+    monkeypatch.setattr(integrity, "LONGEST_REST_S", 600.0)
     async with asyncio.timeout(60), opened(tmp_path) as store:
         await store.add_pages([turn(number) for number in range(50)])
         with pytest.raises(TimeoutError):
@@ -807,19 +809,20 @@ async def test_a_small_file_that_was_read_for_damage_is_not_read_again_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[apsw.Connection] = []
-    check = file_header.integrity_check
+    check = integrity.integrity_check
 
     def counted(connection: apsw.Connection) -> None:
         read.append(connection)
         check(connection)
 
-    monkeypatch.setattr(database, "integrity_check", counted)
+    monkeypatch.setattr(open_file, "integrity_check", counted)
+    monkeypatch.setattr(integrity, "integrity_check", counted)
     checks = Checks()
     for _ in range(3):
         async with opened(tmp_path, checks=checks) as store:
             await store.verify()
     assert len(read) == 1
-    monkeypatch.setattr(database, "CHECK_HOLDS_S", 0.0)
+    monkeypatch.setattr(checks_module, "CHECK_HOLDS_S", 0.0)
     async with opened(tmp_path, checks=checks) as store:
         await store.verify()
     assert len(read) == 3
@@ -840,7 +843,7 @@ async def test_a_write_that_finds_no_space_is_told_until_one_succeeds(tmp_path: 
     large = [turn(number) for number in range(500)]
     async with opened(tmp_path) as store:
         assert store.only_reads_because is None
-        writer = store._database._writer
+        writer = store._database._file.writer
         assert writer is not None
         writer.pragma("max_page_count", writer.pragma("page_count"))
         with pytest.raises(StorageError, match="no space"):

@@ -24,6 +24,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
+from memoryos_mcp.storage.capabilities import Backups, MemorySummary, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -314,6 +315,21 @@ class Store(Pages, Index, Knowledge, Work, Protocol):
 class Stores(Protocol):
     """The stores of one deployment. Safe to share between tasks; close it after every store."""
 
+    @property
+    def engine(self) -> str:
+        """Name and version of what stores the memories, such as ``SQLite 3.51.3``."""
+        ...
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens of callers over HTTP."""
+        ...
+
+    @property
+    def backups(self) -> Backups | None:
+        """Backups of memories; None if the engine has tools of its own for them."""
+        ...
+
     async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> Store:
         """Open a user's store, created if missing.
 
@@ -335,6 +351,15 @@ class Stores(Protocol):
 
         Args:
             model: The configured embedding model, JSON; None without one.
+        """
+        ...
+
+    def examine(self, user_id: str) -> MemorySummary | None:
+        """Read a user's whole memory for damage; None if there is none. Blocks, and changes nothing.
+
+        Raises:
+            ArgumentError: The user id is not valid.
+            StorageError: The memory is damaged or cannot be read, or the engine is not usable.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 from memoryos_mcp.errors import ArgumentError
@@ -38,9 +39,14 @@ def user_folder_name(user_id: str) -> str:
     return f"{stub}~{hashlib.sha256(user_id.encode()).hexdigest()[:24]}"
 
 
-def kept_name(stamp: str) -> str:
-    """Return the file name of a memory that was replaced at ``stamp``."""
-    return f"{_KEPT}{stamp}.db"
+def stamp(moment: datetime) -> str:
+    """Return a time in the form used in file names."""
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
+
+
+def kept_name(at: datetime) -> str:
+    """Return the file name of a memory that was replaced at this time."""
+    return f"{_KEPT}{stamp(at)}.db"
 
 
 def kept_copies(database: Path) -> list[Path]:
@@ -77,3 +83,8 @@ def database_file(data_folder: Path, user_id: str) -> Path:
         ArgumentError: The user id is not valid.
     """
     return data_folder / "users" / user_folder_name(user_id) / DATABASE_NAME
+
+
+def database_files(data_folder: Path) -> list[Path]:
+    """Return the paths of all users' memories under the data folder."""
+    return sorted(data_folder.glob(f"users/*/{DATABASE_NAME}"))

@@ -1,8 +1,7 @@
 """The commands ``memoryos-mcp backup``, which works while servers run, and ``memoryos-mcp restore``."""
 
 import json
-import secrets
-from datetime import UTC, datetime
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -10,11 +9,13 @@ import click
 from memoryos_mcp.cli.commands.common import progress_on_stderr
 from memoryos_mcp.cli.terminal import one_line, prepare_stdout
 from memoryos_mcp.config import Settings
-from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
+from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.storage.capabilities import Backups, MemorySummary
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
-from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, kept_name
-from memoryos_mcp.storage.sqlite.backup import Copy, check_copy, make_copy, put_in_place, user_files
+from memoryos_mcp.storage.interface import Stores
+from memoryos_mcp.storage.paths import stamp, user_folder_name
+from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.text.amounts import amount
 
 
@@ -28,33 +29,34 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         StorageError: A memory is missing or damaged, or cannot be copied; the others are copied anyway.
     """
     prepare_stdout()
-    sources = (
-        user_files(settings.data_storage_path, DATABASE_NAME)
-        if is_of_all
-        else [database_file(settings.data_storage_path, settings.user_id)]
-    )
-    is_folder = _makes_folder(target, is_of_all=is_of_all)
-    copied, problems = list[tuple[Path, Copy]](), list[str]()
-    with progress_on_stderr("parts") as show:
-        for source in sources:
-            file = target / f"{source.parent.name}-{_stamp(utc_now())}.db" if is_folder else target
-            try:
-                if not source.exists():
-                    msg = f"there is no memory of {settings.user_id} in {settings.data_storage_path}"
-                    raise StorageError(msg)  # noqa: TRY301 - reported with the others
-                copy = make_copy(source, file, lambda done, total: show("copying", done, total), is_in_use=True)
-            except StorageError as error:
-                problems.append(str(error))
-            else:
-                copied.append((file, copy))
+    copies, problems = list[MemorySummary](), list[str]()
+    with closing(make_stores(settings, utc_now)) as stores:
+        backups = _backups(stores)
+        names = backups.names() if is_of_all else [user_folder_name(settings.user_id)]
+        is_folder = _makes_folder(target, is_of_all=is_of_all)
+        with progress_on_stderr("parts") as show:
+            for name in names:
+                file = target / f"{name}-{stamp(utc_now())}.db" if is_folder else target
+                try:
+                    copy = backups.make(name, file, lambda done, total: show("copying", done, total))
+                except StorageError as error:
+                    problems.append(str(error))
+                    continue
+                if copy is None:
+                    whose = name if is_of_all else settings.user_id
+                    problems.append(f"there is no memory of {whose} in {settings.data_storage_path}")
+                    continue
+                copies.append(copy)
                 if copy.damaged:
-                    problems.append(f"{source}: {damage_told(copy.damaged)}, in the copy too; {DAMAGE_FIX}")
+                    problems.append(
+                        f"memory of {copy.user_id}: {damage_told(copy.damaged)}, in the copy too; {DAMAGE_FIX}"
+                    )
     if as_json:
-        copies = [{"file": str(file), **_told(copy)} for file, copy in copied]
-        click.echo(json.dumps({"copies": copies, "problems": problems}))
+        told = [{"file": copy.place, **_described(copy)} for copy in copies]
+        click.echo(json.dumps({"copies": told, "problems": problems}))
     else:
-        for file, copy in copied:
-            click.echo(f"{file}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
+        for copy in copies:
+            click.echo(f"{copy.place}: {amount(copy.pages, 'page')} of {one_line(copy.user_id)}, checked")
     if problems:
         raise StorageError("; ".join(problems))
 
@@ -67,11 +69,13 @@ def _makes_folder(target: Path, *, is_of_all: bool) -> bool:
     """
     is_folder = is_of_all or target.is_dir()
     if target.exists() and not target.is_dir():
-        raise ArgumentError(argument=str(target), problem="is there already; name a new file, or a folder")
+        raise ArgumentError(argument=str(target), problem="is there already; choose a new file, or a folder")
     if is_folder:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
     elif not target.parent.is_dir():
-        raise ArgumentError(argument=str(target), problem="is in a folder that is not there; make it, or name another")
+        raise ArgumentError(
+            argument=str(target), problem="is in a folder that does not exist; create it or choose another path"
+        )
     return is_folder
 
 
@@ -87,71 +91,59 @@ def restore(settings: Settings, copy: Path, *, is_confirmed: bool, as_json: bool
         StorageError: The memory is in use, or cannot be written.
     """
     prepare_stdout()
-    try:
-        found = check_copy(copy)
-    except DamagedStoreError as error:
-        why = str(error).removeprefix(f"{copy} is damaged ").partition("; ")[0]
-        msg = f"{copy} is not a backup, or a damaged one {why}; nothing was changed. Name one of `memoryos-mcp backup`"
-        raise DamagedStoreError(msg) from error
-    if found.user_id != settings.user_id:
-        problem = f"is the memory of {found.user_id}, not of {settings.user_id}; give --user-id, or another file"
-        raise ArgumentError(argument=str(copy), problem=problem)
-    target = database_file(settings.data_storage_path, settings.user_id)
-    there = _there(target)
-    kept = target.with_name(kept_name(_stamp(utc_now()))) if target.exists() else None
-    if is_confirmed:
-        target.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target.parent.mkdir(mode=0o700, exist_ok=True)
-        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.restored")
-        try:
+    with closing(make_stores(settings, utc_now)) as stores:
+        backups = _backups(stores)
+        plan = backups.plan_restore(settings.user_id, copy)
+        if is_confirmed:
             with progress_on_stderr("parts") as show:
-                make_copy(copy, beside, lambda done, total: show("copying", done, total), is_in_use=False)
-            put_in_place(beside, target, kept or target)
-        finally:
-            beside.unlink(missing_ok=True)
+                backups.restore(plan, lambda done, total: show("copying", done, total))
     if as_json:
-        told = {"is_done": is_confirmed, "backup": _told(found), "replaced": None if there is None else _told(there)}
-        click.echo(json.dumps({**told, "kept_as": str(kept) if is_confirmed and kept else None}))
+        replaced = None if plan.replaced is None else _described(plan.replaced)
+        told = {"is_done": is_confirmed, "backup": _described(plan.backup), "replaced": replaced}
+        click.echo(json.dumps({**told, "kept_as": str(plan.kept) if is_confirmed and plan.kept else None}))
         return
-    click.echo(f"Backup: {_in_words(found)}")
-    click.echo(f"{'Replaced' if is_confirmed else 'Would replace'}: {_in_words(there) if kept else 'nothing'}")
+    click.echo(f"Backup: {_in_words(plan.backup)}")
+    verb = "Replaced" if is_confirmed else "Would replace"
+    click.echo(f"{verb}: {_in_words(plan.replaced) if plan.kept else 'nothing'}")
     if not is_confirmed:
         click.echo("Nothing was changed. Stop the servers of this memory, and run the command again with --yes.")
-    elif kept:
+    elif plan.kept:
         click.echo(
-            f"The memory before is kept as {kept}. Delete it once you are content; only "
-            "forgetting everything does it for you."
+            f"The previous memory is kept as {plan.kept}. Delete it when you no longer need it; only forgetting "
+            "everything deletes it for you."
         )
 
 
-def _there(target: Path) -> Copy | None:
-    """Return a summary of the current memory; None if it is missing or cannot be read."""
-    if not target.exists():
-        return None
-    try:
-        return check_copy(target)
-    except StorageError:
-        return None
+def _backups(stores: Stores) -> Backups:
+    """Return the backups of a store.
+
+    Raises:
+        StorageError: It has none.
+    """
+    if stores.backups is None:
+        msg = (
+            f"memories in {stores.engine} are backed up with its own tools; use those, or memoryos-mcp export FILE and "
+            "memoryos-mcp import FILE for one user"
+        )
+        raise StorageError(msg)
+    return stores.backups
 
 
-def _told(copy: Copy) -> dict[str, object]:
-    last = copy.last_added_at
+def _described(summary: MemorySummary) -> dict[str, object]:
+    last = summary.last_added_at
     return {
-        "user_id": copy.user_id,
-        "pages": copy.pages,
+        "user_id": summary.user_id,
+        "pages": summary.pages,
         "last_added_at": last.isoformat() if last else None,
-        "damaged_pages": list(copy.damaged),
+        "damaged_pages": list(summary.damaged),
     }
 
 
-def _in_words(copy: Copy | None) -> str:
-    if copy is None:
+def _in_words(summary: MemorySummary | None) -> str:
+    if summary is None:
         return "a file that cannot be read"
-    last = copy.last_added_at
-    damaged = f"; {damage_told(copy.damaged)}" if copy.damaged else ""
-    return amount(copy.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "") + damaged
-
-
-def _stamp(moment: datetime) -> str:
-    """Return a time in the form used in file names."""
-    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
+    last = summary.last_added_at
+    damaged = f"; {damage_told(summary.damaged)}" if summary.damaged else ""
+    return (
+        amount(summary.pages, "page") + (f", the last of {last.astimezone():%Y-%m-%d %H:%M}" if last else "") + damaged
+    )

@@ -1,6 +1,6 @@
 """The command ``memoryos-mcp token``: make, list and revoke the tokens with which clients connect over HTTP.
 
-A running server needs no restart: it looks up each token in the file.
+A running server needs no restart: it looks up the token of each request.
 """
 
 import json
@@ -22,7 +22,7 @@ from memoryos_mcp.model.callers import Scope
 
 if TYPE_CHECKING:
     from memoryos_mcp.model.callers import TokenEntry
-    from memoryos_mcp.storage.sqlite.tokens import TokenStore
+    from memoryos_mcp.storage.interface import Stores
 
 _DURATION = re.compile("([0-9]{1,6})([hdw])")
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -74,7 +74,8 @@ def add(
     expires_at = None if expires is None else expiry(expires, now=datetime.now(UTC), zone=settings.zone)
     from memoryos_mcp.model.callers import token_id_of
 
-    with closing(_store(settings)) as tokens:
+    with closing(_stores(settings)) as stores:
+        tokens = stores.tokens
         try:
             made = tokens.add(user, {Scope(scope) for scope in scopes}, expires_at)
         except ArgumentError as error:
@@ -103,8 +104,8 @@ def add(
 def list_tokens(as_json: bool, config_file: Path | None, data_storage_path: str | None) -> None:
     """List all tokens, the expired and revoked ones too; their secrets are not kept."""
     settings = load_settings(config_file, {"data_storage_path": data_storage_path})
-    with closing(_store(settings)) as tokens:
-        entries = tokens.entries()
+    with closing(_stores(settings)) as stores:
+        entries = stores.tokens.entries()
     from memoryos_mcp.cli.terminal import prepare_stdout
 
     prepare_stdout()
@@ -126,7 +127,8 @@ def revoke(token_id: str, as_json: bool, config_file: Path | None, data_storage_
     from memoryos_mcp.model.callers import token_id_of
 
     token_id = token_id_of(token_id)  # a whole token contains its id
-    with closing(_store(settings)) as tokens:
+    with closing(_stores(settings)) as stores:
+        tokens = stores.tokens
         try:
             is_new = tokens.revoke(token_id)
         except ArgumentError as error:
@@ -173,10 +175,10 @@ def expiry(text: str, *, now: datetime, zone: tzinfo | None) -> datetime:
     return at
 
 
-def _store(settings: Settings) -> "TokenStore":
-    from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
+def _stores(settings: Settings) -> "Stores":
+    from memoryos_mcp.storage.stores import make_stores
 
-    return TokenStore(token_file(settings.data_storage_path), clock=lambda: datetime.now(UTC))
+    return make_stores(settings, lambda: datetime.now(UTC))
 
 
 def _described(entry: "TokenEntry") -> dict[str, object]:

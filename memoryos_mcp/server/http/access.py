@@ -6,7 +6,7 @@ from mcp.server.auth.provider import AccessToken
 
 from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
-from memoryos_mcp.storage.sqlite.tokens import TokenStore
+from memoryos_mcp.storage.capabilities import Tokens
 
 # An `AccessToken` is passed around and may be printed, so it does not keep the client's token.
 _NOT_KEPT = ""
@@ -21,19 +21,19 @@ _INCLUDED = {
 class BearerVerifier:
     """Identifies the owner of a bearer token: the SDK's ``TokenVerifier``. Safe to share between tasks.
 
-    A token with our prefix is looked up only in the file of static tokens. Any other token is treated as a JWT.
+    A token with our prefix is looked up only among the static tokens. Any other token is treated as a JWT.
 
     Args:
-        tokens: The static tokens; None refuses them.
+        tokens: The static tokens.
         jwts: Checks an issuer's tokens; None refuses them.
         resource: This server's own URL, the audience of static tokens; None if it is not set.
     """
 
-    def __init__(self, tokens: TokenStore | None, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
+    def __init__(self, tokens: Tokens, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
         self._tokens = tokens
         self._jwts = jwts
         self._resource = resource
-        self._threads = anyio.CapacityLimiter(1)  # the file has one connection
+        self._threads = anyio.CapacityLimiter(1)  # one look-up is much shorter than a call
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return a token's user and scopes, implied ones included; None if it is not valid.
@@ -42,17 +42,22 @@ class BearerVerifier:
 
         Raises:
             IssuerError: The issuer's keys for a JWT could not be fetched.
-            StorageError: The file of static tokens could not be read.
+            StorageError: The static tokens could not be read.
         """
         if token.startswith(TOKEN_PREFIX):
             return await self._static(token)
         return await self._jwt(token)
 
+    async def is_needed(self) -> bool:
+        """Return whether a static token was ever made, so that callers need one from now on.
+
+        Raises:
+            StorageError: The static tokens could not be read.
+        """
+        return await anyio.to_thread.run_sync(self._tokens.is_needed, limiter=self._threads)
+
     async def _static(self, token: str) -> AccessToken | None:
-        tokens = self._tokens
-        if tokens is None:
-            return None
-        entry = await anyio.to_thread.run_sync(tokens.find, token, limiter=self._threads)
+        entry = await anyio.to_thread.run_sync(self._tokens.find, token, limiter=self._threads)
         if entry is None:
             return None
         return AccessToken(

@@ -6,7 +6,7 @@ route.
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.auth.routes import build_resource_metadata_url
@@ -35,7 +35,6 @@ from memoryos_mcp.server.http.metrics import CONTENT_TYPE, Metrics
 from memoryos_mcp.server.http.request_ids import RequestIds
 from memoryos_mcp.server.http.sessions import SessionGuard, UnreadReplies
 from memoryos_mcp.server.http.shutdown import Closing, ClosingGuard
-from memoryos_mcp.storage.sqlite.tokens import TokenStore
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -47,7 +46,6 @@ LIVE_PATH, READY_PATH, METRICS_PATH = "/health/live", "/health/ready", "/metrics
 def make_app(
     service: MemoryService,
     settings: Settings,
-    tokens: TokenStore,
     verifier: BearerVerifier,
     closing: Closing,
     tracer: "Tracer | None" = None,
@@ -87,6 +85,7 @@ def make_app(
     if settings.oidc_issuer and settings.resource_url:
         metadata_url = build_resource_metadata_url(AnyHttpUrl(settings.resource_url))
         routes.append(_metadata_route(str(metadata_url.path), settings.resource_url, settings.oidc_issuer))
+    is_for_one = settings.is_only_for_this_machine and not settings.oidc_issuer
     open_paths = {LIVE_PATH, READY_PATH, (metadata_url and metadata_url.path) or LIVE_PATH}
     return Starlette(
         routes=routes,
@@ -96,7 +95,7 @@ def make_app(
             Middleware(
                 CallerGuard,
                 verifier=verifier,
-                anonymous=_anonymous(settings, tokens),
+                anonymous=Caller(settings.user_id, frozenset({MayDo.ADMIN})) if is_for_one else None,
                 open_paths=open_paths,
                 metadata_url=str(metadata_url) if metadata_url else None,
             ),
@@ -169,16 +168,6 @@ def _metadata_route(path: str, resource: str, issuer: str) -> Route:
         return JSONResponse(metadata, headers={"cache-control": "public, max-age=3600"})
 
     return Route(path, show)
-
-
-def _anonymous(settings: Settings, tokens: TokenStore) -> Callable[[], Caller | None]:
-    """Return the callback for callers without a token.
-
-    It returns the configured user while only this machine can connect and no token exists, and None otherwise.
-    """
-    nobody_else = settings.is_only_for_this_machine and not settings.oidc_issuer
-    alone = Caller(settings.user_id, frozenset({MayDo.ADMIN}))
-    return lambda: alone if nobody_else and not tokens.is_needed() else None
 
 
 def _key(scope: Scope) -> str:

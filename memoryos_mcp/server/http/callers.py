@@ -1,10 +1,10 @@
 """Callers over HTTP: a request's token decides which memory it uses and what it may do."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -27,7 +27,7 @@ class CallerGuard:
     Args:
         app: The guarded application.
         verifier: Checks tokens.
-        anonymous: Returns the caller of a request without a token; None if a token is required.
+        anonymous: The caller of a request without a token, until a token was ever made; None if one is always required.
         open_paths: Served to anybody, because they reveal nothing about users.
         metadata_url: Where clients find the issuer of tokens; None without an issuer.
     """
@@ -36,8 +36,8 @@ class CallerGuard:
         self,
         app: ASGIApp,
         *,
-        verifier: TokenVerifier,
-        anonymous: Callable[[], Caller | None],
+        verifier: access.BearerVerifier,
+        anonymous: Caller | None,
         open_paths: Collection[str],
         metadata_url: str | None,
     ) -> None:
@@ -72,14 +72,14 @@ class CallerGuard:
     async def _token(self, scope: Scope) -> AccessToken | None:
         shown = Headers(scope=scope).getlist("authorization")
         if not shown:
-            return self._without_token()
+            return await self._without_token()
         if len(shown) > 1 or not shown[0].lower().startswith(_BEARER):
             return None
         return await self._verifier.verify_token(shown[0][len(_BEARER) :].strip())
 
-    def _without_token(self) -> AccessToken | None:
-        caller = self._anonymous()
-        if caller is None:
+    async def _without_token(self) -> AccessToken | None:
+        caller = self._anonymous
+        if caller is None or await self._verifier.is_needed():
             return None
         scopes = [str(each) for each in caller.scopes]
         return AccessToken(token="", client_id="", scopes=scopes, subject=caller.user_id)

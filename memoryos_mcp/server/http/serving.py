@@ -21,7 +21,8 @@ from memoryos_mcp.server.http.app import make_app
 from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
 from memoryos_mcp.server.http.shutdown import Closing
 from memoryos_mcp.server.http.timeouts import PatientProtocol
-from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
+from memoryos_mcp.storage.capabilities import Tokens
+from memoryos_mcp.storage.stores import make_stores
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -54,19 +55,18 @@ async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None
     for name in _SELDOM:
         logging.getLogger(name).addFilter(seldom)
     listening = _listen(settings.host, settings.port)
-    tokens = TokenStore(token_file(settings.data_storage_path), clock=utc_now)
-    with listening, closing(tokens):
-        await _serve(settings, tokens, listening, tracer)
+    with listening, closing(make_stores(settings, utc_now)) as stores:
+        await _serve(settings, stores.tokens, listening, tracer)
 
 
-async def _serve(settings: Settings, tokens: TokenStore, listening: socket.socket, tracer: "Tracer | None") -> None:
+async def _serve(settings: Settings, tokens: Tokens, listening: socket.socket, tracer: "Tracer | None") -> None:
     host, port = listening.getsockname()[:2]
     verifier = BearerVerifier(tokens, _jwts(settings), resource=settings.resource_url)
     _warn_of_tokens(settings, tokens)
     shutdown = Closing()
     async with MemoryService(settings, catches_up=True, tracer=tracer) as service:
         config = uvicorn.Config(
-            make_app(service, settings, tokens, verifier, shutdown, tracer),
+            make_app(service, settings, verifier, shutdown, tracer),
             http=PatientProtocol,
             ws="none",
             lifespan="on",
@@ -86,7 +86,7 @@ async def _serve(settings: Settings, tokens: TokenStore, listening: socket.socke
             group.cancel_scope.cancel()
 
 
-def _warn_of_tokens(settings: Settings, tokens: TokenStore) -> None:
+def _warn_of_tokens(settings: Settings, tokens: Tokens) -> None:
     try:
         if tokens.is_needed():
             tokens.entries()

@@ -7,57 +7,71 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.errors import StorageError
-from memoryos_mcp.storage.sqlite import retention
-from memoryos_mcp.storage.sqlite.checksums import damaged_pages
+from memoryos_mcp.errors import ArgumentError, DamagedStoreError, StorageError
+from memoryos_mcp.storage.capabilities import MemorySummary, RestorePlan
+from memoryos_mcp.storage.paths import DATABASE_NAME, database_file, database_files, kept_name
+from memoryos_mcp.storage.sqlite.connections import make_folders
+from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy, reading, see_to_journal
 from memoryos_mcp.storage.sqlite.file_errors import translated
-from memoryos_mcp.storage.sqlite.file_header import (
-    distrust,
-    integrity_check,
-    look_at_content,
-    look_at_header,
-    read_texts,
-)
-from memoryos_mcp.storage.sqlite.journals import (
-    checkpointed,
-    folder_held,
-    forget_owner,
-    remove_empty,
-    set_aside_foreign,
-)
-from memoryos_mcp.storage.sqlite.mapping import from_us
+from memoryos_mcp.storage.sqlite.file_header import look_at_content
+from memoryos_mcp.storage.sqlite.journals import checkpointed, forget_owner, remove_empty
 
-BUSY_TIMEOUT_MS = 2_000
 # SQLite pages copied per step; progress is reported after each step.
 PAGES_PER_STEP = 2_000
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """The content of a user's file.
+class SqliteBackups:
+    """Backups of the users' files in one data folder. Implements `Backups`."""
 
-    Attributes:
-        pages: Number of dialogue pages.
-        last_added_at: When the newest page was stored; None without any.
-        retention_waits_until: When old pages can be forgotten, if the clock may be wrong; else None.
-        damaged: Ids of the pages damaged on disk.
-    """
+    def __init__(self, data_folder: Path, clock: Callable[[], datetime]) -> None:
+        self._data_folder = data_folder
+        self._clock = clock
 
-    user_id: str
-    pages: int
-    last_added_at: datetime | None
-    retention_waits_until: datetime | None
-    damaged: tuple[str, ...] = ()
+    def names(self) -> list[str]:
+        return [path.parent.name for path in database_files(self._data_folder)]
+
+    def make(self, name: str, target: Path, tell: Callable[[int, int], None]) -> MemorySummary | None:
+        source = self._data_folder / "users" / name / DATABASE_NAME
+        return make_copy(source, target, tell, is_in_use=True) if source.exists() else None
+
+    def plan_restore(self, user_id: str, backup: Path) -> RestorePlan:
+        try:
+            found = check_copy(backup)
+        except DamagedStoreError as error:
+            why = str(error).removeprefix(f"{backup} is damaged ").partition("; ")[0]
+            msg = f"{backup} is not a backup, or is damaged {why}; nothing was changed. Choose another backup"
+            raise DamagedStoreError(msg) from error
+        if found.user_id != user_id:
+            problem = f"is the memory of {found.user_id}, not of {user_id}; give --user-id, or another file"
+            raise ArgumentError(argument=str(backup), problem=problem)
+        target = database_file(self._data_folder, user_id)
+        if not target.exists():
+            return RestorePlan(backup, found, replaced=None, kept=None)
+        replaced = None
+        with suppress(StorageError):
+            replaced = check_copy(target)
+        return RestorePlan(backup, found, replaced, target.with_name(kept_name(self._clock())))
+
+    def restore(self, plan: RestorePlan, tell: Callable[[int, int], None]) -> None:
+        target = database_file(self._data_folder, plan.backup.user_id)
+        with translated(target):
+            make_folders(target)
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.restored")
+        try:
+            make_copy(plan.file, beside, tell, is_in_use=False)
+            put_in_place(beside, target, plan.kept or target)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
-def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> Copy:
+def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, is_in_use: bool) -> MemorySummary:
     """Copy the present state of a user's file, even while others write to it, and check the copy.
 
     Args:
@@ -76,11 +90,11 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
         with translated(target):
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with translated(source):
-            _see_to_journal(source)
-        with translated(source), _reading(source, is_in_use=is_in_use) as reader:
+            see_to_journal(source)
+        with translated(source), reading(source, is_in_use=is_in_use) as reader:
             look_at_content(reader, source)
             copy_pages(reader, unfinished, target, tell)
-        found = check_copy(unfinished)
+        found = replace(check_copy(unfinished), place=str(target))
         with translated(target):
             sync(unfinished)
             unfinished.replace(target)
@@ -90,43 +104,6 @@ def make_copy(source: Path, target: Path, tell: Callable[[int, int], None], *, i
             unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)
         remove_empty(source)
     return found
-
-
-def check_copy(path: Path) -> Copy:
-    """Check a whole file for damage and return what it contains; changes nothing.
-
-    Raises:
-        DamagedStoreError: It is damaged or not ours.
-        NewerStoreError: A newer version wrote it.
-        StorageError: It cannot be read.
-    """
-    with translated(path):
-        if not path.is_file() or path.stat().st_size == 0:
-            state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
-            msg = f"{path} is no backup: it is {state}"
-            raise StorageError(msg)
-        look_at_header(path)
-        _see_to_journal(path)
-        with _reading(path, is_in_use=False) as reader:
-            if look_at_content(reader, path) == 0:
-                msg = f"{path} is no backup: it is empty"
-                raise StorageError(msg)
-            integrity_check(reader)
-            user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
-            pages, last_us = reader.execute("SELECT count(*), max(added_us) FROM pages").get
-            waits_until = retention.waits_until(reader)
-            damaged = damaged_pages(reader)
-    return Copy(user_id, pages, None if last_us is None else from_us(last_us), waits_until, damaged)
-
-
-def check_texts(path: Path) -> None:
-    """Read all texts of a sound file that have no checksum.
-
-    Raises:
-        StorageError: A text is damaged.
-    """
-    with translated(path), _reading(path, is_in_use=False) as reader:
-        read_texts(reader)
 
 
 def put_in_place(copy: Path, target: Path, kept: Path) -> None:
@@ -144,7 +121,7 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
     """
     with translated(target):
         if target.exists():
-            _see_to_journal(target)
+            see_to_journal(target)
             with _held(target):
                 # SQLite would apply a journal left in place to the new file.
                 for suffix in _SIDE_FILES:
@@ -156,16 +133,6 @@ def put_in_place(copy: Path, target: Path, kept: Path) -> None:
         else:
             copy.replace(target)
         _sync_folder(target.parent)
-
-
-def user_files(data_folder: Path, name: str) -> list[Path]:
-    """Return the files called ``name`` of all users."""
-    return sorted(data_folder.glob(f"users/*/{name}"))
-
-
-def _see_to_journal(path: Path) -> None:
-    with folder_held(path.parent):
-        set_aside_foreign(path)
 
 
 @contextmanager
@@ -192,18 +159,6 @@ def _held(path: Path) -> Iterator[None]:
         except (apsw.CorruptError, apsw.NotADBError):
             connection.close()  # it is unusable and needs no lock to be moved away
         yield
-
-
-@contextmanager
-def _reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
-    """Yield a connection that reads one state of a file; if it is not in use, no side files are created."""
-    is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
-    with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
-        distrust(connection)
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        connection.execute("BEGIN")
-        yield connection
 
 
 def copy_pages(

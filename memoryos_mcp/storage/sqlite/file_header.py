@@ -1,6 +1,5 @@
-"""Checks of a file before it is used: whether it is ours, its version, and whether it is intact."""
+"""Checks of a file before it is used: whether it is ours, and its version."""
 
-import json
 import re
 from contextlib import closing
 from functools import cache
@@ -10,7 +9,6 @@ import apsw
 
 from memoryos_mcp.storage.paths import beginning_mark
 from memoryos_mcp.storage.sqlite import schema
-from memoryos_mcp.storage.sqlite.checksums import SUMMED
 from memoryos_mcp.storage.sqlite.file_errors import damaged, newer
 
 _MAGIC = b"SQLite format 3\x00"
@@ -21,8 +19,6 @@ _STATISTICS = frozenset({("table", f"sqlite_stat{number}") for number in (1, 3, 
 _SHADOW_TABLES = re.compile(r"page_words_\w+")
 # SQLite quotes renamed names, and otherwise keeps a statement as written.
 _QUOTES_AND_SPACE = re.compile(r"""[\s"'`\[\]]+""")
-# A table's condition as this program writes them, with at most one level of inner parentheses.
-_CHECK = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
 _NAME_MAX_CHARS = 60
 
 
@@ -37,12 +33,12 @@ def look_at_header(path: Path) -> None:
             raise damaged(path, "it is empty although its journal is not")
         # The mark is removed once the file has its tables, so the size is checked again after the mark.
         if not beginning_mark(path).exists() and path.stat().st_size == 0:
-            raise damaged(path, "it is empty, as no memory is")
+            raise damaged(path, "it is empty")
         return
     with path.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        raise damaged(path, "it is no SQLite file")
+        raise damaged(path, "it is not a SQLite file")
     found = int.from_bytes(header[60:64])
     if found > schema.CURRENT_VERSION and int.from_bytes(header[68:72]) == schema.APPLICATION_ID:
         raise newer(path, found)
@@ -59,17 +55,9 @@ def look_at_content(connection: apsw.Connection, path: Path) -> int:
         raise damaged(path, "another program made it")
     if is_ours and (is_empty or found == 0):
         raise damaged(path, "its tables are gone")
-    if is_ours and (foreign := _foreign(_schema(connection), _our_schema(found))):
+    if is_ours and (foreign := _foreign(_schema(connection), our_schema(found))):
         raise damaged(path, foreign)
     return found
-
-
-def distrust(connection: apsw.Connection) -> None:
-    """Disable triggers and views, which our files never have, and protect SQLite's own tables."""
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
 
 def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
@@ -79,7 +67,7 @@ def _schema(connection: apsw.Connection) -> dict[tuple[str, str], str]:
 
 
 @cache
-def _our_schema(version: int) -> dict[tuple[str, str], str]:
+def our_schema(version: int) -> dict[tuple[str, str], str]:
     """Return the schema that the migrations create in an empty file; takes some milliseconds, once per version."""
     with closing(apsw.Connection(":memory:")) as connection:
         schema.migrate(connection, "", version)
@@ -104,42 +92,3 @@ def _foreign(found: dict[tuple[str, str], str], ours: dict[tuple[str, str], str]
 
 def _plain(sql: str) -> str:
     return _QUOTES_AND_SPACE.sub("", sql).lower()
-
-
-def integrity_check(connection: apsw.Connection) -> None:
-    """Check the whole file for damage, and each index against its table; takes some milliseconds per megabyte.
-
-    The file must have our schema.
-
-    Raises:
-        apsw.CorruptError: The file is damaged.
-    """
-    if connection.execute("PRAGMA integrity_check(1)").get != "ok":
-        raise apsw.CorruptError
-    if connection.readonly("main"):  # SQLite then skips the tables' conditions
-        for table, condition in _conditions(schema.version(connection)):
-            if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
-                raise apsw.CorruptError
-
-
-def read_texts(connection: apsw.Connection) -> None:
-    """Read all texts that have no checksum.
-
-    Raises:
-        UnicodeDecodeError: A text is damaged.
-    """
-    columns = connection.execute(
-        "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
-        "WHERE t.schema = 'main' AND t.type = 'table' AND c.type = 'TEXT' "
-        "AND NOT (t.name = 'pages' AND c.name IN (SELECT value FROM json_each(?))) GROUP BY t.name",
-        (json.dumps(SUMMED),),
-    ).fetchall()
-    for table, names in columns:
-        for _ in connection.execute(f"SELECT {names} FROM {table}"):  # noqa: S608 - of our schema
-            pass
-
-
-def _conditions(version: int) -> list[tuple[str, str]]:
-    """Return the table conditions of a version, as pairs of table name and condition."""
-    statements = {name: sql for (kind, name), sql in _our_schema(version).items() if kind == "table"}
-    return [(name, condition) for name, sql in statements.items() for condition in _CHECK.findall(sql)]

@@ -114,7 +114,7 @@ def set_aside_foreign(path: Path) -> None:
     if not is_foreign(path):
         return
     journal, index = journals_of(path)
-    kept = path.with_name(f"{kept_name(f'{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z')}-wal")
+    kept = path.with_name(f"{kept_name(datetime.now(UTC))}-wal")
     index.unlink(missing_ok=True)
     journal.rename(kept)
     _owner_file(path).unlink(missing_ok=True)

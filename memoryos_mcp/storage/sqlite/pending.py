@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from memoryos_mcp.storage.paths import DATABASE_NAME
+from memoryos_mcp.storage.paths import database_files
 from memoryos_mcp.storage.sqlite.schema import APPLICATION_ID, CURRENT_VERSION, version
 
 _OWNER = "SELECT value FROM meta WHERE key = 'user_id'"
@@ -25,7 +25,7 @@ def users_waiting(data_folder: Path, model: str | None) -> Iterator[str]:
     Takes about half a millisecond a user, and changes nothing. Users with a file of an earlier version are always
     included. ``model`` is the configured embedding model, JSON; None without one.
     """
-    for path in sorted(data_folder.glob(f"users/*/{DATABASE_NAME}")):
+    for path in database_files(data_folder):
         try:
             user_id = _waiting_user(path, model)
         except apsw.Error:  # the next request for this user reports it

@@ -15,8 +15,9 @@ import apsw
 
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import kept_copies, kept_name
-from memoryos_mcp.storage.sqlite.backup import BUSY_TIMEOUT_MS, check_copy, copy_pages, sync
-from memoryos_mcp.storage.sqlite.file_header import distrust
+from memoryos_mcp.storage.sqlite.backup import copy_pages, sync
+from memoryos_mcp.storage.sqlite.connections import distrust
+from memoryos_mcp.storage.sqlite.file_check import BUSY_TIMEOUT_MS, check_copy
 from memoryos_mcp.storage.sqlite.journals import checkpointed, identity, journals_of
 from memoryos_mcp.storage.sqlite.places import Place
 
@@ -35,7 +36,7 @@ def keep_lost(place: Place, connection: apsw.Connection) -> Path | None:
     path = place.path
     if not path.parent.exists():
         return None
-    kept = path.with_name(kept_name(f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z"))
+    kept = path.with_name(kept_name(datetime.now(UTC)))
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

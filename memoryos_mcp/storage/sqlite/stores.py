@@ -1,14 +1,24 @@
-"""SQLite files of all users of a deployment, one per user in the data folder."""
+"""SQLite files of all users of a deployment, one per user in the data folder.
+
+What a command for tokens does not need is imported where it is used, because it takes long.
+"""
 
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from memoryos_mcp.storage.sqlite.database import Checks
-from memoryos_mcp.storage.sqlite.pending import users_waiting
-from memoryos_mcp.storage.sqlite.store import SqliteStore
+import apsw
+
+from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
-from memoryos_mcp.storage.values import StoreOptions
+from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
+
+if TYPE_CHECKING:
+    from memoryos_mcp.storage.capabilities import MemorySummary
+    from memoryos_mcp.storage.sqlite.backup import SqliteBackups
+    from memoryos_mcp.storage.sqlite.store import SqliteStore
+    from memoryos_mcp.storage.values import StoreOptions
 
 
 class SqliteStores:
@@ -19,10 +29,18 @@ class SqliteStores:
         self._clock = clock
         self._threads = StoreThreads(threads)
         self._checks = Checks()
+        self.tokens = TokenStore(token_file(data_folder), clock=clock)
+        self.engine = f"SQLite {apsw.sqlite_lib_version()}"
 
-    async def open(self, user_id: str, options: StoreOptions, *, only_reads: bool = False) -> SqliteStore:
-        """Open a user's file, created if missing; see `Stores.open`."""
-        return await SqliteStore.open(
+    @property
+    def backups(self) -> "SqliteBackups":
+        from memoryos_mcp.storage.sqlite.backup import SqliteBackups
+
+        return SqliteBackups(self._data_folder, self._clock)
+
+    async def open(self, user_id: str, options: "StoreOptions", *, only_reads: bool = False) -> "SqliteStore":
+        store_class = await self._threads.run(_store_class)
+        return await store_class.open(
             self._data_folder,
             user_id,
             options,
@@ -33,9 +51,21 @@ class SqliteStores:
         )
 
     def users_with_work(self, model: str | None) -> list[str]:
-        """Read every user's file; see `Stores.users_with_work`."""
+        from memoryos_mcp.storage.sqlite.pending import users_waiting
+
         return list(users_waiting(self._data_folder, model))
 
+    def examine(self, user_id: str) -> "MemorySummary | None":
+        from memoryos_mcp.storage.sqlite.file_check import examine
+
+        return examine(self._data_folder, user_id)
+
     def close(self) -> None:
-        """End the threads."""
+        self.tokens.close()
         self._threads.close()
+
+
+def _store_class() -> "type[SqliteStore]":
+    from memoryos_mcp.storage.sqlite.store import SqliteStore
+
+    return SqliteStore

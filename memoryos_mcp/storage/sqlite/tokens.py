@@ -57,7 +57,7 @@ def token_file(data_folder: Path) -> Path:
 
 
 class TokenStore:
-    """The file of static tokens. Safe to share between threads and processes; blocks while it reads or writes.
+    """The file of static tokens. Implements `Tokens`.
 
     The file is created with the first token, readable for this account only. From then on a mark beside the file
     records that a token is needed: a lost or empty file is an error, not a server without tokens.
@@ -77,19 +77,7 @@ class TokenStore:
         self._was_needed = False
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-        """Create a token and return it; it cannot be retrieved later.
-
-        Args:
-            user_id: Owner of the memory to which it gives access.
-            scopes: What it permits, at least one.
-            expires_at: End of its validity, with a zone; None for never.
-
-        Raises:
-            ArgumentError: The user id is not valid, no scope is given, or ``expires_at`` is past.
-            DamagedStoreError: The file is broken or not ours; it was left untouched.
-            StorageError: It could not be written; nothing was added.
-        """
-        from memoryos_mcp.storage.paths import user_folder_name  # imports NumPy, which a listing does not need
+        from memoryos_mcp.storage.paths import user_folder_name  # a listing does not need what this imports
 
         user_folder_name(user_id)
         if not scopes:
@@ -110,20 +98,9 @@ class TokenStore:
         return f"{TOKEN_PREFIX}{token_id}_{secret}"
 
     def entries(self) -> list[TokenEntry]:
-        """Return all tokens, including expired and revoked ones, in the order in which they were added.
-
-        Raises:
-            StorageError: The file could not be read.
-        """
         return [self._entry(row) for row in self._read(f"{_ENTRY} FROM tokens ORDER BY created_us, token_id")]
 
     def revoke(self, token_id: str) -> bool:
-        """Revoke a token; return False if it was already revoked.
-
-        Raises:
-            ArgumentError: No token has this id.
-            StorageError: The file could not be written; nothing was revoked.
-        """
         if not self._read("SELECT 1 FROM tokens WHERE token_id = ?", token_id):
             raise ArgumentError(argument="token_id", problem="no token has this id")
         now = _to_us(self._clock())
@@ -132,14 +109,6 @@ class TokenStore:
         )
 
     def find(self, token: str) -> TokenEntry | None:
-        """Return the entry of a valid token; None if it is malformed, unknown, expired or revoked.
-
-        Args:
-            token: The text that a client sent.
-
-        Raises:
-            StorageError: The file could not be read.
-        """
         parts = TOKEN_FORM.fullmatch(token)
         if parts is None:
             return None
@@ -154,11 +123,11 @@ class TokenStore:
         return entry if entry.state(self._clock()) is TokenState.VALID else None
 
     def is_needed(self) -> bool:
-        """Return whether a token was ever made, valid or not: the server then requires one for good."""
-        if not self._was_needed and (self._mark.exists() or self._path.exists()):
-            self._was_needed = True
-            with suppress(OSError):  # the folder cannot be written; this process remembers it anyway
-                _make_private(self._mark)
+        with self._translated():
+            if not self._was_needed and (self._mark.exists() or self._path.exists()):
+                self._was_needed = True
+                with suppress(OSError):  # the folder cannot be written; this process remembers it anyway
+                    _make_private(self._mark)
         return self._was_needed
 
     def close(self) -> None:
@@ -228,7 +197,7 @@ class TokenStore:
                 revoked_at=None if revoked_us is None else _from_us(revoked_us),
             )
         except (ValueError, OverflowError) as error:
-            raise _damaged(self._path, "a token has a scope or a time that cannot be") from error
+            raise _damaged(self._path, "a token has an invalid scope or time") from error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -236,7 +205,7 @@ class TokenStore:
         try:
             yield
         except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise _damaged(self._path, "it is no SQLite file, or a broken one") from error
+            raise _damaged(self._path, "it is not a SQLite file, or a broken one") from error
         except (apsw.BusyError, apsw.LockedError) as error:
             msg = f"{self._path} was locked by another process for {BUSY_TIMEOUT_MS // 1000} s; try again"
             raise StorageError(msg) from error
@@ -333,5 +302,5 @@ def _lost(path: Path) -> DamagedStoreError:
 def _damaged(path: Path, what: str) -> DamagedStoreError:
     return DamagedStoreError(
         f"{path} is damaged ({what}); it was left untouched. Put back a backup, or move the file away and add the "
-        "tokens anew"
+        "tokens again"
     )

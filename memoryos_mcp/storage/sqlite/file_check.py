@@ -1,0 +1,84 @@
+"""A whole file read for damage, through a connection of its own: a user's memory that is not open here, or a backup."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.capabilities import MemorySummary
+from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.sqlite import retention
+from memoryos_mcp.storage.sqlite.checksums import damaged_pages
+from memoryos_mcp.storage.sqlite.connections import distrust, require_version
+from memoryos_mcp.storage.sqlite.file_errors import translated
+from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.integrity import integrity_check, read_texts
+from memoryos_mcp.storage.sqlite.journals import folder_held, set_aside_foreign
+from memoryos_mcp.storage.sqlite.mapping import from_us
+
+BUSY_TIMEOUT_MS = 2_000
+
+
+def examine(data_folder: Path, user_id: str) -> MemorySummary | None:
+    """Read a user's file with all its texts; see `Stores.examine`."""
+    require_version()
+    path = database_file(data_folder, user_id)
+    try:
+        look_at_header(path)
+        if not path.exists() or not path.stat().st_size:
+            return None
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror or type(error).__name__}); check its permissions"
+        raise StorageError(msg) from error
+    found = check_copy(path)
+    with translated(path), reading(path, is_in_use=False) as reader:
+        read_texts(reader)
+    return found
+
+
+def check_copy(path: Path) -> MemorySummary:
+    """Check a whole file for damage and return what it contains; changes nothing.
+
+    Raises:
+        DamagedStoreError: It is damaged or not ours.
+        NewerStoreError: A newer version wrote it.
+        StorageError: It cannot be read.
+    """
+    with translated(path):
+        if not path.is_file() or path.stat().st_size == 0:
+            state = "empty" if path.is_file() else "a folder; name a file in it" if path.is_dir() else "not there"
+            msg = f"{path} is not a backup: it is {state}"
+            raise StorageError(msg)
+        look_at_header(path)
+        see_to_journal(path)
+        with reading(path, is_in_use=False) as reader:
+            if look_at_content(reader, path) == 0:
+                msg = f"{path} is not a backup: it is empty"
+                raise StorageError(msg)
+            integrity_check(reader)
+            user_id = reader.execute("SELECT value FROM meta WHERE key = 'user_id'").get
+            pages, last_us = reader.execute("SELECT count(*), max(added_us) FROM pages").get
+            last_added_at = None if last_us is None else from_us(last_us)
+            waits_until = retention.waits_until(reader)
+            damaged = damaged_pages(reader)
+    return MemorySummary(str(path), user_id, pages, last_added_at, waits_until, damaged)
+
+
+def see_to_journal(path: Path) -> None:
+    """Move away a journal beside a file that belongs to another file."""
+    with folder_held(path.parent):
+        set_aside_foreign(path)
+
+
+@contextmanager
+def reading(path: Path, *, is_in_use: bool) -> Iterator[apsw.Connection]:
+    """Yield a connection that reads one state of a file; if it is not in use, no side files are created."""
+    is_at_rest = not is_in_use and not path.with_name(path.name + "-wal").exists()
+    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_at_rest else ''}"
+    with closing(apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)) as connection:
+        distrust(connection)
+        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+        connection.execute("BEGIN")
+        yield connection

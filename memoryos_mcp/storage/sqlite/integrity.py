@@ -1,0 +1,110 @@
+"""Checks of a whole file for damage."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import apsw
+
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.checksums import SUMMED, damaged_pages
+from memoryos_mcp.storage.sqlite.file_header import our_schema
+
+# A check at low priority pauses regularly to leave the disk and the CPU core to queries: after this number of SQLite
+# steps, for this multiple of the time they took.
+STEPS_BETWEEN_RESTS = 1_000
+RESTS_PER_WORK = 4.0
+LONGEST_REST_S = 1.0
+
+# A table's condition as this program writes them, with at most one level of inner parentheses.
+_CONDITION = re.compile(r"CHECK \(((?:[^()]|\([^()]*\))*)\)")
+
+
+def integrity_check(connection: apsw.Connection) -> None:
+    """Check the whole file for damage, and each index against its table; takes some milliseconds per megabyte.
+
+    The file must have our schema.
+
+    Raises:
+        apsw.CorruptError: The file is damaged.
+    """
+    if connection.execute("PRAGMA integrity_check(1)").get != "ok":
+        raise apsw.CorruptError
+    if connection.readonly("main"):  # SQLite then skips the tables' conditions
+        for table, condition in _conditions(schema.version(connection)):
+            if connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE NOT ({condition}))").get:  # noqa: S608 - ours
+                raise apsw.CorruptError
+
+
+def read_texts(connection: apsw.Connection) -> None:
+    """Read all texts that have no checksum.
+
+    Raises:
+        UnicodeDecodeError: A text is damaged.
+    """
+    columns = connection.execute(
+        "SELECT t.name, group_concat(c.name) FROM pragma_table_list AS t, pragma_table_info(t.name) AS c "
+        "WHERE t.schema = 'main' AND t.type = 'table' AND c.type = 'TEXT' "
+        "AND NOT (t.name = 'pages' AND c.name IN (SELECT value FROM json_each(?))) GROUP BY t.name",
+        (json.dumps(SUMMED),),
+    ).fetchall()
+    for table, names in columns:
+        for _ in connection.execute(f"SELECT {names} FROM {table}"):  # noqa: S608 - of our schema
+            pass
+
+
+def _conditions(version: int) -> list[tuple[str, str]]:
+    """Return the table conditions of a version, as pairs of table name and condition."""
+    statements = {name: sql for (kind, name), sql in our_schema(version).items() if kind == "table"}
+    return [(name, condition) for name, sql in statements.items() for condition in _CONDITION.findall(sql)]
+
+
+def check_slowly(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> bool:
+    """Check a file that may be in use, at low priority; return False if it was given up.
+
+    It uses a separate connection, as FTS5 may compare the file with a connection's outdated cache. Damage must be found
+    a second time, under a write lock, to be reported.
+
+    Raises:
+        apsw.CorruptError: The file is damaged.
+    """
+    with closing(connect()) as connection:
+        _go_easy(connection, given_up)
+        try:
+            integrity_check(connection)
+        except apsw.InterruptError:
+            return False
+        except apsw.CorruptError:
+            pass
+        else:
+            return True
+    with closing(connect()) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        integrity_check(connection)
+    return True
+
+
+def find_damaged_pages(connect: Callable[[], apsw.Connection], given_up: threading.Event) -> tuple[str, ...] | None:
+    """Return the pages damaged on disk, read at low priority; None if it was given up."""
+    with closing(connect()) as connection:
+        _go_easy(connection, given_up)
+        try:
+            return damaged_pages(connection)
+        except apsw.InterruptError:
+            return None
+
+
+def _go_easy(connection: apsw.Connection, given_up: threading.Event) -> None:
+    """Make a connection pause between its steps, and stop once ``given_up`` is set."""
+    rested_at = time.monotonic()
+
+    def rest() -> bool:
+        nonlocal rested_at
+        is_given_up = given_up.wait(min(LONGEST_REST_S, RESTS_PER_WORK * (time.monotonic() - rested_at)))
+        rested_at = time.monotonic()
+        return is_given_up
+
+    connection.set_progress_handler(rest, STEPS_BETWEEN_RESTS)

@@ -1,0 +1,316 @@
+"""A user's file with its connections: opened safely, and closed so that it is complete.
+
+A file is checked before it is opened for writing. A damaged, foreign or newer file is refused and left unchanged.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from memoryos_mcp.errors import DamagedStoreError, StorageError
+from memoryos_mcp.storage.paths import beginning_mark
+from memoryos_mcp.storage.sqlite import schema
+from memoryos_mcp.storage.sqlite.checkpoints import Checkpoints
+from memoryos_mcp.storage.sqlite.checks import Checks
+from memoryos_mcp.storage.sqlite.connections import (
+    leave_journal,
+    make_journals_writable,
+    make_private,
+    require_version,
+    set_up,
+    transaction,
+    use_wal,
+)
+from memoryos_mcp.storage.sqlite.file_errors import translated
+from memoryos_mcp.storage.sqlite.file_header import look_at_content, look_at_header
+from memoryos_mcp.storage.sqlite.integrity import integrity_check
+from memoryos_mcp.storage.sqlite.journals import (
+    checkpointed,
+    folder_held,
+    forget_owner,
+    identity,
+    is_in_use,
+    note_owner,
+    note_previous_owner,
+    remove_empty,
+    set_aside_foreign,
+)
+from memoryos_mcp.storage.sqlite.places import Place, lost, unwritable
+from memoryos_mcp.storage.sqlite.rescuing import drop_if_held, fold_journal, keep_lost
+from memoryos_mcp.storage.sqlite.unwritable_file import UnwritableFile
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# A larger file is checked in the background.
+CHECKED_AT_OPEN_BYTES = 8 * 1024 * 1024
+
+
+class OpenFile:
+    """A user's file with one writing connection and any number of reading ones. Every method blocks.
+
+    Any number of threads may read at once. The caller ensures that only one writes, and that nothing else is under way
+    while the file is opened, kept or closed.
+
+    Attributes:
+        path: The file.
+        writer: The writing connection; None before the file is opened and after it is closed.
+        checkpoints: Its checkpoints.
+        only_readable: Set if the file cannot be written, and was opened only for reading.
+    """
+
+    def __init__(self, path: Path, checks: Checks, *, only_reads: bool) -> None:
+        self.path = path
+        self.writer: apsw.Connection | None = None
+        self.checkpoints = Checkpoints(path)
+        self.only_readable: UnwritableFile | None = None
+        self._only_reads = only_reads
+        self._checks = checks
+        self._readers: list[apsw.Connection] = []
+        self._damage: DamagedStoreError | None = None
+        self._place: Place | None = None
+        self._kept: Path | None = None
+
+    def open(self, user_id: str) -> None:
+        """Open the file; see `Database.open`."""
+        require_version()
+        with self.translated():
+            look_at_header(self.path)
+            try:
+                self._open_to_write(user_id)
+            except (apsw.Error, OSError) as error:
+                self.close()
+                reason = unwritable(self.path)
+                if reason is None or isinstance(error, apsw.CorruptError | apsw.NotADBError):
+                    raise
+                self._open_as_it_is(user_id, reason)
+            except BaseException:
+                self.close()
+                raise
+
+    def is_in_place(self) -> bool:
+        """See `Database.is_in_place`."""
+        try:
+            if self.only_readable is not None and not self.only_readable.is_all_there_is():
+                return False
+            return self._place is None or self._place.is_held()
+        except OSError:
+            return True  # the next use raises the error
+
+    def opened(self) -> apsw.Connection:
+        """Return the writing connection.
+
+        Raises:
+            StorageError: The file is closed.
+        """
+        if self.writer is None:
+            msg = "the store is closed; nothing was stored"
+            raise StorageError(msg)
+        return self.writer
+
+    def refuse_if_lost(self) -> None:
+        """Refuse to use a file that was replaced or removed.
+
+        Raises:
+            StorageError: It was.
+        """
+        if self._place is not None:
+            self._place.refuse_if_lost()
+
+    def connect(self) -> apsw.Connection:
+        """Return a new connection; the caller closes it."""
+        connection = apsw.Connection(str(self.path)) if self.only_readable is None else self.only_readable.connect()
+        set_up(connection)
+        return connection
+
+    def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Return the result of a query on a reading connection, which is made only when the others are in use.
+
+        Raises:
+            StorageError: It could not be read.
+        """
+        self.opened()
+        with self.translated():
+            self.refuse_if_lost()
+            try:
+                reader = self._readers.pop()  # thread-safe: each thread gets a different one
+            except IndexError:
+                reader = self.connect()
+                reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+                reader.pragma("query_only", self._only_reads)
+            try:
+                return query(reader)
+            finally:
+                self._readers.append(reader)
+
+    def keep_lost(self) -> None:
+        """Save the content of a file that was replaced or removed; see `Database.keep_lost`."""
+        place = self._place
+        if self._kept is not None or place is None or self.writer is None:
+            return
+        if not place.is_held() and not place.has_lost_only_index():
+            with self.translated():
+                self._kept = keep_lost(place, self.writer)
+
+    def close(self) -> None:
+        """Close the connections; the file is then complete without its side files."""
+        connections = [*self._readers, *([self.writer] if self.writer else [])]
+        place, is_lost, has_whole_journal = self._place, False, False
+        try:
+            if place is not None and not place.is_held():
+                is_lost, has_whole_journal = True, place.has_lost_only_index()
+                leave_journal(connections)  # otherwise SQLite would remove the journal of the new file
+                if not has_whole_journal:
+                    self.keep_lost()
+                    self._remove_journals(place)
+        except (apsw.Error, OSError, StorageError) as error:
+            logger.warning("what %s held could not be kept: %s", self.path, type(error).__name__)
+        finally:
+            self._readers, self.writer, self._place = [], None, None
+            self._close_each(connections, is_opened=place is not None, is_lost=is_lost)
+        self._tidy(is_opened=place is not None)
+        try:
+            if has_whole_journal:
+                fold_journal(self.path)
+            if self._kept is not None:
+                drop_if_held(self._kept, self.path)
+        except (apsw.Error, OSError) as error:
+            logger.warning("what %s held could not be looked at: %s", self.path, type(error).__name__)
+        self._kept = None
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Translate errors of SQLite and the system into ours; once damage is found, refuse all further use."""
+        if self._damage is not None:
+            raise self._damage
+        try:
+            with translated(self.path):
+                yield
+        except DamagedStoreError as error:
+            self._damage = error
+            raise
+
+    def _open_to_write(self, user_id: str) -> None:
+        if not self._only_reads:
+            make_private(self.path)
+            make_journals_writable(self.path)
+        elif not self.path.exists() or not self.path.stat().st_size:
+            msg = f"{self.path} is {'empty' if self.path.exists() else 'not there'}; nothing was made"
+            raise StorageError(msg)
+        with folder_held(self.path.parent) as is_held:
+            set_aside_foreign(self.path)
+            forget_owner(self.path)
+            is_alone = is_held and not is_in_use(self.path)
+            writer, found = self._connected()
+            opened = identity(self.path)
+        if writer.readonly("main") and not self._only_reads:  # SQLite's silent fallback if there is a journal
+            raise apsw.ReadOnlyError
+        self._prepare(writer, found, user_id)
+        with suppress(OSError):
+            beginning_mark(self.path).unlink()
+        writer.pragma("query_only", self._only_reads)
+        with folder_held(self.path.parent) as is_held:  # a new file has a journal only from here on
+            if identity(self.path) != opened:
+                note_previous_owner(self.path, opened)
+                raise StorageError(lost(self.path))
+            note_owner(self.path, is_alone=is_alone and is_held)
+            self._place = Place.of(self.path)
+        writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+
+    def _open_as_it_is(self, user_id: str, reason: str) -> None:
+        """Open a file when neither it nor SQLite's journal beside it can be written.
+
+        Raises:
+            StorageError: The file does not exist yet, or has an older version.
+        """
+        if not self.path.exists() or not self.path.stat().st_size:
+            raise StorageError(reason)
+        try:
+            self.only_readable = UnwritableFile(self.path, reason)
+            self.writer = writer = self.connect()
+            _check_version(look_at_content(writer, self.path), self.path, reason)
+            self._check_owner(writer, user_id)
+            self._only_reads = True
+            writer.pragma("query_only", True)
+            self._place = Place.of(self.path, with_journals=False)
+        except BaseException:
+            self.close()
+            raise
+        logger.warning("a memory is only read, and nothing learned: %s", reason)
+
+    def _connected(self) -> tuple[apsw.Connection, int]:
+        """Open the writing connection, and return it with the file's version.
+
+        A restore may replace the file before the connection's first read, but not after it. Writes to the replaced file
+        would be lost, so the file is then opened again.
+        """
+        while True:
+            there = self.path.stat()
+            self.writer = writer = self.connect()
+            self.checkpoints.watch(writer)
+            writer.execute("BEGIN")
+            try:
+                found = look_at_content(writer, self.path)
+                is_in_place = os.path.samestat(there, self.path.stat())
+            finally:
+                writer.execute("ROLLBACK")
+            if is_in_place:
+                return writer, found
+            writer.close()
+
+    def _prepare(self, connection: apsw.Connection, found: int, user_id: str) -> None:
+        if found:
+            self._check_owner(connection, user_id)
+        if self.path.stat().st_size <= CHECKED_AT_OPEN_BYTES and not self._checks.hold(self.path):
+            integrity_check(connection)
+            self._checks.note(self.path)
+        use_wal(connection)
+        if found < schema.CURRENT_VERSION:
+            with transaction(connection):
+                schema.migrate(connection, user_id)
+            self.checkpoints.write_if_due(connection)
+        self._check_owner(connection, user_id)  # checks a new file, and makes SQLite create the journal
+
+    def _check_owner(self, connection: apsw.Connection, user_id: str) -> None:
+        owner = connection.execute("SELECT value FROM meta WHERE key = 'user_id'").get
+        if owner != user_id:
+            msg = f"{self.path} holds another user's memory; it was left untouched. Put it back in its own folder"
+            raise DamagedStoreError(msg)
+
+    def _tidy(self, *, is_opened: bool) -> None:
+        if not is_opened:
+            remove_empty(self.path)  # leaves no side files beside a refused file
+            return
+        with folder_held(self.path.parent):
+            forget_owner(self.path)
+
+    def _remove_journals(self, place: Place) -> None:
+        if self._kept is None:
+            logger.warning("%s was removed or moved with its folder; nothing of it is kept", self.path)
+        with folder_held(self.path.parent):
+            place.remove_journals()
+
+    def _close_each(self, connections: Sequence[apsw.Connection], *, is_opened: bool, is_lost: bool) -> None:
+        """Close connections; the last one of all processes writes the journal to the file."""
+        with ExitStack() as stack:
+            if self.only_readable is not None:
+                stack.callback(self.only_readable.close)
+            elif is_opened and not is_lost:
+                try:
+                    stack.enter_context(checkpointed(self.path))
+                except OSError:
+                    leave_journal(connections)  # the next process to open the file writes it
+            for connection in connections:
+                connection.close()
+
+
+def _check_version(found: int, path: Path, reason: str) -> None:
+    if found < schema.CURRENT_VERSION:
+        msg = f"{path} is of an older version, and to bring it up to date it must be written: {reason}"
+        raise StorageError(msg)

@@ -1,0 +1,64 @@
+"""A file that cannot be written at present, such as on a full or read-only disk, and is read all the same."""
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from memoryos_mcp.storage.sqlite.journals import has_journal, is_foreign, journals_of
+from memoryos_mcp.storage.sqlite.places import unwritable
+
+# How often to test whether the file can be written again.
+WRITABLE_POLL_S = 1.0
+
+
+class UnwritableFile:
+    """A file that is read without writing anything beside it.
+
+    If the journal is not empty, a copy of both is read, as SQLite reads a journal only in a writable folder.
+
+    Raises:
+        OSError: The copy cannot be made.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.reason = reason
+        self._path = path
+        self._state = self._state_there()
+        self._looked_at_s = time.monotonic()
+        self._folder: Path | None = None
+        if has_journal(path) and not is_foreign(path):
+            self._folder = Path(tempfile.mkdtemp(prefix="memoryos-"))
+            for each in (path, journals_of(path)[0]):
+                shutil.copyfile(each, self._folder / each.name)
+
+    def connect(self) -> apsw.Connection:
+        """Return a reading connection."""
+        if self._folder is not None:
+            return apsw.Connection(str(self._folder / self._path.name))
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return apsw.Connection(f"file:{quote(str(self._path))}?immutable=1", flags=flags)
+
+    def is_all_there_is(self) -> bool:
+        """Return whether the file is unchanged since it was opened, and still cannot be written.
+
+        Raises:
+            OSError: The file cannot be examined.
+        """
+        if time.monotonic() - self._looked_at_s < WRITABLE_POLL_S:
+            return True
+        self._looked_at_s = time.monotonic()
+        return self._state_there() == self._state and unwritable(self._path) is not None
+
+    def close(self) -> None:
+        """Remove the copy, if one was made."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _state_there(self) -> list[tuple[int, int] | None]:
+        files = (self._path, journals_of(self._path)[0])
+        states = (each.stat() if each.exists() else None for each in files)
+        return [None if state is None else (state.st_mtime_ns, state.st_size) for state in states]

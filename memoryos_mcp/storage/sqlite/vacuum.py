@@ -1,0 +1,49 @@
+"""Removal of deleted content from a file and its journal.
+
+With secure_delete SQLite overwrites deleted content, but not the copies of it that moved rows have left in unused parts
+of its pages. Only a rewritten file has no such copies.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from memoryos_mcp.storage.sqlite.journals import checkpointed
+
+# How long to wait for other processes, and their writes for this one; it is tried again later.
+SCRUB_BUSY_TIMEOUT_MS = 1_000
+VACUUMED_IN_RAM_BYTES = 256 * 1024 * 1024
+
+
+def rewrite(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
+    """Rewrite a file; return False if another process prevents it."""
+
+    def vacuum(connection: apsw.Connection) -> bool:
+        if path.stat().st_size > VACUUMED_IN_RAM_BYTES:
+            connection.pragma("temp_store", "file")
+        connection.execute("VACUUM")
+        return True
+
+    return _patiently(connect, vacuum)
+
+
+def empty_journal(path: Path, connect: Callable[[], apsw.Connection]) -> bool:
+    """Empty the journal of a file; return False if another process prevents it. None of our connections may read."""
+
+    def empty(connection: apsw.Connection) -> bool:
+        with checkpointed(path):
+            is_busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0]
+        return not is_busy
+
+    return _patiently(connect, empty)
+
+
+def _patiently(connect: Callable[[], apsw.Connection], work: Callable[[apsw.Connection], bool]) -> bool:
+    with closing(connect()) as connection:
+        connection.set_busy_timeout(SCRUB_BUSY_TIMEOUT_MS)
+        try:
+            return work(connection)
+        except (apsw.BusyError, apsw.LockedError):
+            return False
