@@ -24,10 +24,12 @@ from memoryos_mcp.cli.command_line import (
     json_option,
     run,
     settings_options,
+    takes_settings,
 )
 from memoryos_mcp.cli.commands.clients import install, uninstall
 from memoryos_mcp.cli.commands.completing import SHELLS
 from memoryos_mcp.cli.commands.tokens import token
+from memoryos_mcp.config import Settings
 from memoryos_mcp.config.logs import log_to_stderr
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
@@ -117,16 +119,15 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 )
 @click.option("--all", "is_whole", is_flag=True, help="Show all topics, traits and facts, not only the first ones.")
 @json_option
-@settings_options
-def stats(config_file: Path | None, is_whole: bool, as_json: bool, **flags: str | None) -> None:
+@takes_settings(makes_folder=False)
+async def stats(settings: Settings, **given: Any) -> None:
     """Show the configured user's memory: its tiers, the main topics, profile and knowledge, and what waits.
 
     It only looks: nothing in the memory changes, and servers may run meanwhile.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
     from memoryos_mcp.cli.commands.stats import show_stats
 
-    anyio.run(partial(show_stats, settings, is_whole=is_whole, as_json=as_json))
+    await show_stats(settings, **given)
 
 
 @cli.command(
@@ -141,25 +142,15 @@ def stats(config_file: Path | None, is_whole: bool, as_json: bool, **flags: str 
 @click.option("--full", "is_full", is_flag=True, help="Show each page whole, not one line of it.")
 @click.option("--explain", "is_explained", is_flag=True, help="Show why: how the query was read, and what counted.")
 @json_option
-@settings_options
-def search(
-    config_file: Path | None,
-    query: str,
-    max_results: int | None,
-    is_full: bool,
-    is_explained: bool,
-    as_json: bool,
-    **flags: str | None,
-) -> None:
+@takes_settings(makes_folder=False)
+async def search(settings: Settings, **given: Any) -> None:
     """Find what the configured user's memory holds about QUERY, as the tool retrieve_memory does.
 
     It only looks: no visit is counted, nothing in the memory changes, and servers may run meanwhile.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
-    from memoryos_mcp.cli.commands.search import Form, search_memory
+    from memoryos_mcp.cli.commands.search import search_memory
 
-    form = Form(is_full=is_full, is_explained=is_explained, as_json=as_json)
-    anyio.run(partial(search_memory, settings, query, form, max_results=max_results))
+    await search_memory(settings, **given)
 
 
 @cli.command(
@@ -171,17 +162,16 @@ def search(
 )
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @json_option
-@settings_options
-def show(config_file: Path | None, ids: tuple[str, ...], as_json: bool, **flags: str | None) -> None:
+@takes_settings(makes_folder=False)
+async def show(settings: Settings, **given: Any) -> None:
     """Show memories of the configured user whole, by their ids, as stats, search and the tools tell them.
 
     An ID is p_... for a page, s1 for a topic, c1 for a chain, k1 for a fact, trait:NAME for a trait. It only looks:
     nothing in the memory changes.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
     from memoryos_mcp.cli.commands.show import show_memories
 
-    anyio.run(partial(show_memories, settings, ids, as_json=as_json))
+    await show_memories(settings, **given)
 
 
 # Take it along, put it back, correct, forget --------------------------------------------------------------------------
@@ -194,13 +184,12 @@ def show(config_file: Path | None, ids: tuple[str, ...], as_json: bool, **flags:
 )
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object; with FILE only.")
-@settings_options
-def export_(config_file: Path | None, target: str, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+async def export_(settings: Settings, **given: Any) -> None:
     """Write the configured user's whole memory to FILE (packed if it ends in .gz), or to stdout."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import exchanging
+    from memoryos_mcp.cli.commands.exchanging import export_memory
 
-    anyio.run(partial(exchanging.export_memory, settings, target, as_json=as_json))
+    await export_memory(settings, **given)
 
 
 @cli.command(
@@ -215,16 +204,12 @@ def export_(config_file: Path | None, target: str, as_json: bool, **flags: str |
 @click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised: chatgpt, mem0, ...")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what there is and what is new: no change.")
 @json_option
-@settings_options
-def import_(
-    config_file: Path | None, path: Path, name: str | None, is_dry_run: bool, as_json: bool, **flags: str | None
-) -> None:
+@takes_settings()
+async def import_(settings: Settings, **given: Any) -> None:
     """Take FILE, an export or another system's memory, into the configured user's; what is there already is left."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import exchanging
+    from memoryos_mcp.cli.commands.exchanging import import_memory
 
-    work = partial(exchanging.import_memory, name=name, is_dry_run=is_dry_run, as_json=as_json)
-    anyio.run(work, settings, path)
+    await import_memory(settings, **given)
 
 
 @cli.command(
@@ -234,13 +219,12 @@ def import_(
 @click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
 @click.option("--all-users", "is_of_all", is_flag=True, help="Copy every user's memory into the folder.")
 @json_option
-@settings_options
-def backup(config_file: Path | None, target: Path, is_of_all: bool, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+def backup(settings: Settings, **given: Any) -> None:
     """Copy the configured user's memory to a new file, also while servers run, and check the copy."""
-    settings = chosen_settings(config_file, flags)
     from memoryos_mcp.cli.commands import backups
 
-    backups.back_up(settings, target, is_of_all=is_of_all, as_json=as_json)
+    backups.back_up(settings, **given)
 
 
 @cli.command(
@@ -250,13 +234,12 @@ def backup(config_file: Path | None, target: Path, is_of_all: bool, as_json: boo
 @click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--yes", "is_confirmed", is_flag=True, help="Do it; without this the command only says what it would do.")
 @json_option
-@settings_options
-def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+def restore(settings: Settings, **given: Any) -> None:
     """Put a backup in the place of the configured user's memory, which is kept beside it, while no server runs."""
-    settings = chosen_settings(config_file, flags)
     from memoryos_mcp.cli.commands import backups
 
-    backups.restore(settings, copy, is_confirmed=is_confirmed, as_json=as_json)
+    backups.restore(settings, **given)
 
 
 @cli.command(
@@ -276,20 +259,19 @@ def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: b
 @click.option("--receipts", "only_receipts", is_flag=True, help="Only show the receipts of what was forgotten.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; without --yes it is the dry run.")
-@settings_options
-def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool, as_json: bool, **given: Any) -> None:
+@takes_settings()
+async def forget_command(
+    settings: Settings, only_receipts: bool, is_sure: bool, as_json: bool, **selected: Any
+) -> None:
     """Forget pages, facts or traits of the configured user for good, once they are shown and agreed to."""
-    selected = {name: given.pop(name) for name in ("ids", "query", "max_results", "after", "before", "everything")}
-    settings = chosen_settings(config_file, given)
-    from memoryos_mcp.cli.commands import forget as command
+    from memoryos_mcp.cli.commands.forget import forget, show_receipts
     from memoryos_mcp.consolidation.forgetting import Selection
 
-    if not only_receipts:
-        _check_one_way(selected)
     if only_receipts:
-        anyio.run(partial(command.show_receipts, settings, as_json=as_json))
-    else:
-        anyio.run(partial(command.forget, settings, Selection(**selected), is_sure=is_sure, as_json=as_json))
+        await show_receipts(settings, as_json=as_json)
+        return
+    _check_one_way(selected)
+    await forget(settings, Selection(**selected), is_sure=is_sure, as_json=as_json)
 
 
 def _check_one_way(selected: Mapping[str, Any]) -> None:
@@ -313,7 +295,7 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
         ("memoryos-mcp correct k12 --restore", "take the last correction back"),
     ],
 )
-@click.argument("memory_id", metavar="ID")
+@click.argument("id", metavar="ID")
 @click.option("--text", metavar="TEXT", help="Of a fact: what is right, one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="Of a trait.")
 @click.option("--reason", metavar="TEXT", help="Of a trait: why, one sentence.")
@@ -321,15 +303,13 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @click.option("--restore", is_flag=True, help="Take the last correction of ID back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
-@settings_options
-def correct_command(config_file: Path | None, memory_id: str, as_json: bool, **given: Any) -> None:
+@takes_settings()
+async def correct_command(settings: Settings, as_json: bool, **given: Any) -> None:
     """Correct fact or trait ID (k1, trait:NAME) of the configured user, and show what held and what holds now."""
-    names = ("text", "level", "reason", "wrong", "restore", "dry_run")
-    chosen = {name: value for name in names if (value := given.pop(name)) is not None}
-    settings = chosen_settings(config_file, given)
-    from memoryos_mcp.cli.commands import correct as command
+    from memoryos_mcp.cli.commands.correct import correct
 
-    anyio.run(partial(command.correct, settings, {"id": memory_id, **chosen}, as_json=as_json))
+    chosen = {name: value for name, value in given.items() if value is not None}
+    await correct(settings, chosen, as_json=as_json)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
@@ -337,13 +317,12 @@ def correct_command(config_file: Path | None, memory_id: str, as_json: bool, **g
 
 @cli.command(short_help="Fetch and load the embedding model ahead of time.")
 @json_option
-@settings_options
-def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+async def warmup(settings: Settings, **given: Any) -> None:
     """Fetch the configured embedding model if need be and load it, so that the server need not."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import reembedding
+    from memoryos_mcp.cli.commands.reembedding import warm_up
 
-    anyio.run(partial(reembedding.warm_up, settings, as_json=as_json))
+    await warm_up(settings, **given)
 
 
 @cli.command(
@@ -352,13 +331,12 @@ def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 )
 @click.option("--status", "is_status", is_flag=True, help="Only say how far it is: loads no model, changes nothing.")
 @json_option
-@settings_options
-def reembed(config_file: Path | None, is_status: bool, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
     """Give the configured user's pages vectors of the configured embedding model now, or say how far that is."""
-    settings = chosen_settings(config_file, flags)
     from memoryos_mcp.cli.commands import reembedding
 
-    anyio.run(partial(reembedding.show_status if is_status else reembedding.reembed, settings, as_json=as_json))
+    await (reembedding.show_status if is_status else reembedding.reembed)(settings, **given)
 
 
 @cli.command(
@@ -367,14 +345,12 @@ def reembed(config_file: Path | None, is_status: bool, as_json: bool, **flags: s
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say how much that is: no call, no change.")
 @json_option
-@settings_options
-def reconsolidate(config_file: Path | None, is_dry_run: bool, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> None:
     """Have the LLM do again what was organised or learned without it for the configured user."""
-    settings = chosen_settings(config_file, flags)
     from memoryos_mcp.cli.commands import reconsolidation
 
-    command = reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate
-    anyio.run(partial(command, settings, as_json=as_json))
+    await (reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate)(settings, **given)
 
 
 @cli.command(
@@ -385,13 +361,12 @@ def reconsolidate(config_file: Path | None, is_dry_run: bool, as_json: bool, **f
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many calls to list.")
 @click.option("--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print this call in full.")
 @click.option("--json", "as_json", is_flag=True, help="Print the lines of the log as they are.")
-@settings_options
-def llm_log(config_file: Path | None, last: int, number: int | None, as_json: bool, **flags: str | None) -> None:
+@takes_settings()
+def llm_log(settings: Settings, **given: Any) -> None:
     """Show what was sent to the LLM for the configured user, and what came back."""
-    settings = chosen_settings(config_file, flags)
     from memoryos_mcp.cli.commands.llm_log import show_llm_log
 
-    show_llm_log(settings, last=last, number=number, as_json=as_json)
+    show_llm_log(settings, **given)
 
 
 # Connect and set up ---------------------------------------------------------------------------------------------------
