@@ -74,7 +74,7 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
         from memoryos_mcp.cli.commands.install_links import show_links
 
         show_links(clients, given["name"], server, as_json=as_json)
-    elif not installing.install(Asked(clients, as_json=as_json, **given), server):
+    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), server):
         sys.exit(EXIT_FAILED)
 
 
@@ -91,5 +91,5 @@ def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:
 
     if not clients:
         installing.list_clients("uninstall", as_json=as_json)
-    elif not installing.uninstall(Asked(clients, as_json=as_json, **given)):
+    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), None):
         sys.exit(EXIT_FAILED)
