@@ -48,7 +48,6 @@ def cli() -> None:
 
 
 @cli.command(
-    short_help="Serve the memory to MCP clients.",
     shown_settings=("transport", "host", "port"),
     examples=[
         ("memoryos-mcp serve", "over stdin and stdout, as clients start it"),
@@ -57,9 +56,10 @@ def cli() -> None:
 )
 @settings_options
 def serve(config_file: Path | None, **flags: str | None) -> None:
-    """Serve the memory to MCP clients: over stdin and stdout, or with --transport over HTTP.
+    """Serve the memory to MCP clients.
 
-    Settings come from the config file, then MEMORYOS_* environment variables, then flags; later ones win.
+    It talks over stdin and stdout, or with --transport over HTTP. Settings come from the config file, then MEMORYOS_*
+    environment variables, then flags; later ones win.
     """
     # There is nothing to close before the server runs.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -84,22 +84,27 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
             tracing.close()
 
 
-@cli.command(short_help="Watch a real server remember, in half a minute.")
+@cli.command()
 def demo() -> None:
-    """Hold a short conversation with a real server, restart it, and show what was remembered."""
+    """Watch a real server remember, in half a minute.
+
+    It holds a short conversation, restarts the server, and shows what was remembered.
+    """
     from memoryos_mcp.cli.commands.demo import run_demo
 
     anyio.run(run_demo)
 
 
 @cli.command(
-    short_help="Check whether everything works; say what to change.",
     examples=[("memoryos-mcp doctor --config config.json", "try the settings of a file")],
 )
 @json_option
 @settings_options
 def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
-    """Check settings, memory, MCP clients, the embedding model and, by one tiny call, the LLM; say what to change."""
+    """Check whether everything works; say what to change.
+
+    Settings, memory, MCP clients, the embedding model and, by one tiny call, the LLM are checked.
+    """
     log_to_stderr("WARNING")  # the checks report progress
     from memoryos_mcp.cli.commands.doctor import run_doctor
 
@@ -111,7 +116,6 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 
 
 @cli.command(
-    short_help="See how much is remembered, what is hot, what waits.",
     examples=[
         ("memoryos-mcp stats", "the memory of the configured user"),
         ("memoryos-mcp stats --user-id ada --all", "of another one, with all facts, traits and topics"),
@@ -121,9 +125,9 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 @json_option
 @takes_settings(makes_folder=False)
 async def stats(settings: Settings, **given: Any) -> None:
-    """Show the configured user's memory: its tiers, the main topics, profile and knowledge, and what waits.
+    """See how much is remembered, what is hot, what is pending.
 
-    It only looks: nothing in the memory changes, and servers may run meanwhile.
+    Nothing in the memory changes, and servers may run meanwhile.
     """
     from memoryos_mcp.cli.commands.stats import show_stats
 
@@ -131,7 +135,6 @@ async def stats(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(
-    short_help="Look something up, as an assistant would.",
     examples=[
         ('memoryos-mcp search "what did I say about the trip to Lisbon"', "pages and facts, best first"),
         ('memoryos-mcp search "my sister" --explain', "and why each page was found"),
@@ -144,9 +147,10 @@ async def stats(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings(makes_folder=False)
 async def search(settings: Settings, **given: Any) -> None:
-    """Find what the configured user's memory holds about QUERY, as the tool retrieve_memory does.
+    """Look something up, as an assistant would.
 
-    It only looks: no visit is counted, nothing in the memory changes, and servers may run meanwhile.
+    Prints what the tool retrieve_memory finds for QUERY. No visit is counted, nothing in the memory changes, and
+    servers may run meanwhile.
     """
     from memoryos_mcp.cli.commands.search import search_memory
 
@@ -154,7 +158,6 @@ async def search(settings: Settings, **given: Any) -> None:
 
 
 @cli.command(
-    short_help="See one memory whole, by its id.",
     examples=[
         ("memoryos-mcp show k12", "a fact, with the pages it rests on and what was before it"),
         ("memoryos-mcp show s3 c1 'trait:Openness'", "a topic, a chain of pages, a trait"),
@@ -164,10 +167,10 @@ async def search(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings(makes_folder=False)
 async def show(settings: Settings, **given: Any) -> None:
-    """Show memories of the configured user whole, by their ids, as stats, search and the tools tell them.
+    """See one memory whole, by its id.
 
-    An ID is p_... for a page, s1 for a topic, c1 for a chain, k1 for a fact, trait:NAME for a trait. It only looks:
-    nothing in the memory changes.
+    stats, search and the tools show ids: p_... is a page, s1 a topic, c1 a chain, k1 a fact, trait:NAME a trait.
+    Nothing in the memory changes.
     """
     from memoryos_mcp.cli.commands.show import show_memories
 
@@ -179,14 +182,16 @@ async def show(settings: Settings, **given: Any) -> None:
 
 @cli.command(
     "export",
-    short_help="Write a whole memory to a file.",
     examples=[("memoryos-mcp export memory.jsonl.gz", "packed, since its name ends in .gz")],
 )
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object; with FILE only.")
 @takes_settings()
 async def export_(settings: Settings, **given: Any) -> None:
-    """Write the configured user's whole memory to FILE (packed if it ends in .gz), or to stdout."""
+    """Write a whole memory to a file.
+
+    FILE is packed if its name ends in .gz; without FILE the memory goes to stdout.
+    """
     from memoryos_mcp.cli.commands.exchanging import export_memory
 
     await export_memory(settings, **given)
@@ -194,7 +199,6 @@ async def export_(settings: Settings, **given: Any) -> None:
 
 @cli.command(
     "import",
-    short_help="Take in an export, or another system's memory.",
     examples=[
         ("memoryos-mcp import memory.jsonl --dry-run", "say first what is new"),
         ("memoryos-mcp import conversations.json --format chatgpt", "name the form if it is not recognised"),
@@ -206,14 +210,16 @@ async def export_(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 async def import_(settings: Settings, **given: Any) -> None:
-    """Take FILE, an export or another system's memory, into the configured user's; what is there already is left."""
+    """Take in an export, or another system's memory.
+
+    What the memory contains already is skipped.
+    """
     from memoryos_mcp.cli.commands.exchanging import import_memory
 
     await import_memory(settings, **given)
 
 
 @cli.command(
-    short_help="Copy a memory to a new file and check the copy.",
     examples=[("memoryos-mcp backup backups --all-users", "every user's, each a file in that folder")],
 )
 @click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
@@ -221,14 +227,16 @@ async def import_(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 def backup(settings: Settings, **given: Any) -> None:
-    """Copy the configured user's memory to a new file, also while servers run, and check the copy."""
+    """Copy a memory to a new file and check the copy.
+
+    Servers may run meanwhile.
+    """
     from memoryos_mcp.cli.commands import backups
 
     backups.back_up(settings, **given)
 
 
 @cli.command(
-    short_help="Put a backup in the place of a memory.",
     examples=[("memoryos-mcp restore memory.db --yes", "do it; without --yes it only says what it would do")],
 )
 @click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
@@ -236,7 +244,10 @@ def backup(settings: Settings, **given: Any) -> None:
 @json_option
 @takes_settings()
 def restore(settings: Settings, **given: Any) -> None:
-    """Put a backup in the place of the configured user's memory, which is kept beside it, while no server runs."""
+    """Put a backup in the place of a memory.
+
+    The previous memory is kept beside it. No server may run.
+    """
     from memoryos_mcp.cli.commands import backups
 
     backups.restore(settings, **given)
@@ -244,7 +255,6 @@ def restore(settings: Settings, **given: Any) -> None:
 
 @cli.command(
     "forget",
-    short_help="Forget pages, facts or traits for good; asks first.",
     examples=[
         ('memoryos-mcp forget --query "the trip to Lisbon"', "show what is about it, and ask"),
         ("memoryos-mcp forget --id k12 --yes", "one fact, without being asked"),
@@ -263,7 +273,7 @@ def restore(settings: Settings, **given: Any) -> None:
 async def forget_command(
     settings: Settings, only_receipts: bool, is_sure: bool, as_json: bool, **selected: Any
 ) -> None:
-    """Forget pages, facts or traits of the configured user for good, once they are shown and agreed to."""
+    """Forget pages, facts or traits for good; asks first."""
     from memoryos_mcp.cli.commands.forget import forget, show_receipts
     from memoryos_mcp.consolidation.forgetting import Selection
 
@@ -288,7 +298,6 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 
 @cli.command(
     "correct",
-    short_help="Correct a fact or trait; what was before can be restored.",
     examples=[
         ('memoryos-mcp correct k12 --text "I live in London."', "what is right instead of a fact"),
         ("memoryos-mcp correct k12 --wrong --dry-run", "show what would change"),
@@ -305,7 +314,10 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @json_option
 @takes_settings()
 async def correct_command(settings: Settings, as_json: bool, **given: Any) -> None:
-    """Correct fact or trait ID (k1, trait:NAME) of the configured user, and show what held and what holds now."""
+    """Correct a fact or trait; the previous one can be restored.
+
+    ID is k1 or trait:NAME. Shows the previous and the new text.
+    """
     from memoryos_mcp.cli.commands.correct import correct
 
     chosen = {name: value for name, value in given.items() if value is not None}
@@ -315,39 +327,46 @@ async def correct_command(settings: Settings, as_json: bool, **given: Any) -> No
 # Models ---------------------------------------------------------------------------------------------------------------
 
 
-@cli.command(short_help="Fetch and load the embedding model ahead of time.")
+@cli.command()
 @json_option
 @takes_settings()
 async def warmup(settings: Settings, **given: Any) -> None:
-    """Fetch the configured embedding model if need be and load it, so that the server need not."""
+    """Fetch and load the embedding model ahead of time.
+
+    Then no server has to fetch it.
+    """
     from memoryos_mcp.cli.commands.reembedding import warm_up
 
     await warm_up(settings, **given)
 
 
 @cli.command(
-    short_help="Give all pages vectors of the embedding model.",
     examples=[("memoryos-mcp reembed --status", "only say how far it is")],
 )
 @click.option("--status", "is_status", is_flag=True, help="Only say how far it is: loads no model, changes nothing.")
 @json_option
 @takes_settings()
 async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
-    """Give the configured user's pages vectors of the configured embedding model now, or say how far that is."""
+    """Give all pages vectors of the embedding model.
+
+    A running server does that in the background; this does it now.
+    """
     from memoryos_mcp.cli.commands import reembedding
 
     await (reembedding.show_status if is_status else reembedding.reembed)(settings, **given)
 
 
 @cli.command(
-    short_help="Have the LLM redo what was done without it.",
     examples=[("memoryos-mcp reconsolidate --dry-run", "only say how much that is")],
 )
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say how much that is: no call, no change.")
 @json_option
 @takes_settings()
 async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> None:
-    """Have the LLM do again what was organised or learned without it for the configured user."""
+    """Have the LLM redo what was done without it.
+
+    Pages that were organised or learned from without the LLM are processed again.
+    """
     from memoryos_mcp.cli.commands import reconsolidation
 
     await (reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate)(settings, **given)
@@ -355,7 +374,6 @@ async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> N
 
 @cli.command(
     "llm-log",
-    short_help="See what was sent to the LLM, and what came back.",
     examples=[("memoryos-mcp llm-log --show 3", "the third call in full")],
 )
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many calls to list.")
@@ -363,7 +381,7 @@ async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> N
 @click.option("--json", "as_json", is_flag=True, help="Print the lines of the log as they are.")
 @takes_settings()
 def llm_log(settings: Settings, **given: Any) -> None:
-    """Show what was sent to the LLM for the configured user, and what came back."""
+    """See what was sent to the LLM, and what came back."""
     from memoryos_mcp.cli.commands.llm_log import show_llm_log
 
     show_llm_log(settings, **given)
@@ -378,21 +396,22 @@ cli.add_command(token)
 
 @cli.command(
     "bundle",
-    short_help="Write the server as a bundle for desktop clients.",
     examples=[("memoryos-mcp bundle memoryos.mcpb", "a file that Claude Desktop installs when it is opened")],
 )
 @click.argument("target", metavar="[FILE_OR_FOLDER]", default=".", type=click.Path(path_type=Path))
 @click.option("--force", "is_forced", is_flag=True, help="Replace a file of that name.")
 @json_option
 def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
-    """Write the server as an MCP bundle (.mcpb), which a desktop client installs when it is opened."""
+    """Write the server as a bundle for desktop clients.
+
+    A desktop client installs an MCP bundle (.mcpb) when it is opened.
+    """
     from memoryos_mcp.cli.commands.bundle import write_bundle
 
     write_bundle(target, is_forced=is_forced, as_json=as_json)
 
 
 @cli.command(
-    short_help="Print what completes commands in bash, zsh or fish.",
     examples=[
         ("memoryos-mcp completion bash > ~/.local/share/bash-completion/completions/memoryos-mcp", "for bash"),
         ("memoryos-mcp completion zsh > ~/.zfunc/_memoryos-mcp", "for zsh, with ~/.zfunc in fpath"),
@@ -401,9 +420,9 @@ def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
 )
 @click.argument("shell", type=Choice(SHELLS), required=False)
 def completion(shell: str | None) -> None:
-    """Print the script that completes commands, options and their values in SHELL; without it, in yours.
+    """Print what completes commands in bash, zsh or fish.
 
-    On a terminal it also says where to put it.
+    Without SHELL, it is the script for your shell. On a terminal it also says where to put it.
     """
     from memoryos_mcp.cli.commands.completing import print_script
 

@@ -20,12 +20,7 @@ _SAID = frozenset({"type", "command", "args", "url", "headers"})
 
 
 def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str]:
-    """Return the command line that adds an entry for all of a user's projects.
-
-    Raises:
-        ArgumentError: The entry holds a token, which would be visible in the list of processes.
-        ClientFileError: The entry holds keys that the command line cannot express and would lose.
-    """
+    """Return the command line that adds an entry for all of a user's projects."""
     if lost := sorted(key for key, value in entry.items() if value and key not in _SAID):
         msg = (
             f"the entry holds {', '.join(lost)}, which {client.title}'s command would lose; it was left as it is. "
@@ -52,11 +47,7 @@ def remove_command(client: Client, name: str) -> list[str]:
 
 
 def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
-    """Run command lines of the client, one after the other.
-
-    Raises:
-        ClientFileError: The client's command is missing or fails.
-    """
+    """Run command lines of the client, one after the other."""
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (

@@ -57,11 +57,7 @@ def this_command() -> tuple[str, ...]:
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry of a server, with the user's additions to the present one.
-
-    Raises:
-        ArgumentError: The client does not support such a server.
-    """
+    """Return the entry of a server, with the user's additions to the present one."""
     kept = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
         kept = _without(kept, {*client.fixed, *_remote_keys(client)})

@@ -23,11 +23,7 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return this machine, with the working folder as the project.
-
-        Raises:
-            ClientFileError: There is no home folder, or the working folder no longer exists.
-        """
+        """Return this machine, with the working folder as the project."""
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:
@@ -77,11 +73,7 @@ class Found:
 
 
 def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
-    """Return the files to change for a client: all places where it is found, else its first possible place.
-
-    Raises:
-        ArgumentError: The client has no file for a project.
-    """
+    """Return the files to change for a client: all places where it is found, else its first possible place."""
     if scope == "project":
         if client.project is None:
             problem = f"{client.title} has no file for a project; leave it away"

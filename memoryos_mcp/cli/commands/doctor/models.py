@@ -21,7 +21,7 @@ import click
 from pydantic import BaseModel
 
 from memoryos_mcp.cli.commands.common import try_model
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
+from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts, passed, warned
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.embedding.api import embeddings_api
 from memoryos_mcp.engine.wiring import configured_model
@@ -103,7 +103,7 @@ async def check_embedder(settings: Settings) -> Check:
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
-        return Check(name=name, verdict=Verdict.OK, found="none is wanted: search goes by words alone")
+        return passed(name, "none is configured: search uses only words")
     try:
         tried = await try_model(model, settings)
     except ModelError as error:
@@ -113,21 +113,16 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    found = f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}"
-    return Check(name=name, verdict=Verdict.OK, found=found)
+    return passed(name, f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
     """Check whether the file with the LLM's replies exists."""
-    found = f"nobody is asked: replies are read from {path}"
+    found = f"no LLM is asked: replies are read from {path}"
     if path.exists():
-        return Check(name="llm", verdict=Verdict.OK, found=found)
-    return Check(
-        name="llm",
-        verdict=Verdict.WARN,
-        found=f"{found}, which is not there yet",
-        fix="until it is, every request is written to the file of missing ones beside it",
-    )
+        return passed("llm", found)
+    fix = "until it exists, every request is written to the file of missing ones beside it"
+    return warned("llm", f"{found}, which does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
@@ -170,9 +165,8 @@ def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
     except ReplyFormatError as error:
         return Check(name=name, verdict=Verdict.FAIL, found=f"{parts(error)[0]}; {told}", fix=fix)
     if is_as_asked:
-        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
-    problem = "the reply is JSON, but not the object that was asked for"
-    return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
+        return passed(name, f"JSON as asked for; {told}")
+    return warned(name, f"the reply is JSON, but not the object that was asked for; {told}", fix)
 
 
 async def _failed_call(

@@ -5,25 +5,24 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import click
 
 from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
-from memoryos_mcp.cli.installer import claude_code, entries, planning
+from memoryos_mcp.cli.installer import claude_code, entries, files, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import Local, Remote
 from memoryos_mcp.cli.installer.places import Found, Machine, places_of
 from memoryos_mcp.cli.installer.planning import Action
 from memoryos_mcp.cli.terminal import note, print_report
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.errors import ArgumentError, ClientFileError, MemoryOSError
 from memoryos_mcp.model.pages import utc_now
 
 MCP_PATH = "/mcp"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
@@ -134,7 +133,7 @@ def clients_here(machine: Machine) -> list[Found]:
 
 def _state(found: Found) -> str:
     try:
-        present = planning.present_entry(found.client, found.file)
+        present = planning.entries_of(found.client, files.read(found.file)).get(entries.NAME)
     except ClientFileError:
         return "unreadable"
     if present is None:
@@ -188,7 +187,7 @@ def _changed(found: Found, asked: Asked, server: Local | Remote | None) -> Outco
 def _through_its_command(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
     """Change a client's file through the client's own command; without a server, remove the entry."""
     client = found.client
-    present = planning.present_entry(client, found.file, asked.name)
+    present = planning.entries_of(client, files.read(found.file)).get(asked.name)
     if present is not None and not asked.is_forced:
         planning.check_ours(found, present, asked.name, "replace" if server else "take out")
     entry = None if server is None else entries.entry_of(client, server, present)
