@@ -195,7 +195,7 @@ class Group(click.Group):
             rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]
             _write_section(formatter, "Exit codes", rows)
             formatter.write_paragraph()
-            formatter.write_text(f"{PROGRAM} COMMAND --help tells of a command's options and gives examples.")
+            formatter.write_text(f"{PROGRAM} COMMAND --help shows the options of a command, with examples.")
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -373,8 +373,8 @@ def _show_settings(ctx: click.Context, _: click.Parameter, is_asked: bool) -> No
         return
     formatter = ctx.make_formatter()
     formatter.write_text(
-        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals), and "
-        "but for keys of APIs an option; later ones win."
+        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals) and, "
+        "except for API keys, an option; later ones win."
     )
     rows = []
     for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):

@@ -86,18 +86,13 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
 
 @cli.command()
 def demo() -> None:
-    """Watch a real server remember, in half a minute.
-
-    It holds a short conversation, restarts the server, and shows what was remembered.
-    """
+    """Watch a real server remember, in half a minute."""
     from memoryos_mcp.cli.commands.demo import run_demo
 
     anyio.run(run_demo)
 
 
-@cli.command(
-    examples=[("memoryos-mcp doctor --config config.json", "try the settings of a file")],
-)
+@cli.command(examples=[("memoryos-mcp doctor --config config.json", "try the settings of a file")])
 @json_option
 @settings_options
 def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
@@ -180,10 +175,7 @@ async def show(settings: Settings, **given: Any) -> None:
 # Take it along, put it back, correct, forget --------------------------------------------------------------------------
 
 
-@cli.command(
-    "export",
-    examples=[("memoryos-mcp export memory.jsonl.gz", "packed, since its name ends in .gz")],
-)
+@cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "packed, since its name ends in .gz")])
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object; with FILE only.")
 @takes_settings()
@@ -219,35 +211,25 @@ async def import_(settings: Settings, **given: Any) -> None:
     await import_memory(settings, **given)
 
 
-@cli.command(
-    examples=[("memoryos-mcp backup backups --all-users", "every user's, each a file in that folder")],
-)
+@cli.command(examples=[("memoryos-mcp backup backups --all-users", "every user's, each a file in that folder")])
 @click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
 @click.option("--all-users", "is_of_all", is_flag=True, help="Copy every user's memory into the folder.")
 @json_option
 @takes_settings()
 def backup(settings: Settings, **given: Any) -> None:
-    """Copy a memory to a new file and check the copy.
-
-    Servers may run meanwhile.
-    """
+    """Copy a memory to a new file, also while servers run."""
     from memoryos_mcp.cli.commands import backups
 
     backups.back_up(settings, **given)
 
 
-@cli.command(
-    examples=[("memoryos-mcp restore memory.db --yes", "do it; without --yes it only says what it would do")],
-)
+@cli.command(examples=[("memoryos-mcp restore memory.db --yes", "do it; without --yes it only says what it would do")])
 @click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--yes", "is_confirmed", is_flag=True, help="Do it; without this the command only says what it would do.")
 @json_option
 @takes_settings()
 def restore(settings: Settings, **given: Any) -> None:
-    """Put a backup in the place of a memory.
-
-    The previous memory is kept beside it. No server may run.
-    """
+    """Put a backup in the place of a memory, which is kept too."""
     from memoryos_mcp.cli.commands import backups
 
     backups.restore(settings, **given)
@@ -331,18 +313,13 @@ async def correct_command(settings: Settings, as_json: bool, **given: Any) -> No
 @json_option
 @takes_settings()
 async def warmup(settings: Settings, **given: Any) -> None:
-    """Fetch and load the embedding model ahead of time.
-
-    Then no server has to fetch it.
-    """
+    """Fetch and load the embedding model before a server does."""
     from memoryos_mcp.cli.commands.reembedding import warm_up
 
     await warm_up(settings, **given)
 
 
-@cli.command(
-    examples=[("memoryos-mcp reembed --status", "only say how far it is")],
-)
+@cli.command(examples=[("memoryos-mcp reembed --status", "only say how far it is")])
 @click.option("--status", "is_status", is_flag=True, help="Only say how far it is: loads no model, changes nothing.")
 @json_option
 @takes_settings()
@@ -356,26 +333,18 @@ async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
     await (reembedding.show_status if is_status else reembedding.reembed)(settings, **given)
 
 
-@cli.command(
-    examples=[("memoryos-mcp reconsolidate --dry-run", "only say how much that is")],
-)
+@cli.command(examples=[("memoryos-mcp reconsolidate --dry-run", "only say how much that is")])
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say how much that is: no call, no change.")
 @json_option
 @takes_settings()
 async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> None:
-    """Have the LLM redo what was done without it.
-
-    Pages that were organised or learned from without the LLM are processed again.
-    """
+    """Have the LLM redo what was done without it."""
     from memoryos_mcp.cli.commands import reconsolidation
 
     await (reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate)(settings, **given)
 
 
-@cli.command(
-    "llm-log",
-    examples=[("memoryos-mcp llm-log --show 3", "the third call in full")],
-)
+@cli.command("llm-log", examples=[("memoryos-mcp llm-log --show 3", "the third call in full")])
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many calls to list.")
 @click.option("--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print this call in full.")
 @click.option("--json", "as_json", is_flag=True, help="Print the lines of the log as they are.")
@@ -402,10 +371,7 @@ cli.add_command(token)
 @click.option("--force", "is_forced", is_flag=True, help="Replace a file of that name.")
 @json_option
 def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
-    """Write the server as a bundle for desktop clients.
-
-    A desktop client installs an MCP bundle (.mcpb) when it is opened.
-    """
+    """Write the server as a bundle (.mcpb) for desktop clients."""
     from memoryos_mcp.cli.commands.bundle import write_bundle
 
     write_bundle(target, is_forced=is_forced, as_json=as_json)

@@ -157,12 +157,12 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
     if name is not None and name not in names:
         close = nearest_name(name, names)
         meant = f"; did you mean {close}?" if close else ""
-        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
+        raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{meant}")
     if not path.exists():
         if address := _ADDRESS.match(str(path)):  # `Path` removes one of the slashes
             msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
         else:
-            msg = f"{path} is not there"
+            msg = f"{path} does not exist"
         raise ImportFormatError(msg)
     if path.is_file() and path.stat().st_size == 0:
         msg = f"{path} is empty"
@@ -174,8 +174,8 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
     reader = recognise(path)
     if reader is None:
         known = ", ".join(names)
-        fix = "Say which one it is with --format; a backup is put back by `memoryos-mcp restore`"
-        msg = f"{path} is of no format that is known here ({known}). {fix}"
+        fix = "Name its format with --format; `memoryos-mcp restore` restores a backup"
+        msg = f"{path} is not in a known format ({known}). {fix}"
         raise ImportFormatError(msg)
     return reader
 
@@ -213,60 +213,50 @@ def _check_target(path: Path, target: str) -> None:
     if path.is_dir():
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+        raise ArgumentError(argument=target, problem="the folder does not exist; create it or name another file")
     if path.is_file() and path.stat().st_size and not own.recognises(path):
-        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
+        raise ArgumentError(argument=target, problem="is not an export that could be replaced; name a new file")
     if path.suffix.lower() in _OTHER_FORMATS:
-        problem = (
-            f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
-        )
+        problem = f"would contain JSON lines, not {path.suffix}; end its name in .jsonl, or .jsonl.gz to compress it"
         raise ArgumentError(argument=target, problem=problem)
 
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
     """Yield a function that writes to stdout, or to a file that is moved into place once it is complete."""
-    path = Path(target)
-    if target != STDOUT:
-        _check_target(path, target)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        if target == STDOUT:
-            yield _guarded(sys.stdout.buffer.write, target)
+    if target == STDOUT:
+        with _writing(target):
+            yield _writing(target)(sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
-            return
-        with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
-            if path.suffix == ".gz":
-                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-                    yield _guarded(packed.write, target)
-            else:
-                yield _guarded(file.write, target)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        if target != STDOUT:
+        return
+    path = Path(target)
+    _check_target(path, target)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _writing(target):
+        try:
+            with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+                if path.suffix == ".gz":
+                    with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                        yield _writing(target)(packed.write)
+                else:
+                    yield _writing(target)(file.write)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
             unfinished.unlink(missing_ok=True)
 
 
-def _guarded(write: Callable[[bytes], object], target: str) -> Callable[[bytes], object]:
-    """Return ``write`` with its errors attributed to the target: its caller expects errors of the store."""
-
-    def put(line: bytes) -> None:
-        try:
-            write(line)
-        except OSError as error:
-            raise _unwritable(target, error) from error
-
-    return put
-
-
-def _unwritable(target: str, error: OSError) -> StorageError:
-    reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    name = "stdout" if target == STDOUT else target
-    return StorageError(f"{name} cannot be written: {reason}. Free space or name another file, and export again")
+@contextmanager
+def _writing(target: str) -> Iterator[None]:
+    """Attribute errors of the system to the target of the export; the store would take them for its own."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        name = "stdout" if target == STDOUT else target
+        msg = f"{name} cannot be written: {reason}. Free space or name another file, and export again"
+        raise StorageError(msg) from error
 
 
 def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
@@ -288,7 +278,7 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
 def _lines(report: ImportReport) -> Iterator[str]:
     yield f"Format: {report.format}"
     for kind, found in report.found.items():
-        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
+        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} known already" if kind in report.new else ""
         yield f"{_KINDS[kind].capitalize()}s: {found:,} found{told}"
     for skipped in report.skipped:
         more = "; ..." if skipped.count > len(skipped.places) else ""
@@ -299,9 +289,9 @@ def _lines(report: ImportReport) -> Iterator[str]:
         yield f"Secrets left out: {kinds}"
     if report.archived_facts:
         beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
-        yield f"Archived: {beyond}, those longest unheard of; questions still find them."
+        yield f"Archived: {beyond}, those not heard of for the longest time; questions still find them."
     if report.new.get("fact"):
-        yield "New facts are found by their words; by their meaning too once a server has run for a moment."
+        yield "New facts are found by their words, and by their meaning once a server has run for a moment."
     if report.is_dry_run:
         yield "Nothing was changed: this was a dry run."
     elif report.pages_waiting:

@@ -54,7 +54,7 @@ async def show_receipts(settings: Settings, *, as_json: bool) -> None:
 
 def _agrees() -> bool:
     if not sys.stdin.isatty():
-        note("nothing was forgotten; give --yes where nobody can be asked")
+        note("nothing was forgotten; give --yes to forget without a question")
         return False
     # The event loop would only record Ctrl-C, and the prompt would stay.
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -75,14 +75,16 @@ def _dry_run_lines(dry_run: DryRun) -> Iterator[str]:
         yield "There is nothing to forget."
         return
     if dry_run.is_all and dry_run.kept_copies:
-        yield f"So would {_COPIES}: {', '.join(dry_run.kept_copies)}"
+        yield f"Removed too would be {_COPIES}: {', '.join(dry_run.kept_copies)}"
     counts = dry_run.counts
     is_part = counts.pages + counts.facts + counts.traits > len(dry_run.samples)
-    yield f"These{' and more' if is_part else ''} would go: {_amount(counts)}."
+    yield f"These{' and more' if is_part else ''} would be forgotten: {_amount(counts)}."
 
 
 def _told(receipt: ForgetReceipt) -> str:
-    state = "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; that is tried again"
+    state = (
+        "scrubbed from the files" if receipt.is_scrubbed else "not scrubbed from the files yet; a server tries again"
+    )
     return f"Forgotten: {_amount(receipt.counts)}; {state}. Receipt {receipt.receipt}"
 
 

@@ -42,7 +42,7 @@ LEARN_CONTEXT_TOKENS = 400
 _PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
-_KEPT = "what was done stays done, and the rest is done by the next server that runs with this LLM"
+_KEPT = "what was done stays done, and the next server with this LLM does the rest"
 _NOTHING = "Nothing to do again: no page was organised or learned from without the LLM."
 
 
@@ -94,7 +94,7 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` if no LLM is configured."""
     if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
         msg = (
-            "no LLM is configured that could do anything again; set llm_provider and its key, or openai_base_url, "
+            "no LLM is configured; set llm_provider and its key, or openai_base_url, "
             "and llm_model. `memoryos-mcp doctor` checks whether they work"
         )
         raise ConfigError(msg)

@@ -105,7 +105,7 @@ async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
 
 def _parts(result: RetrieveMemoryResult, *, is_full: bool) -> Iterator[RenderableType]:
     found = roots(result.query)
-    way = "by words and meaning" if result.search_mode == "hybrid" else "only by words"
+    way = "by words and meaning" if result.search_mode == "hybrid" else "by words alone"
     if result.understood is not None:
         yield from section("Understood as", f"ranking {result.ranking}", _understood(result.understood), "dim", "")
     if result.retrieved_pages:

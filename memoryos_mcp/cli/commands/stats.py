@@ -153,7 +153,7 @@ def _tiers(overview: Overview, settings: Settings) -> Iterator[Row]:
 def _topics(stats: GetMemoryStatsResult) -> Iterator[RenderableType]:
     # A console with another encoding would show question marks.
     cells = "█░" if make_console().encoding.lower().startswith("utf") else "#."
-    beside = f"the main ones first; a bar that is full, at heat {stats.heat_threshold:g}: what is new is learned"
+    beside = f"the main ones first; a full bar (heat {stats.heat_threshold:g}) means that new pages are learned from"
     rows = (_topic(segment, stats.heat_threshold, cells) for segment in stats.top_segments)
     yield from section("Topics", beside, rows, "cyan", "", "", "dim", "")
     yield from _more(stats.segments - len(stats.top_segments), "topic")
@@ -190,15 +190,15 @@ def _pending(overview: Overview) -> Iterator[str]:
     if stats.backlog_attempts:
         yield f"Sorting them has failed {amount(stats.backlog_attempts, 'time')}."
     if stats.degraded_pages:
-        yield f"{amount(stats.degraded_pages, 'page')} to be done again by the LLM, which failed"
+        yield f"{amount(stats.degraded_pages, 'page')} for the LLM to do again after it failed"
     if without_vectors:
-        yield f"{amount(without_vectors, 'page')} to be given vectors, which a running server does"
+        yield f"{amount(without_vectors, 'page')} without vectors; a running server embeds them"
     if stats.damaged_pages:
-        yield f"{amount(stats.damaged_pages, 'page')} damaged on disk; memoryos-mcp doctor tells what to do"
+        yield f"{amount(stats.damaged_pages, 'page')} damaged on disk; memoryos-mcp doctor shows what to do"
     if stats.retention_waits_until is not None:
         yield (
             f"Pages older than retention_days are forgotten from {minute(stats.retention_waits_until)} on; to keep "
-            "them set the clock right, or raise retention_days."
+            "them, correct the clock or raise retention_days."
         )
     is_waiting = stats.backlog_pages or stats.degraded_pages or without_vectors or stats.retention_waits_until
     if not (is_waiting or stats.damaged_pages):
@@ -208,13 +208,13 @@ def _pending(overview: Overview) -> Iterator[str]:
 def _models(overview: Overview) -> Iterator[str]:
     embedding, stats = overview.embedding, overview.stats
     if not any(space.is_configured for space in embedding.spaces):
-        yield "Embedding: none is configured, words answer alone"
+        yield "Embedding: none is configured; search uses only words"
     for space in embedding.spaces:
         place = "" if space.is_configured else ", which is not the configured one"
         done = f"{embedding.pages - space.pages_left:,} of {amount(embedding.pages, 'page')} have vectors"
         yield f"Embedding: {plain(space.model)}{place}: {done}"
     if stats.llm is None:
-        yield "LLM: none, which works too; memoryos-mcp doctor tells how to use one"
+        yield "LLM: none, which works too; memoryos-mcp doctor shows how to use one"
         return
     limit = f" of {stats.llm.daily_token_limit:,}" if stats.llm.daily_token_limit is not None else ""
     yield f"LLM: {plain(stats.llm.model)}, {stats.llm.tokens_today:,}{limit} tokens today"

@@ -48,7 +48,7 @@ class ClientFile:
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
-            msg = f"{self.path} was left as it is: a path for its entry is no Unicode text; take another folder"
+            msg = f"{self.path} was left as it is: a path for its entry is not valid Unicode; choose another folder"
             raise ClientFileError(msg) from error
 
 
@@ -58,7 +58,7 @@ def read(path: Path) -> ClientFile:
     try:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
-            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no file'}; move it away"
+            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'not a file'}; move it away"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
             msg = f"{path} is larger than {MAX_BYTES:,} bytes; it does not look like a file of settings"
@@ -145,5 +145,5 @@ def _keep_rights(status: os.stat_result, path: Path) -> None:
 
 def _refusal(path: Path, what: str, error: OSError) -> ClientFileError:
     reason = error.strerror or type(error).__name__
-    fix = "close the client and run the command again" if os.name == "nt" else "see to its permissions"
+    fix = "close the client and run the command again" if os.name == "nt" else "check its permissions"
     return ClientFileError(f"{path} cannot {what} ({reason}); {fix}")

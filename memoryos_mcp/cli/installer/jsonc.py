@@ -168,7 +168,7 @@ def _object(text: str) -> _Node:
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
     if not isinstance(node.value, dict):
-        msg = "it holds no JSON object"
+        msg = "it is not a JSON object"
         raise ClientFileError(msg)
     return node
 
@@ -181,7 +181,7 @@ def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
         if member is None:
             break
         if not isinstance(member.node.value, dict):
-            msg = f'"{key}" is no object; correct it, then run the command again'
+            msg = f'"{key}" is not an object; correct it, then run the command again'
             raise ClientFileError(msg)
         objects.append(member.node)
     return objects
@@ -190,7 +190,7 @@ def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
 def _only(node: _Node, key: str) -> _Member | None:
     found = [member for member in node.members if member.key == key]
     if len(found) > 1:
-        msg = f'"{key}" stands in it twice, and a client reads only one of them; delete one, then run the command again'
+        msg = f'"{key}" occurs twice, and a client reads only one of them; delete one, then run the command again'
         raise ClientFileError(msg)
     return found[0] if found else None
 

@@ -30,7 +30,7 @@ class Machine:
             msg = "this account has no home folder, where clients keep their files; set HOME to one"
             raise ClientFileError(msg) from error
         except OSError as error:
-            msg = "the working folder is not there any more; change to another one"
+            msg = "the working folder no longer exists; change to another one"
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
@@ -76,7 +76,7 @@ def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
     """Return the files to change for a client: all places where it is found, else its first possible place."""
     if scope == "project":
         if client.project is None:
-            problem = f"{client.title} has no file for a project; leave it away"
+            problem = f"{client.title} has no file for a project; leave --scope out"
             raise ArgumentError(argument="--scope project", problem=problem)
         return [Found(client, scope, machine.project / client.project, is_client_there=True)]
     found: list[Found] = []

@@ -112,7 +112,7 @@ def check_ours(found: Found, present: Any, name: str, doing: str) -> None:
     if kind is entries.Kind.OURS:
         return
     whose = (
-        "is of another project that is called memoryos-mcp"
+        "belongs to another project called memoryos-mcp"
         if kind is entries.Kind.OTHER_PROJECT
         else "was not written by this program"
     )

@@ -74,7 +74,7 @@ def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
     value: Any = held
     for before, key in zip(("", *path), path, strict=False):
         if not isinstance(value, Mapping):
-            msg = f'"{before}" is no table; correct it, then run the command again'
+            msg = f'"{before}" is not a table; correct it, then run the command again'
             raise ClientFileError(msg)
         value = value.get(key)
         if value is None:

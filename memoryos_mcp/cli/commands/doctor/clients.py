@@ -48,7 +48,7 @@ async def _check(found: Found) -> Check:
             fix = trouble.fix or f"{again}{option}"
             return Check(name=name, verdict=trouble.verdict, found=f'"{key}": {trouble.found}', fix=fix)
     if others:
-        told = f'"{others[0]}" starts another project, whose package is called memoryos-mcp'
+        told = f'"{others[0]}" starts another project whose package is called memoryos-mcp'
         return warned(name, told, f"take it out of {found.file}, then {again}")
     if ours:
         return passed(name, f"added in {found.file}")

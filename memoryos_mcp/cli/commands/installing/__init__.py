@@ -144,7 +144,7 @@ def _state(found: Found) -> str:
 def check_name(name: str) -> None:
     """Raise `ArgumentError` unless every client accepts the name of an entry."""
     if not _NAME.fullmatch(name):
-        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients put it before each tool"
+        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients prefix each tool with it"
         raise ArgumentError(argument="--name", problem=problem)
 
 
