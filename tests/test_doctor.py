@@ -109,7 +109,7 @@ async def test_a_key_that_only_stands_in_the_environment_is_said_to_turn_nothing
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", DASHSCOPE_API_KEY=KEY))
     assert "set llm_provider to qwen" in found["llm"]["fix"]
-    assert "DASHSCOPE_API_KEY alone turns nothing on" in found["llm"]["fix"]
+    assert "DASHSCOPE_API_KEY alone enables nothing" in found["llm"]["fix"]
 
 
 async def test_an_llm_that_works_is_asked_one_tiny_question_that_holds_nothing_of_a_memory(data: Path) -> None:
@@ -141,7 +141,7 @@ async def test_each_check_is_one_line_with_its_mark_in_the_order_of_the_checks(d
         ("fail", "llm_reply"),
     ]
     assert "set llm_model" in lines[1][2]
-    assert lines[5][2] == "none is wanted: search goes by words alone"
+    assert lines[5][2] == "none is configured: search uses only words"
 
 
 async def test_the_bundled_model_is_loaded_and_told_with_its_dimension(
@@ -367,7 +367,7 @@ async def test_a_provider_that_takes_no_form_is_said_to_be_asked_in_words(data: 
         found = await ask(server, data, "--llm-provider", "anthropic")
         assert '{"ok": true}' in server.bodies[0]["messages"][0]["content"]
     assert found["llm_reply"]["verdict"] == "ok"
-    assert "only asked for in words" in found["llm_reply"]["found"]
+    assert "only the prompt asks" in found["llm_reply"]["found"]
 
 
 async def test_a_setting_that_cannot_be_used_is_a_failed_check_and_no_crash(data: Path, tmp_path: Path) -> None:
@@ -455,7 +455,7 @@ async def test_an_address_may_be_pasted_with_the_path_of_chats(data: Path) -> No
 
 async def test_a_replay_file_that_is_not_there_is_a_warning(data: Path, tmp_path: Path) -> None:
     result = await run(data, "--llm-replay-file", str(tmp_path / "nope.jsonl"))
-    assert "not there yet" in result.stdout
+    assert "does not exist yet" in result.stdout
 
 
 async def test_a_python_that_the_packages_have_no_wheels_for_is_a_warning(
@@ -560,7 +560,7 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
     ("name", "entry", "verdict", "told", "fix"),
     [
         ("other", {"command": "npx"}, "ok", "not added in", "install --client cursor adds it"),
-        ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "not there any more", "install"),
+        ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "no longer exists", "install"),
         ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "no absolute path", "--client cursor"),
         ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
         ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
@@ -569,8 +569,8 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
         ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not of this program", "--force"),
         ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
         ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
-        ("memoryos", {"url": "no address"}, "fail", "its address is none", "--http URL"),
-        ("memoryos", {"url": "http://[::1/mcp"}, "fail", "its address is none", "--http URL"),
+        ("memoryos", {"url": "no address"}, "fail", "its address is not valid", "--http URL"),
+        ("memoryos", {"url": "http://[::1/mcp"}, "fail", "its address is not valid", "--http URL"),
         ("memoryos", {"command": sys.executable, "args": ["-m", "memoryos_mcp", "serve"]}, "ok", "added in", None),
     ],
 )
@@ -614,7 +614,7 @@ async def test_the_server_at_an_entrys_address_is_greeted_with_the_entrys_token(
                     patch.setenv("TEAM_TOKEN", token)
                     assert (await found(by_variable))["verdict"] == "ok"
             elsewhere = await found({"url": f"{server.url}/health/live"})
-            assert (elsewhere["verdict"], "no MCP server" in elsewhere["found"]) == ("fail", True)
+            assert (elsewhere["verdict"], "not an MCP server" in elsewhere["found"]) == ("fail", True)
 
 
 async def test_a_clients_file_that_cannot_be_read_is_a_failed_check(data: Path, home: Path) -> None:

@@ -106,7 +106,7 @@ def test_an_export_replaces_no_file_of_something_else(memory: Path, tmp_path: Pa
     for name, text in (("notes.txt", b"What I did in May."), ("packed.jsonl.gz", packed)):
         file = tmp_path / name
         file.write_bytes(text)
-        assert f"{file}: is a file, and no export" in run(memory, "export", file, code=2).stderr.decode()
+        assert f"{file}: is not an export" in run(memory, "export", file, code=2).stderr.decode()
         assert file.read_bytes() == text
 
 
@@ -256,7 +256,7 @@ async def test_a_full_disk_in_the_middle_is_a_clear_error_and_the_import_goes_on
     run(tmp_path / "memory", "export", file)
     told = run(data, "import", file, code=1, limit="ulimit -f 3000").stderr.decode()
     assert "no space" in told
-    assert "the same command goes on from there" in told
+    assert "run the same command again to continue" in told
     assert "Köln" not in told
     assert 0 < count(data) < 3_000
     check_whole(data)

@@ -150,15 +150,15 @@ def test_a_dry_run_shows_the_change_and_makes_none(client: Client, home: Path) -
     [
         (b'{"mcpServers": {', "not valid JSON (line 1, column 17)"),
         (b'{"mcpServers": []}', '"mcpServers" is no object'),
-        (b'{"mcpServers": {}, "mcpServers": {}}', "stands in it twice"),
+        (b'{"mcpServers": {}, "mcpServers": {}}', "occurs twice"),
         (b"[1, 2]", "no JSON object"),
         (b'{"name": "\xe9"}', "not UTF-8"),
         ('{"mcpServers": {}}'.encode("utf-16"), "UTF-16"),
         (b"\x00" * 100, "not valid JSON"),
         (b'{"a": "' + b"x" * files.MAX_BYTES + b'"}', "larger than"),
         (b'{"mcpServers": {"memoryos": {"command": "node", "args": ["memory.js"]}}}', "not written by this program"),
-        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp"]}}}', "of another project"),
-        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp@2.1"]}}}', "of another project"),
+        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp"]}}}', "to another project"),
+        (b'{"mcpServers": {"memoryos": {"command": "uvx", "args": ["memoryos-mcp@2.1"]}}}', "to another project"),
         (b'{"mcpServers": {"memoryos": "on"}}', "not written by this program"),
         (b'{"mcpServers": {"memoryos": {"url": "https://a.example", "oauth": {}}}}', "not written by this program"),
     ],
@@ -473,8 +473,8 @@ def test_a_token_on_the_command_line_is_taken_with_a_caution(home: Path) -> None
     file_of(CLIENTS["cursor"], home)
     result = run("install", "--client", "cursor", "--http", "http://far.example", "--token", TOKEN)
     assert result.exit_code == 0
-    assert "can be read by others" in result.stderr
-    assert "readable by others; give an address that begins with https" in result.stderr
+    assert "other accounts on this machine can read a token" in result.stderr
+    assert "others can read the token on the network; give an address that begins with https" in result.stderr
     assert TOKEN not in result.output
 
 
@@ -688,7 +688,7 @@ def test_what_claude_codes_command_has_done_is_not_told_to_be_typed_again(claude
 
 def test_without_claude_codes_command_it_is_said_what_to_type(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
-    refused("install", "--client", "claude-code", told="type where it is: claude mcp add --scope user")
+    refused("install", "--client", "claude-code", told="type where it is installed: claude mcp add --scope user")
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -142,7 +142,7 @@ async def test_without_a_model_the_status_says_so_and_what_is_kept(data: Path) -
         (space,) = (await done(*none))["spaces"]
     assert told.stdout.splitlines() == [
         "all-MiniLM-L6-v2: 5 of 5 pages have vectors",
-        "No embedding model is configured: words answer alone.",
+        "No embedding model is configured: search uses only words.",
     ]
     assert (space["model"], space["is_configured"]) == ("all-MiniLM-L6-v2", False)
 

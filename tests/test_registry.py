@@ -172,13 +172,13 @@ def test_all_clients_means_those_that_take_links() -> None:
 def test_a_client_without_links_is_named() -> None:
     done = CliRunner().invoke(cli, ["install", "--client", "zed", "--link"])
     assert isinstance(done.exception, ArgumentError)
-    assert "Zed takes none, but cursor and vscode do" in str(done.exception)
+    assert "Zed has no links, but cursor and vscode have" in str(done.exception)
 
 
 def test_a_link_that_holds_a_token_is_told_to_be_one() -> None:
     address = ["--http", "http://127.0.0.1:8000/mcp", "--link"]
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token", "t0k3n"])
     assert of_cursor(done.stdout.strip())[1]["headers"] == {"Authorization": "Bearer t0k3n"}
-    assert done.stderr.endswith("\nmemoryos-mcp: the link holds the token; whoever sees the one has the other\n")
+    assert done.stderr.endswith("\nmemoryos-mcp: the link contains the token; keep it as secret as the token\n")
     done = CliRunner().invoke(cli, ["install", "--client", "cursor", *address, "--token-variable", "MEMORY_TOKEN"])
     assert done.stderr == ""

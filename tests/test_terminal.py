@@ -207,7 +207,7 @@ def test_search_says_that_it_goes_by_words_alone_and_why(data: Path) -> None:
     assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
     done = run(data, "search", "biscuit", *DEAD_MODEL)
     assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
-    assert done.stderr.startswith("memoryos-mcp: search goes by the previous embedding model: ")
+    assert done.stderr.startswith("memoryos-mcp: search uses the previous embedding model: ")
 
 
 def test_show_shows_each_kind_of_memory_by_its_id(data: Path) -> None:
@@ -288,13 +288,13 @@ def test_pages_that_wait_are_left_waiting(tmp_path: Path) -> None:
     shown = looked(data, "stats", "--consolidation-idle-s", 0)
     assert re.search(r"^  3 pages to be sorted into topics, the oldest since \d{4}-", shown, re.MULTILINE)
     assert "0 of 4 pages have vectors" in shown
-    assert "\n  4 pages to be given vectors" in shown
+    assert "\n  4 pages without vectors" in shown
     found = as_json(data, "search", "tree", "--consolidation-idle-s", 0)
     assert found["search_mode"] == "lexical"  # no page has vectors, and none is given any
     assert len(found["retrieved_pages"]) == 3
     done = run(data, "search", "tree", *DEAD_MODEL)
     assert (done.returncode, "found by words alone" in done.stdout) == (0, True)
-    assert done.stderr.startswith("memoryos-mcp: search goes by words alone: ")
+    assert done.stderr.startswith("memoryos-mcp: search uses only words: ")
     assert content(data) == before
 
 

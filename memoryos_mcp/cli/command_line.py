@@ -1,5 +1,6 @@
 """Behaviour of the command line: help in sections, settings as options, and exit codes."""
 
+import inspect
 import json
 import logging
 import os
@@ -7,10 +8,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import SequenceMatcher
+from functools import partial, wraps
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Literal, NoReturn
 
+import anyio
 import click
 from click.shell_completion import CompletionItem
 
@@ -21,6 +24,7 @@ from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.config.values import allowed_texts, describe_values, value_type
 from memoryos_mcp.errors import ArgumentError, ConfigError, MemoryOSError
+from memoryos_mcp.model.ids import TELLING_IDS
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +51,8 @@ DESTRUCTIVE = frozenset({"forget", "restore", "uninstall", "revoke"})
 _TYPED_SHARE = 0.85
 # A key on a command line is visible in every list of processes.
 NOT_AS_FLAGS = frozenset({"openai_api_key", "embedding_api_key"})
+# What messages about a tool's arguments name, and its name on the command line.
+_WORDS_HERE = {TELLING_IDS: "stats and search", "wrong: true": "--wrong"}
 # Settings that every command shows in its help; the others would bury its own options.
 SETTINGS_SHOWN = ("user_id", "data_storage_path")
 
@@ -109,14 +115,18 @@ class Command(click.Command):
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error about an argument names the option that sets it."""
+        """Run the command; an error about an argument names it as the command line does."""
         try:
             return super().invoke(ctx)
         except ArgumentError as error:
-            options = {each.name: each.opts[-1] for each in self.params if isinstance(each, click.Option)}
-            if error.argument not in options:
+            named = next((each for each in self.params if each.name == error.argument), None)
+            if named is None:
                 raise
-            raise ArgumentError(argument=options[error.argument], problem=error.problem) from error
+            name = named.opts[-1] if isinstance(named, click.Option) else named.human_readable_name.strip(".")
+            problem = error.problem
+            for word, here in _WORDS_HERE.items():
+                problem = problem.replace(word, here)
+            raise ArgumentError(argument=name, problem=problem) from error
 
     def _is_shown(self, option: SettingOption) -> bool:
         return option.name not in Settings.model_fields or option.name in self.shown_settings
@@ -185,7 +195,7 @@ class Group(click.Group):
             rows = [(str(code), meaning.replace("`", "")) for code, meaning in EXIT_CODES.items()]
             _write_section(formatter, "Exit codes", rows)
             formatter.write_paragraph()
-            formatter.write_text(f"{PROGRAM} COMMAND --help tells of a command's options and gives examples.")
+            formatter.write_text(f"{PROGRAM} COMMAND --help shows the options of a command, with examples.")
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -218,6 +228,28 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def takes_settings(*, makes_folder: bool = True) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Return a decorator that adds the options of `settings_options` to a command and passes it the chosen settings.
+
+    A command may be a coroutine function. ``makes_folder`` is that of `chosen_settings`.
+    """
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., None]:
+        @settings_options
+        @wraps(command)
+        def with_settings(config_file: Path | None, **given: Any) -> None:
+            flags = {name: given.pop(name) for name in Settings.model_fields if name in given}
+            called = partial(command, chosen_settings(config_file, flags, makes_folder=makes_folder), **given)
+            if inspect.iscoroutinefunction(command):
+                anyio.run(called)
+            else:
+                called()
+
+        return with_settings
+
+    return decorated
+
+
 def chosen_settings(
     config_file: Path | None, flags: Mapping[str, Any], *, makes_folder: bool = True, is_server: bool = False
 ) -> Settings:
@@ -228,9 +260,6 @@ def chosen_settings(
         flags: Settings by name; None means not given.
         makes_folder: Whether to create the data folder and check that it is writable; reading needs neither.
         is_server: Whether the default log level applies; other commands log only warnings unless a level is set.
-
-    Raises:
-        ConfigError: The settings are not valid.
     """
     settings = load_settings(config_file, {name: value for name, value in flags.items() if value is not None})
     if makes_folder:
@@ -344,8 +373,8 @@ def _show_settings(ctx: click.Context, _: click.Parameter, is_asked: bool) -> No
         return
     formatter = ctx.make_formatter()
     formatter.write_text(
-        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals), and "
-        "but for keys of APIs an option; later ones win."
+        "Every setting is a key of the config file, an environment variable (MEMORYOS_ and its name in capitals) and, "
+        "except for API keys, an option; later ones win."
     )
     rows = []
     for name, field in sorted(Settings.model_fields.items(), key=lambda item: item[0] in HttpSettings.model_fields):

@@ -24,10 +24,12 @@ from memoryos_mcp.cli.command_line import (
     json_option,
     run,
     settings_options,
+    takes_settings,
 )
 from memoryos_mcp.cli.commands.clients import install, uninstall
 from memoryos_mcp.cli.commands.completing import SHELLS
 from memoryos_mcp.cli.commands.tokens import token
+from memoryos_mcp.config import Settings
 from memoryos_mcp.config.logs import log_to_stderr
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.config.telemetry import open_tracing
@@ -46,7 +48,6 @@ def cli() -> None:
 
 
 @cli.command(
-    short_help="Serve the memory to MCP clients.",
     shown_settings=("transport", "host", "port"),
     examples=[
         ("memoryos-mcp serve", "over stdin and stdout, as clients start it"),
@@ -55,9 +56,10 @@ def cli() -> None:
 )
 @settings_options
 def serve(config_file: Path | None, **flags: str | None) -> None:
-    """Serve the memory to MCP clients: over stdin and stdout, or with --transport over HTTP.
+    """Serve the memory to MCP clients.
 
-    Settings come from the config file, then MEMORYOS_* environment variables, then flags; later ones win.
+    It talks over stdin and stdout, or with --transport over HTTP. Settings come from the config file, then MEMORYOS_*
+    environment variables, then flags; later ones win.
     """
     # There is nothing to close before the server runs.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -82,22 +84,22 @@ def serve(config_file: Path | None, **flags: str | None) -> None:
             tracing.close()
 
 
-@cli.command(short_help="Watch a real server remember, in half a minute.")
+@cli.command()
 def demo() -> None:
-    """Hold a short conversation with a real server, restart it, and show what was remembered."""
+    """Watch a real server remember, in half a minute."""
     from memoryos_mcp.cli.commands.demo import run_demo
 
     anyio.run(run_demo)
 
 
-@cli.command(
-    short_help="Check whether everything works; say what to change.",
-    examples=[("memoryos-mcp doctor --config config.json", "try the settings of a file")],
-)
+@cli.command(examples=[("memoryos-mcp doctor --config config.json", "try the settings of a file")])
 @json_option
 @settings_options
 def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
-    """Check settings, memory, MCP clients, the embedding model and, by one tiny call, the LLM; say what to change."""
+    """Check whether everything works; say what to change.
+
+    Settings, memory, MCP clients, the embedding model and, by one tiny call, the LLM are checked.
+    """
     log_to_stderr("WARNING")  # the checks report progress
     from memoryos_mcp.cli.commands.doctor import run_doctor
 
@@ -109,7 +111,6 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 
 
 @cli.command(
-    short_help="See how much is remembered, what is hot, what waits.",
     examples=[
         ("memoryos-mcp stats", "the memory of the configured user"),
         ("memoryos-mcp stats --user-id ada --all", "of another one, with all facts, traits and topics"),
@@ -117,20 +118,18 @@ def doctor(config_file: Path | None, as_json: bool, **flags: str | None) -> None
 )
 @click.option("--all", "is_whole", is_flag=True, help="Show all topics, traits and facts, not only the first ones.")
 @json_option
-@settings_options
-def stats(config_file: Path | None, is_whole: bool, as_json: bool, **flags: str | None) -> None:
-    """Show the configured user's memory: its tiers, the main topics, profile and knowledge, and what waits.
+@takes_settings(makes_folder=False)
+async def stats(settings: Settings, **given: Any) -> None:
+    """See how much is remembered, what is hot, what is pending.
 
-    It only looks: nothing in the memory changes, and servers may run meanwhile.
+    Nothing in the memory changes, and servers may run meanwhile.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
     from memoryos_mcp.cli.commands.stats import show_stats
 
-    anyio.run(partial(show_stats, settings, is_whole=is_whole, as_json=as_json))
+    await show_stats(settings, **given)
 
 
 @cli.command(
-    short_help="Look something up, as an assistant would.",
     examples=[
         ('memoryos-mcp search "what did I say about the trip to Lisbon"', "pages and facts, best first"),
         ('memoryos-mcp search "my sister" --explain', "and why each page was found"),
@@ -141,29 +140,19 @@ def stats(config_file: Path | None, is_whole: bool, as_json: bool, **flags: str 
 @click.option("--full", "is_full", is_flag=True, help="Show each page whole, not one line of it.")
 @click.option("--explain", "is_explained", is_flag=True, help="Show why: how the query was read, and what counted.")
 @json_option
-@settings_options
-def search(
-    config_file: Path | None,
-    query: str,
-    max_results: int | None,
-    is_full: bool,
-    is_explained: bool,
-    as_json: bool,
-    **flags: str | None,
-) -> None:
-    """Find what the configured user's memory holds about QUERY, as the tool retrieve_memory does.
+@takes_settings(makes_folder=False)
+async def search(settings: Settings, **given: Any) -> None:
+    """Look something up, as an assistant would.
 
-    It only looks: no visit is counted, nothing in the memory changes, and servers may run meanwhile.
+    Prints what the tool retrieve_memory finds for QUERY. No visit is counted, nothing in the memory changes, and
+    servers may run meanwhile.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
-    from memoryos_mcp.cli.commands.search import Form, search_memory
+    from memoryos_mcp.cli.commands.search import search_memory
 
-    form = Form(is_full=is_full, is_explained=is_explained, as_json=as_json)
-    anyio.run(partial(search_memory, settings, query, form, max_results=max_results))
+    await search_memory(settings, **given)
 
 
 @cli.command(
-    short_help="See one memory whole, by its id.",
     examples=[
         ("memoryos-mcp show k12", "a fact, with the pages it rests on and what was before it"),
         ("memoryos-mcp show s3 c1 'trait:Openness'", "a topic, a chain of pages, a trait"),
@@ -171,41 +160,37 @@ def search(
 )
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @json_option
-@settings_options
-def show(config_file: Path | None, ids: tuple[str, ...], as_json: bool, **flags: str | None) -> None:
-    """Show memories of the configured user whole, by their ids, as stats, search and the tools tell them.
+@takes_settings(makes_folder=False)
+async def show(settings: Settings, **given: Any) -> None:
+    """See one memory whole, by its id.
 
-    An ID is p_... for a page, s1 for a topic, c1 for a chain, k1 for a fact, trait:NAME for a trait. It only looks:
-    nothing in the memory changes.
+    stats, search and the tools show ids: p_... is a page, s1 a topic, c1 a chain, k1 a fact, trait:NAME a trait.
+    Nothing in the memory changes.
     """
-    settings = chosen_settings(config_file, flags, makes_folder=False)
     from memoryos_mcp.cli.commands.show import show_memories
 
-    anyio.run(partial(show_memories, settings, ids, as_json=as_json))
+    await show_memories(settings, **given)
 
 
 # Take it along, put it back, correct, forget --------------------------------------------------------------------------
 
 
-@cli.command(
-    "export",
-    short_help="Write a whole memory to a file.",
-    examples=[("memoryos-mcp export memory.jsonl.gz", "packed, since its name ends in .gz")],
-)
+@cli.command("export", examples=[("memoryos-mcp export memory.jsonl.gz", "packed, since its name ends in .gz")])
 @click.argument("target", metavar="[FILE]", default="-", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as one JSON object; with FILE only.")
-@settings_options
-def export_(config_file: Path | None, target: str, as_json: bool, **flags: str | None) -> None:
-    """Write the configured user's whole memory to FILE (packed if it ends in .gz), or to stdout."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import exchanging
+@takes_settings()
+async def export_(settings: Settings, **given: Any) -> None:
+    """Write a whole memory to a file.
 
-    anyio.run(partial(exchanging.export_memory, settings, target, as_json=as_json))
+    FILE is packed if its name ends in .gz; without FILE the memory goes to stdout.
+    """
+    from memoryos_mcp.cli.commands.exchanging import export_memory
+
+    await export_memory(settings, **given)
 
 
 @cli.command(
     "import",
-    short_help="Take in an export, or another system's memory.",
     examples=[
         ("memoryos-mcp import memory.jsonl --dry-run", "say first what is new"),
         ("memoryos-mcp import conversations.json --format chatgpt", "name the form if it is not recognised"),
@@ -215,53 +200,43 @@ def export_(config_file: Path | None, target: str, as_json: bool, **flags: str |
 @click.option("--format", "name", metavar="NAME", help="What the file is, if it is not recognised: chatgpt, mem0, ...")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say what there is and what is new: no change.")
 @json_option
-@settings_options
-def import_(
-    config_file: Path | None, path: Path, name: str | None, is_dry_run: bool, as_json: bool, **flags: str | None
-) -> None:
-    """Take FILE, an export or another system's memory, into the configured user's; what is there already is left."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import exchanging
+@takes_settings()
+async def import_(settings: Settings, **given: Any) -> None:
+    """Take in an export, or another system's memory.
 
-    work = partial(exchanging.import_memory, name=name, is_dry_run=is_dry_run, as_json=as_json)
-    anyio.run(work, settings, path)
+    What the memory contains already is skipped.
+    """
+    from memoryos_mcp.cli.commands.exchanging import import_memory
+
+    await import_memory(settings, **given)
 
 
-@cli.command(
-    short_help="Copy a memory to a new file and check the copy.",
-    examples=[("memoryos-mcp backup backups --all-users", "every user's, each a file in that folder")],
-)
+@cli.command(examples=[("memoryos-mcp backup backups --all-users", "every user's, each a file in that folder")])
 @click.argument("target", metavar="FILE_OR_FOLDER", type=click.Path(path_type=Path))
 @click.option("--all-users", "is_of_all", is_flag=True, help="Copy every user's memory into the folder.")
 @json_option
-@settings_options
-def backup(config_file: Path | None, target: Path, is_of_all: bool, as_json: bool, **flags: str | None) -> None:
-    """Copy the configured user's memory to a new file, also while servers run, and check the copy."""
-    settings = chosen_settings(config_file, flags)
+@takes_settings()
+def backup(settings: Settings, **given: Any) -> None:
+    """Copy a memory to a new file, also while servers run."""
     from memoryos_mcp.cli.commands import backups
 
-    backups.back_up(settings, target, is_of_all=is_of_all, as_json=as_json)
+    backups.back_up(settings, **given)
 
 
-@cli.command(
-    short_help="Put a backup in the place of a memory.",
-    examples=[("memoryos-mcp restore memory.db --yes", "do it; without --yes it only says what it would do")],
-)
+@cli.command(examples=[("memoryos-mcp restore memory.db --yes", "do it; without --yes it only says what it would do")])
 @click.argument("copy", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--yes", "is_confirmed", is_flag=True, help="Do it; without this the command only says what it would do.")
 @json_option
-@settings_options
-def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: bool, **flags: str | None) -> None:
-    """Put a backup in the place of the configured user's memory, which is kept beside it, while no server runs."""
-    settings = chosen_settings(config_file, flags)
+@takes_settings()
+def restore(settings: Settings, **given: Any) -> None:
+    """Put a backup in the place of a memory, which is kept too."""
     from memoryos_mcp.cli.commands import backups
 
-    backups.restore(settings, copy, is_confirmed=is_confirmed, as_json=as_json)
+    backups.restore(settings, **given)
 
 
 @cli.command(
     "forget",
-    short_help="Forget pages, facts or traits for good; asks first.",
     examples=[
         ('memoryos-mcp forget --query "the trip to Lisbon"', "show what is about it, and ask"),
         ("memoryos-mcp forget --id k12 --yes", "one fact, without being asked"),
@@ -276,20 +251,19 @@ def restore(config_file: Path | None, copy: Path, is_confirmed: bool, as_json: b
 @click.option("--receipts", "only_receipts", is_flag=True, help="Only show the receipts of what was forgotten.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; without --yes it is the dry run.")
-@settings_options
-def forget_command(config_file: Path | None, only_receipts: bool, is_sure: bool, as_json: bool, **given: Any) -> None:
-    """Forget pages, facts or traits of the configured user for good, once they are shown and agreed to."""
-    selected = {name: given.pop(name) for name in ("ids", "query", "max_results", "after", "before", "everything")}
-    settings = chosen_settings(config_file, given)
-    from memoryos_mcp.cli.commands import forget as command
+@takes_settings()
+async def forget_command(
+    settings: Settings, only_receipts: bool, is_sure: bool, as_json: bool, **selected: Any
+) -> None:
+    """Forget pages, facts or traits for good; asks first."""
+    from memoryos_mcp.cli.commands.forget import forget, show_receipts
     from memoryos_mcp.consolidation.forgetting import Selection
 
-    if not only_receipts:
-        _check_one_way(selected)
     if only_receipts:
-        anyio.run(partial(command.show_receipts, settings, as_json=as_json))
-    else:
-        anyio.run(partial(command.forget, settings, Selection(**selected), is_sure=is_sure, as_json=as_json))
+        await show_receipts(settings, as_json=as_json)
+        return
+    _check_one_way(selected)
+    await forget(settings, Selection(**selected), is_sure=is_sure, as_json=as_json)
 
 
 def _check_one_way(selected: Mapping[str, Any]) -> None:
@@ -306,14 +280,13 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 
 @cli.command(
     "correct",
-    short_help="Correct a fact or trait; what was before can be restored.",
     examples=[
         ('memoryos-mcp correct k12 --text "I live in London."', "what is right instead of a fact"),
         ("memoryos-mcp correct k12 --wrong --dry-run", "show what would change"),
         ("memoryos-mcp correct k12 --restore", "take the last correction back"),
     ],
 )
-@click.argument("memory_id", metavar="ID")
+@click.argument("id", metavar="ID")
 @click.option("--text", metavar="TEXT", help="Of a fact: what is right, one sentence.")
 @click.option("--level", type=Choice(["Low", "Medium", "High"], case_sensitive=False), help="Of a trait.")
 @click.option("--reason", metavar="TEXT", help="Of a trait: why, one sentence.")
@@ -321,77 +294,66 @@ def _check_one_way(selected: Mapping[str, Any]) -> None:
 @click.option("--restore", is_flag=True, help="Take the last correction of ID back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
-@settings_options
-def correct_command(config_file: Path | None, memory_id: str, as_json: bool, **given: Any) -> None:
-    """Correct fact or trait ID (k1, trait:NAME) of the configured user, and show what held and what holds now."""
-    names = ("text", "level", "reason", "wrong", "restore", "dry_run")
-    chosen = {name: value for name in names if (value := given.pop(name)) is not None}
-    settings = chosen_settings(config_file, given)
-    from memoryos_mcp.cli.commands import correct as command
+@takes_settings()
+async def correct_command(settings: Settings, as_json: bool, **given: Any) -> None:
+    """Correct a fact or trait; the previous one can be restored.
 
-    anyio.run(partial(command.correct, settings, {"id": memory_id, **chosen}, as_json=as_json))
+    ID is k1 or trait:NAME. Shows the previous and the new text.
+    """
+    from memoryos_mcp.cli.commands.correct import correct
+
+    chosen = {name: value for name, value in given.items() if value is not None}
+    await correct(settings, chosen, as_json=as_json)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
 
 
-@cli.command(short_help="Fetch and load the embedding model ahead of time.")
+@cli.command()
 @json_option
-@settings_options
-def warmup(config_file: Path | None, as_json: bool, **flags: str | None) -> None:
-    """Fetch the configured embedding model if need be and load it, so that the server need not."""
-    settings = chosen_settings(config_file, flags)
-    from memoryos_mcp.cli.commands import reembedding
+@takes_settings()
+async def warmup(settings: Settings, **given: Any) -> None:
+    """Fetch and load the embedding model before a server does."""
+    from memoryos_mcp.cli.commands.reembedding import warm_up
 
-    anyio.run(partial(reembedding.warm_up, settings, as_json=as_json))
+    await warm_up(settings, **given)
 
 
-@cli.command(
-    short_help="Give all pages vectors of the embedding model.",
-    examples=[("memoryos-mcp reembed --status", "only say how far it is")],
-)
+@cli.command(examples=[("memoryos-mcp reembed --status", "only say how far it is")])
 @click.option("--status", "is_status", is_flag=True, help="Only say how far it is: loads no model, changes nothing.")
 @json_option
-@settings_options
-def reembed(config_file: Path | None, is_status: bool, as_json: bool, **flags: str | None) -> None:
-    """Give the configured user's pages vectors of the configured embedding model now, or say how far that is."""
-    settings = chosen_settings(config_file, flags)
+@takes_settings()
+async def reembed(settings: Settings, is_status: bool, **given: Any) -> None:
+    """Give all pages vectors of the embedding model.
+
+    A running server does that in the background; this does it now.
+    """
     from memoryos_mcp.cli.commands import reembedding
 
-    anyio.run(partial(reembedding.show_status if is_status else reembedding.reembed, settings, as_json=as_json))
+    await (reembedding.show_status if is_status else reembedding.reembed)(settings, **given)
 
 
-@cli.command(
-    short_help="Have the LLM redo what was done without it.",
-    examples=[("memoryos-mcp reconsolidate --dry-run", "only say how much that is")],
-)
+@cli.command(examples=[("memoryos-mcp reconsolidate --dry-run", "only say how much that is")])
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Only say how much that is: no call, no change.")
 @json_option
-@settings_options
-def reconsolidate(config_file: Path | None, is_dry_run: bool, as_json: bool, **flags: str | None) -> None:
-    """Have the LLM do again what was organised or learned without it for the configured user."""
-    settings = chosen_settings(config_file, flags)
+@takes_settings()
+async def reconsolidate(settings: Settings, is_dry_run: bool, **given: Any) -> None:
+    """Have the LLM redo what was done without it."""
     from memoryos_mcp.cli.commands import reconsolidation
 
-    command = reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate
-    anyio.run(partial(command, settings, as_json=as_json))
+    await (reconsolidation.forecast if is_dry_run else reconsolidation.reconsolidate)(settings, **given)
 
 
-@cli.command(
-    "llm-log",
-    short_help="See what was sent to the LLM, and what came back.",
-    examples=[("memoryos-mcp llm-log --show 3", "the third call in full")],
-)
+@cli.command("llm-log", examples=[("memoryos-mcp llm-log --show 3", "the third call in full")])
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many calls to list.")
 @click.option("--show", "number", type=click.IntRange(min=1), metavar="NUMBER", help="Print this call in full.")
 @click.option("--json", "as_json", is_flag=True, help="Print the lines of the log as they are.")
-@settings_options
-def llm_log(config_file: Path | None, last: int, number: int | None, as_json: bool, **flags: str | None) -> None:
-    """Show what was sent to the LLM for the configured user, and what came back."""
-    settings = chosen_settings(config_file, flags)
+@takes_settings()
+def llm_log(settings: Settings, **given: Any) -> None:
+    """See what was sent to the LLM, and what came back."""
     from memoryos_mcp.cli.commands.llm_log import show_llm_log
 
-    show_llm_log(settings, last=last, number=number, as_json=as_json)
+    show_llm_log(settings, **given)
 
 
 # Connect and set up ---------------------------------------------------------------------------------------------------
@@ -403,21 +365,19 @@ cli.add_command(token)
 
 @cli.command(
     "bundle",
-    short_help="Write the server as a bundle for desktop clients.",
     examples=[("memoryos-mcp bundle memoryos.mcpb", "a file that Claude Desktop installs when it is opened")],
 )
 @click.argument("target", metavar="[FILE_OR_FOLDER]", default=".", type=click.Path(path_type=Path))
 @click.option("--force", "is_forced", is_flag=True, help="Replace a file of that name.")
 @json_option
 def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
-    """Write the server as an MCP bundle (.mcpb), which a desktop client installs when it is opened."""
+    """Write the server as a bundle (.mcpb) for desktop clients."""
     from memoryos_mcp.cli.commands.bundle import write_bundle
 
     write_bundle(target, is_forced=is_forced, as_json=as_json)
 
 
 @cli.command(
-    short_help="Print what completes commands in bash, zsh or fish.",
     examples=[
         ("memoryos-mcp completion bash > ~/.local/share/bash-completion/completions/memoryos-mcp", "for bash"),
         ("memoryos-mcp completion zsh > ~/.zfunc/_memoryos-mcp", "for zsh, with ~/.zfunc in fpath"),
@@ -426,9 +386,9 @@ def bundle_command(target: Path, is_forced: bool, as_json: bool) -> None:
 )
 @click.argument("shell", type=Choice(SHELLS), required=False)
 def completion(shell: str | None) -> None:
-    """Print the script that completes commands, options and their values in SHELL; without it, in yours.
+    """Print what completes commands in bash, zsh or fish.
 
-    On a terminal it also says where to put it.
+    Without SHELL, it is the script for your shell. On a terminal it also says where to put it.
     """
     from memoryos_mcp.cli.commands.completing import print_script
 

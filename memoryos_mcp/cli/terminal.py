@@ -1,15 +1,24 @@
-"""Output on stdout, for a person or a pipe. Stored text cannot control the terminal.
+"""Output for a person or a pipe: one way to print a report. Stored text cannot control the terminal.
 
 Rich decides about colour: none in a pipe, with NO_COLOR or where TERM is dumb; with FORCE_COLOR also in a pipe.
 """
 
 import errno
 import io
+import json
 import os
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
-from rich.console import Console
+import click
+from pydantic import BaseModel
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from memoryos_mcp.cli.command_line import PROGRAM
 
 # A terminal is shown stored text in the same form as a model.
 from memoryos_mcp.text.quoting import one_line as one_line
@@ -17,6 +26,8 @@ from memoryos_mcp.text.quoting import plain as plain
 
 # Width without a terminal and without COLUMNS.
 PIPED_COLUMNS = 120
+# Indentation of a list under its heading.
+INDENT = (0, 0, 0, 2)
 
 
 class _StdoutConsole(Console):
@@ -36,3 +47,65 @@ def make_console() -> Console:
     prepare_stdout()
     is_width_known = "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty())
     return _StdoutConsole(highlight=False, markup=False, emoji=False, width=None if is_width_known else PIPED_COLUMNS)
+
+
+def note(text: str) -> None:
+    """Print a line about the command itself on stderr."""
+    click.echo(f"{PROGRAM}: {text}", err=True)
+
+
+def print_report(result: object, parts: Iterable[RenderableType], *, as_json: bool) -> None:
+    """Print a result as one JSON object, or its parts for people.
+
+    Texts are printed as they are; other parts are laid out for the terminal's width, in a pipe without trailing blanks.
+    """
+    prepare_stdout()
+    if as_json:
+        click.echo(json.dumps(result.model_dump(mode="json") if isinstance(result, BaseModel) else result))
+        return
+    console = make_console()
+    for index, part in enumerate(parts):
+        if isinstance(part, str):
+            click.echo(part)
+            continue
+        with console.capture() as capture:
+            console.print(part)
+        # A heading begins with an empty line, which the first part does not need.
+        shown = capture.get() if index else capture.get().removeprefix("\n")
+        lines = shown.split("\n")
+        console.file.write("\n".join(lines if console.is_terminal else (line.rstrip() for line in lines)))
+
+
+def heading(title: str, beside: str = "") -> Text:
+    """Return the title of a section, with a note beside it."""
+    return Text.assemble((f"\n{title}", "bold"), (f"  {beside}" if beside else "", "dim"))
+
+
+def table(rows: Iterable[Sequence[RenderableType]], *styles: str, indent: int = 2) -> Padding:
+    """Return an indented table with a column for each style; the last one takes the remaining width."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for style in styles[:-1]:
+        grid.add_column(style=style, no_wrap=True)
+    grid.add_column(style=styles[-1], overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    return Padding(grid, (0, 0, 0, indent))
+
+
+def section(
+    title: str, beside: str, rows: Iterable[Sequence[RenderableType]], *styles: str
+) -> Iterator[RenderableType]:
+    """Yield a heading and a table; nothing without rows."""
+    if filled := list(rows):
+        yield heading(title, beside)
+        yield table(filled, *styles)
+
+
+def day(timestamp: str) -> str:
+    """Return the day of a result's timestamp."""
+    return timestamp[:10]
+
+
+def minute(timestamp: str) -> str:
+    """Return a result's timestamp, to the minute."""
+    return timestamp[:16].replace("T", " ")

@@ -44,7 +44,6 @@ class ClientCommand(Command):
 
 @click.command(
     cls=ClientCommand,
-    short_help="Add the server to an MCP client.",
     examples=[
         ("memoryos-mcp install", "which clients are on this machine"),
         ("memoryos-mcp install --client cursor --dry-run", "only show what would change in its file"),
@@ -60,7 +59,10 @@ class ClientCommand(Command):
 @setting_option("user_id")
 @setting_option("data_storage_path")
 def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: bool, **given: Any) -> None:
-    """Add this server to an MCP client, and show what changes in its file; without --client list what is here."""
+    """Add the server to an MCP client.
+
+    Shows what changes in its file; without --client, lists the clients on this machine.
+    """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Asked
 
@@ -74,22 +76,24 @@ def install(clients: tuple[str, ...], as_json: bool, url: str | None, is_link: b
         from memoryos_mcp.cli.commands.install_links import show_links
 
         show_links(clients, given["name"], server, as_json=as_json)
-    elif not installing.install(Asked(clients, as_json=as_json, **given), server):
+    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), server):
         sys.exit(EXIT_FAILED)
 
 
 @click.command(
     cls=ClientCommand,
-    short_help="Take the server out of an MCP client again.",
     examples=[("memoryos-mcp uninstall --client cursor", "everything else in the file stays")],
 )
 @client_options
 def uninstall(clients: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Take this server out of an MCP client's file again, and nothing else; without --client list what is here."""
+    """Take the server out of an MCP client again.
+
+    Everything else in its file stays; without --client, lists the clients on this machine.
+    """
     from memoryos_mcp.cli.commands import installing
     from memoryos_mcp.cli.commands.installing.outcomes import Asked
 
     if not clients:
         installing.list_clients("uninstall", as_json=as_json)
-    elif not installing.uninstall(Asked(clients, as_json=as_json, **given)):
+    elif not installing.change_clients(Asked(clients, as_json=as_json, **given), None):
         sys.exit(EXIT_FAILED)

@@ -1,21 +1,28 @@
 """Shared helpers of commands: opening a user's memory, showing progress, and trying an embedding model."""
 
+import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeVar
 
 import anyio
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from memoryos_mcp.cli.terminal import one_line
+from memoryos_mcp.cli.terminal import note, one_line
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import EmbeddingModel
+from memoryos_mcp.embedding import Embedder, EmbeddingModel
+from memoryos_mcp.engine.engine import MemoryEngine
+from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.engine.tools.definitions import Answer
 from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.model.pages import utc_now
+from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
@@ -30,26 +37,67 @@ FAILURES_IN_A_ROW = 3
 # Larger than any memory, so that an opened store moves no page out of short-term.
 _ALL_PAGES = 1_000_000_000
 
+ResultT = TypeVar("ResultT")
+ArgumentsT = TypeVar("ArgumentsT")
+Show = Callable[[str, int, int], None]
+
+
+class Mode(Enum):
+    """What a command does with a memory: READ changes nothing in it, WORK runs its background work too."""
+
+    READ = auto()
+    WORK = auto()
+
+
+async def has_memory(settings: Settings) -> bool:
+    """Return whether the configured user has a memory. Opening it to work would create one."""
+    return await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists()
+
 
 async def is_there(settings: Settings) -> bool:
-    """Return whether the configured user has a memory; if not, report it on stderr. Opening it would create one."""
-    if await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists():
-        return True
-    told = f"memoryos-mcp: there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet"
-    click.echo(told, err=True)
-    return False
+    """Return whether the configured user has a memory; if not, report it on stderr."""
+    if not await has_memory(settings):
+        note(f"there is no memory of {one_line(settings.user_id)} in {settings.data_storage_path} yet")
+        return False
+    return True
+
+
+@asynccontextmanager
+async def open_memory(
+    settings: Settings, mode: Mode, *, embedder: Embedder | None = None
+) -> AsyncIterator[tuple[MemoryService, MemoryEngine]]:
+    """Yield the configured user's memory; if there is none, report it on stderr and raise `click.Abort`.
+
+    The embedder is used instead of the configured one.
+    """
+    if not await is_there(settings):
+        raise click.Abort
+    async with (
+        MemoryService(settings, embedder=embedder, only_looks=mode is Mode.READ) as service,
+        service.user(settings.user_id) as engine,
+    ):
+        yield service, engine
+
+
+async def tool_result(
+    kind: type[ResultT],
+    tool: Callable[[MemoryService, str, ArgumentsT], Awaitable[Answer]],
+    service: MemoryService,
+    arguments: ArgumentsT,
+) -> ResultT:
+    """Return the result of an MCP tool for the configured user."""
+    result = (await tool(service, service.settings.user_id, arguments)).result
+    assert isinstance(result, kind)  # noqa: S101 - for the type checker
+    return result
 
 
 @asynccontextmanager
 async def opened_store(
-    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, only_reads: bool = False
+    settings: Settings, *, short_term_capacity: int = _ALL_PAGES, mode: Mode = Mode.WORK
 ) -> AsyncIterator[Store]:
-    """Yield the configured user's memory; with ``only_reads`` it cannot be changed.
+    """Yield the configured user's store alone, without models and background work; it is created if missing.
 
     With the default capacity no page leaves short-term, so that only the caller changes the memory.
-
-    Raises:
-        StorageError: It cannot be opened.
     """
     options = StoreOptions(
         assistant_id=settings.assistant_id,
@@ -59,7 +107,7 @@ async def opened_store(
     )
     stores = make_stores(settings, utc_now)
     try:
-        store = await stores.open(settings.user_id, options, only_reads=only_reads)
+        store = await stores.open(settings.user_id, options, only_reads=mode is Mode.READ)
         try:
             yield store
         finally:
@@ -69,7 +117,7 @@ async def opened_store(
 
 
 @contextmanager
-def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int], None]]:
+def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
     """Yield a function that shows progress, given the current step, the units done and the total.
 
     Progress is a bar on a terminal, else an occasional line.
@@ -80,25 +128,43 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Callable[[str, int, int]
     with Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=None)
 
-        def show(told: str, done: int, total: int) -> None:
+        def show(step: str, done: int, total: int) -> None:
             nonlocal line_at
-            bar.update(task, description=told, completed=done, total=total)
+            bar.update(task, description=step, completed=done, total=total)
             if not console.is_terminal and time.monotonic() >= line_at:
                 line_at = time.monotonic() + LINE_EVERY_S
-                click.echo(f"{done:,} of {total:,} {unit}: {told}", err=True)
+                click.echo(f"{done:,} of {total:,} {unit}: {step}", err=True)
 
         yield show
 
 
+async def watch(engine: MemoryEngine, look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
+    """Show the progress of an engine's background work until ``look`` returns a result for its statistics."""
+    with progress_on_stderr() as show:
+        while True:
+            if (result := look(await engine.stats(), show)) is not None:
+                return result
+            await asyncio.sleep(POLL_S)
+
+
+def gave_up(error: str, kept: str) -> str:
+    """Return the message of a command that gives up after `FAILURES_IN_A_ROW`."""
+    return f"it failed {FAILURES_IN_A_ROW} times in a row: {error}; {kept}"
+
+
+@contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Report on stderr what is kept if the command is stopped with Ctrl-C."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        note(f"stopped; {kept}")
+        raise
+
+
 @dataclass(frozen=True, slots=True)
 class TriedModel:
-    """Properties of a loaded embedding model.
-
-    Attributes:
-        space: Identity of its vector space.
-        dimension: Length of its vectors.
-        load_s: Time to load it, download included, in seconds.
-    """
+    """The vector space of a loaded embedding model, the length of its vectors, and the seconds that loading took."""
 
     space: str
     dimension: int
@@ -106,11 +172,7 @@ class TriedModel:
 
 
 async def try_model(model: EmbeddingModel, settings: Settings) -> TriedModel:
-    """Load a model (downloading it if needed), embed a query, and close it.
-
-    Raises:
-        ModelError: The model could not be loaded, or did not answer.
-    """
+    """Load a model (downloading it if needed), embed a query, and close the model."""
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)
     embedder = make_embedder(model, settings)

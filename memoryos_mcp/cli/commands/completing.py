@@ -30,9 +30,6 @@ def print_script(commands: click.Command, shell: str | None) -> None:
     Args:
         commands: The commands to complete.
         shell: One of `SHELLS`; None means the shell in the variable ``SHELL``.
-
-    Raises:
-        click.UsageError: The shell is not given or not supported.
     """
     chosen = shell or PurePath(os.environ.get("SHELL", "")).name
     completes = get_completion_class(chosen) if chosen in SHELLS else None

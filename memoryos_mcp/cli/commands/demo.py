@@ -32,7 +32,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION, QUESTIONS, Exchange, Look, Question
-from memoryos_mcp.cli.terminal import make_console
+from memoryos_mcp.cli.terminal import make_console, table
 from memoryos_mcp.config import BATCH_PAGES
 from memoryos_mcp.engine.tools.pages import AddMemoryResult, RetrievedPage, ShortTermPage
 from memoryos_mcp.engine.tools.results import GetMemoryStatsResult, RetrievedSegment, RetrieveMemoryResult, SegmentStats
@@ -73,9 +73,6 @@ async def run_demo(server_command: Sequence[str] | None = None) -> None:
 
     Args:
         server_command: Starts the server, without the option for its folder; None means this package's server.
-
-    Raises:
-        MemoryOSError: The server did not start, refused a call or did not answer; includes its last log lines.
     """
     console = make_console()
     console.width = min(console.width, WIDTH_COLUMNS)
@@ -136,25 +133,18 @@ class _Demo:
 
     async def _converse(self, client: Client) -> None:
         """Add the conversation page by page, and show it."""
-        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        table.add_column(style="dim", width=len("2000-01-01"), no_wrap=True)
-        table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+        added = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        added.add_column(style="dim", width=len("2000-01-01"), no_wrap=True)
+        added.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
         took_ms: list[float] = []
         for exchange, said_at in _dated(CONVERSATION):
             started = time.perf_counter()
-            receipt = await _call(
-                client,
-                "add_memory",
-                AddMemoryResult,
-                {
-                    "user_input": exchange.user_input,
-                    "agent_response": exchange.agent_response,
-                    "timestamp": said_at.isoformat(),
-                },
-            )
+            said = {"user_input": exchange.user_input, "agent_response": exchange.agent_response}
+            given = {**said, "timestamp": said_at.isoformat()}
+            receipt = await _call(client, "add_memory", AddMemoryResult, given)
             took_ms.append(_ms_since(started))
-            table.add_row(receipt.timestamp[:10], Text(exchange.user_input))
-        self._console.print(Padding(table, (1, 0, 1, 2)))
+            added.add_row(receipt.timestamp[:10], Text(exchange.user_input))
+        self._console.print(Padding(added, (1, 0, 1, 2)))
         self._note(
             f"{len(took_ms)} pages added, each on disk before its receipt: p50 {statistics.median(took_ms):.1f} ms "
             f"a call; the first, which opens the store, {took_ms[0]:.0f} ms."
@@ -187,11 +177,7 @@ class _Demo:
     async def _wait(
         self, client: Client, what: str, is_done: Callable[[GetMemoryStatsResult], bool]
     ) -> GetMemoryStatsResult:
-        """Return the first statistics for which ``is_done`` is true.
-
-        Raises:
-            MemoryOSError: There were none within `SETTLE_TIMEOUT_S`.
-        """
+        """Return the first statistics for which ``is_done`` is true."""
         give_up_at = time.monotonic() + SETTLE_TIMEOUT_S
         columns = (TextColumn(" "), SpinnerColumn(), TextColumn("[dim]{task.description} ..."))
         progress = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
@@ -235,28 +221,17 @@ class _Demo:
         )
 
     def _show_tiers(self, stats: GetMemoryStatsResult) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-        table.add_column(style="bold", no_wrap=True)
-        table.add_column()
-        table.add_row(
-            Text("short-term", style=COLOURS[Look.SHORT_TERM]),
-            f"the last {stats.short_term_pages} pages, word for word",
-        )
-        if stats.backlog_pages:
-            table.add_row(
-                Text("backlog"), f"{amount(stats.backlog_pages, 'page')} waiting for the next batch, found already"
-            )
+        pages, backlog = amount(stats.mid_term_pages, "page"), amount(stats.backlog_pages, "page")
         topics = ", ".join(f"{_keywords(segment)} ({segment.page_count})" for segment in stats.top_segments)
-        table.add_row(
-            Text("mid-term", style=COLOURS[Look.MID_TERM]),
-            f"{amount(stats.mid_term_pages, 'page')} in {amount(stats.segments, 'topic')}: {topics}",
+        learned = f"{amount(stats.traits, 'trait')} and {amount(stats.user_knowledge, 'fact')}"
+        told = (
+            ("short-term", Look.SHORT_TERM, f"the last {stats.short_term_pages} pages, word for word"),
+            ("backlog", None, f"{backlog} waiting for the next batch, found already" if stats.backlog_pages else ""),
+            ("mid-term", Look.MID_TERM, f"{pages} in {amount(stats.segments, 'topic')}: {topics}"),
+            ("long-term", Look.PROFILE, f"{learned}, learned from topics that reached heat {stats.heat_threshold:g}"),
         )
-        table.add_row(
-            Text("long-term", style=COLOURS[Look.PROFILE]),
-            f"{amount(stats.traits, 'trait')} and {amount(stats.user_knowledge, 'fact')}, learned from topics that "
-            f"reached heat {stats.heat_threshold:g}",
-        )
-        self._console.print(Padding(table, (1, 0, 1, 2)))
+        rows = [(Text(tier, style=COLOURS[look] if look else ""), text) for tier, look, text in told if text]
+        self._console.print(Padding(table(rows, "bold", ""), (1, 0)))
 
     async def _show_heat(self, client: Client, before: GetMemoryStatsResult) -> None:
         """Show how the questions have warmed the topics."""
@@ -298,21 +273,13 @@ def _dated(conversation: Sequence[Exchange]) -> Iterator[tuple[Exchange, datetim
     today = utc_now().astimezone().replace(hour=EVENING_HOUR, minute=0, second=0, microsecond=0)
     turns_of_day: Counter[int] = Counter()
     for exchange in conversation:
-        said_at = (
-            today
-            - timedelta(days=exchange.days_ago)
-            + timedelta(minutes=MINUTES_APART * turns_of_day[exchange.days_ago])
-        )
-        turns_of_day[exchange.days_ago] += 1
-        yield exchange, said_at
+        day = exchange.days_ago
+        yield exchange, today - timedelta(days=day) + timedelta(minutes=MINUTES_APART * turns_of_day[day])
+        turns_of_day[day] += 1
 
 
 async def _call(client: Client, tool: str, model: type[ResultT], arguments: dict[str, Any]) -> ResultT:
-    """Return a tool's validated result.
-
-    Raises:
-        MemoryOSError: The server refused the call.
-    """
+    """Return a tool's validated result."""
     result = await client.call_tool(tool, arguments)
     if result.is_error or result.structured_content is None:
         said = " ".join(part.text for part in result.content if isinstance(part, TextContent))

@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import os
 import re
 import secrets
@@ -12,13 +11,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import ParamSpec
 
-import anyio
 import click
 from anyio import to_thread
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import is_there, opened_store, progress_on_stderr
-from memoryos_mcp.cli.terminal import one_line, prepare_stdout
+from memoryos_mcp.cli.commands.common import has_memory, is_there, opened_store, progress_on_stderr
+from memoryos_mcp.cli.terminal import note, one_line, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import nearest_name
 from memoryos_mcp.errors import ArgumentError, ImportFormatError, StorageError
@@ -27,7 +25,6 @@ from memoryos_mcp.model.records import PageRecord, Record
 from memoryos_mcp.model.redaction import Redaction, redact_turn
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.values import ARCHIVED
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.transfer import own
@@ -56,34 +53,24 @@ _KINDS = {
 }
 
 
-class SkippedThings(BaseModel):
-    """Things that were left out for one reason.
-
-    Attributes:
-        places: Where the first of them stand.
-    """
-
-    model_config = ConfigDict(frozen=True)
+class SkippedThings(BaseModel, frozen=True):
+    """Things that were left out for one reason; ``places`` are those of the first ones."""
 
     reason: str
     count: int
     places: list[str]
 
 
-class ImportReport(BaseModel):
+class ImportReport(BaseModel, frozen=True):
     """What became of a file.
 
     Attributes:
-        format: What it was read as.
-        found: By kind, what can be taken in.
-        new: By kind, what of it was not there before; a dry run tells it of pages only.
-        skipped: What was left out.
-        redacted: By kind, the secrets that were left out of what can be taken in.
-        pages_waiting: Pages in the memory that are to be organised.
-        archived_facts: Facts that went beyond the knowledge that is kept at hand.
+        found: Things that can be imported, by kind.
+        new: Those of them that the memory did not contain, by kind; a dry run counts only new pages.
+        redacted: Secrets removed from what can be imported, by kind.
+        pages_waiting: Pages in the memory that are not organised yet.
+        archived_facts: Facts beyond ``long_term_knowledge_capacity``.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     format: str
     is_dry_run: bool
@@ -103,11 +90,6 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         target: The file, or ``-`` for stdout. A name that ends in ``.gz`` has it compressed. An existing export is
             replaced once the new one is complete.
         as_json: Print the counts as one JSON object; not with stdout.
-
-    Raises:
-        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
-        click.Abort: The memory does not exist.
-        StorageError: The memory cannot be read, the file cannot be written, or pages are damaged (and marked in it).
     """
     if as_json and target == STDOUT:
         raise ArgumentError(argument="--json", problem="and the memory cannot both go to stdout; name a file")
@@ -120,32 +102,20 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
             contents = await store.user_data.copy_out(lambda records: own.write(_told(records, tell), put))
         damaged = await store.damaged_pages()
     if as_json:
-        click.echo(json.dumps({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}))
+        print_report({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}, [], as_json=True)
     else:
-        click.echo(f"memoryos-mcp: exported {_listed(contents.counts)}", err=True)
+        listed = ", ".join(amount(count, _KINDS[kind]) for kind, count in contents.counts.items())
+        note(f"exported {listed or 'an empty memory'}")
     if damaged:
         msg = f"{damage_told(damaged)}, whose text is marked in the export; {DAMAGE_FIX}"
         raise StorageError(msg)
 
 
-async def import_memory(
-    settings: Settings,
-    path: Path,
-    *,
-    name: str | None,
-    is_dry_run: bool,
-    as_json: bool,
-) -> None:
+async def import_memory(settings: Settings, path: Path, *, name: str | None, is_dry_run: bool, as_json: bool) -> None:
     """Import a file or folder into the configured user's memory, with progress on stderr, and print a report.
 
     ``name`` is the format; None means to recognise it. A dry run only reads and counts.
-
-    Raises:
-        ArgumentError: The format does not exist.
-        ImportFormatError: The file cannot be used; nothing was stored.
-        StorageError: A transaction failed; the previous ones stay.
     """
-    prepare_stdout()
     reader = await to_thread.run_sync(_chosen, path, name)
     size = max(1, await to_thread.run_sync(_size, path) // _BYTES_PER_MB)
     with progress_on_stderr("MB") as show:
@@ -159,8 +129,7 @@ async def import_memory(
         @asynccontextmanager
         async def opening() -> AsyncIterator[Store | None]:
             nonlocal waiting
-            file = anyio.Path(database_file(settings.data_storage_path, settings.user_id))
-            if is_dry_run and not await file.exists():
+            if is_dry_run and not await has_memory(settings):
                 yield None
                 return
             async with opened_store(settings, short_term_capacity=settings.short_term_capacity) as store:
@@ -176,28 +145,24 @@ async def import_memory(
         except (StorageError, asyncio.CancelledError):
             if taking.tally.new and not is_dry_run:
                 pages = amount(taking.tally.new["page"], "page")
-                click.echo(f"memoryos-mcp: {pages} taken in before that; the same command goes on from there", err=True)
+                note(f"{pages} imported before that; run the same command again to continue")
             raise
-    _show(_report(reader, taking.tally, waiting, is_dry_run=is_dry_run), as_json=as_json)
+    report = _report(reader, taking.tally, waiting, is_dry_run=is_dry_run)
+    print_report(report, _lines(report), as_json=as_json)
 
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
-    """Return the importer for a file; None for our own format.
-
-    Raises:
-        ArgumentError: The format does not exist.
-        ImportFormatError: The file is missing, empty, or of an unknown format.
-    """
+    """Return the importer for a file; None for our own format."""
     names = [own.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)
         meant = f"; did you mean {close}?" if close else ""
-        raise ArgumentError(argument="--format", problem=f"is none of {', '.join(names)}{meant}")
+        raise ArgumentError(argument="--format", problem=f"is not one of {', '.join(names)}{meant}")
     if not path.exists():
         if address := _ADDRESS.match(str(path)):  # `Path` removes one of the slashes
             msg = f"{address[1]}://{address[2]} is an address; download the file, and import that"
         else:
-            msg = f"{path} is not there"
+            msg = f"{path} does not exist"
         raise ImportFormatError(msg)
     if path.is_file() and path.stat().st_size == 0:
         msg = f"{path} is empty"
@@ -209,8 +174,8 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
     reader = recognise(path)
     if reader is None:
         known = ", ".join(names)
-        fix = "Say which one it is with --format; a backup is put back by `memoryos-mcp restore`"
-        msg = f"{path} is of no format that is known here ({known}). {fix}"
+        fix = "Name its format with --format; `memoryos-mcp restore` restores a backup"
+        msg = f"{path} is not in a known format ({known}). {fix}"
         raise ImportFormatError(msg)
     return reader
 
@@ -248,65 +213,50 @@ def _check_target(path: Path, target: str) -> None:
     if path.is_dir():
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
-        raise ArgumentError(argument=target, problem="is in a folder that is not there; make it, or name another file")
+        raise ArgumentError(argument=target, problem="the folder does not exist; create it or name another file")
     if path.is_file() and path.stat().st_size and not own.recognises(path):
-        raise ArgumentError(argument=target, problem="is a file, and no export that could be replaced; name a new one")
+        raise ArgumentError(argument=target, problem="is not an export that could be replaced; name a new file")
     if path.suffix.lower() in _OTHER_FORMATS:
-        problem = (
-            f"would hold JSON lines, not what {path.suffix} says; let its name end in .jsonl, or .jsonl.gz to pack it"
-        )
+        problem = f"would contain JSON lines, not {path.suffix}; end its name in .jsonl, or .jsonl.gz to compress it"
         raise ArgumentError(argument=target, problem=problem)
 
 
 @contextmanager
 def _target(target: str) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete.
-
-    Raises:
-        ArgumentError: The folder of the file does not exist, or the target is a folder or a file of another kind.
-        StorageError: It cannot be written.
-    """
-    path = Path(target)
-    if target != STDOUT:
-        _check_target(path, target)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        if target == STDOUT:
-            yield _guarded(sys.stdout.buffer.write, target)
+    """Yield a function that writes to stdout, or to a file that is moved into place once it is complete."""
+    if target == STDOUT:
+        with _writing(target):
+            yield _writing(target)(sys.stdout.buffer.write)
             sys.stdout.buffer.flush()
-            return
-        with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
-            if path.suffix == ".gz":
-                with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
-                    yield _guarded(packed.write, target)
-            else:
-                yield _guarded(file.write, target)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        if target != STDOUT:
+        return
+    path = Path(target)
+    _check_target(path, target)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _writing(target):
+        try:
+            with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:  # noqa: PTH123
+                if path.suffix == ".gz":
+                    with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
+                        yield _writing(target)(packed.write)
+                else:
+                    yield _writing(target)(file.write)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
             unfinished.unlink(missing_ok=True)
 
 
-def _guarded(write: Callable[[bytes], object], target: str) -> Callable[[bytes], object]:
-    """Return ``write`` with its errors attributed to the target: its caller expects errors of the store."""
-
-    def put(line: bytes) -> None:
-        try:
-            write(line)
-        except OSError as error:
-            raise _unwritable(target, error) from error
-
-    return put
-
-
-def _unwritable(target: str, error: OSError) -> StorageError:
-    reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    name = "stdout" if target == STDOUT else target
-    return StorageError(f"{name} cannot be written: {reason}. Free space or name another file, and export again")
+@contextmanager
+def _writing(target: str) -> Iterator[None]:
+    """Attribute errors of the system to the target of the export; the store would take them for its own."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        name = "stdout" if target == STDOUT else target
+        msg = f"{name} cannot be written: {reason}. Free space or name another file, and export again"
+        raise StorageError(msg) from error
 
 
 def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
@@ -325,32 +275,25 @@ def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bo
     )
 
 
-def _show(report: ImportReport, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(report.model_dump(mode="json")))
-        return
-    click.echo(f"Format: {report.format}")
+def _lines(report: ImportReport) -> Iterator[str]:
+    yield f"Format: {report.format}"
     for kind, found in report.found.items():
-        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} there already" if kind in report.new else ""
-        click.echo(f"{_KINDS[kind].capitalize()}s: {found:,} found{told}")
+        told = f", {report.new[kind]:,} new, {found - report.new[kind]:,} known already" if kind in report.new else ""
+        yield f"{_KINDS[kind].capitalize()}s: {found:,} found{told}"
     for skipped in report.skipped:
         more = "; ..." if skipped.count > len(skipped.places) else ""
         places = one_line("; ".join(skipped.places))
-        click.echo(f"Left out: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})")
+        yield f"Left out: {skipped.count:,} x {one_line(skipped.reason)} ({places}{more})"
     if report.redacted:
         kinds = ", ".join(f"{count:,} x {kind}" for kind, count in report.redacted.items())
-        click.echo(f"Secrets left out: {kinds}")
+        yield f"Secrets left out: {kinds}"
     if report.archived_facts:
         beyond = f"{amount(report.archived_facts, 'fact')} beyond long_term_knowledge_capacity"
-        click.echo(f"Archived: {beyond}, those longest unheard of; questions still find them.")
+        yield f"Archived: {beyond}, those not heard of for the longest time; questions still find them."
     if report.new.get("fact"):
-        click.echo("New facts are found by their words; by their meaning too once a server has run for a moment.")
+        yield "New facts are found by their words, and by their meaning once a server has run for a moment."
     if report.is_dry_run:
-        click.echo("Nothing was changed: this was a dry run.")
+        yield "Nothing was changed: this was a dry run."
     elif report.pages_waiting:
         pages = amount(report.pages_waiting, "page")
-        click.echo(f"To be organised: {pages}; a running server does that in the background.")
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(amount(count, _KINDS[kind]) for kind, count in counts.items()) or "an empty memory"
+        yield f"To be organised: {pages}; a running server does that in the background."

@@ -9,13 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote
 
-import click
-
 from memoryos_mcp.cli.commands.installing import check_name
 from memoryos_mcp.cli.commands.installing.outcomes import ALL
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import Local, Remote, entry_of
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.cli.terminal import note, print_report
 from memoryos_mcp.errors import ArgumentError
 
 
@@ -37,25 +35,17 @@ def show_links(clients: Sequence[str], name: str, server: Local | Remote, *, as_
     """Print each client's link alone on a line, so that it can be passed to a program that opens links.
 
     `ALL` among the clients means every client with links.
-
-    Raises:
-        ArgumentError: A client does not support links, or the name is not valid.
     """
-    prepare_stdout()
     check_name(name)
     wanted = list(LINKS) if ALL in clients else list(dict.fromkeys(clients))
     for client in wanted:
         if client not in LINKS:
-            problem = f"{CLIENTS[client].title} takes none, but {' and '.join(LINKS)} do; leave it away"
+            problem = f"{CLIENTS[client].title} has no links, but {' and '.join(LINKS)} have; leave --link out"
             raise ArgumentError(argument="--link", problem=problem)
     made = {client: LINKS[client](name, entry_of(CLIENTS[client], server)) for client in wanted}
-    if as_json:
-        click.echo(json.dumps({"links": made}))
-        return
-    for link in made.values():
-        click.echo(link)
-    if isinstance(server, Remote) and server.token is not None:
-        click.echo("memoryos-mcp: the link holds the token; whoever sees the one has the other", err=True)
+    print_report({"links": made}, made.values(), as_json=as_json)
+    if isinstance(server, Remote) and server.token is not None and not as_json:
+        note("the link contains the token; keep it as secret as the token")
 
 
 def _compact(value: Mapping[str, object]) -> bytes:

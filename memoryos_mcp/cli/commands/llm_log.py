@@ -4,7 +4,7 @@ The log may be large: it is read line by line, and only the lines to show are ke
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -31,19 +31,10 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
         last: Number of calls to list, the newest last; at least 1.
         number: Print this call in full instead; it is the line number in the log, from 1.
         as_json: Print the lines of the log unchanged.
-
-    Raises:
-        click.BadParameter: No call has this number.
-        StorageError: The log cannot be read.
-        ArgumentError: The configured user id is not valid.
     """
     prepare_stdout()
     path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
-    try:
-        lines = _last(path, last) if number is None else [(number, _line(path, number))]
-    except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}); make it readable for this account"
-        raise StorageError(msg) from error
+    lines = _chosen(path, last, number)
     if not lines:
         click.echo(_nothing_logged(settings, path), err=as_json)
     elif as_json:
@@ -55,34 +46,22 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
         _print_call(number, lines[0][1], settings)
 
 
-def _last(path: Path, count: int) -> list[tuple[int, bytes]]:
-    """Return the last lines of a log with their numbers; empty if the log is missing."""
+def _chosen(path: Path, last: int, number: int | None) -> list[tuple[int, bytes]]:
+    """Return the last lines of a log with their numbers, or the line with a number; empty if the log is missing."""
+    lines: list[tuple[int, bytes]] = []
     try:
         with path.open("rb") as file:
-            return list(deque(_numbered(file), maxlen=count))
+            numbered = ((at, raw.rstrip(b"\r\n")) for at, raw in enumerate(islice(file, number), 1) if raw.strip())
+            lines = list(deque((line for line in numbered if number in (None, line[0])), maxlen=last))
     except FileNotFoundError:
-        return []
-
-
-def _line(path: Path, number: int) -> bytes:
-    """Return a line of a log.
-
-    Raises:
-        click.BadParameter: The log has no such line.
-    """
-    try:
-        with path.open("rb") as file:
-            found = next((raw for at, raw in _numbered(islice(file, number)) if at == number), None)
-    except FileNotFoundError:
-        found = None
-    if found is None:
+        pass
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}); make it readable for this account"
+        raise StorageError(msg) from error
+    if number is not None and not lines:
         msg = f"no call has number {number}; run llm-log without --show to see the numbers"
         raise click.BadParameter(msg, param_hint="'--show'")
-    return found
-
-
-def _numbered(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    return ((at, raw.rstrip(b"\r\n")) for at, raw in enumerate(lines, 1) if raw.strip())
+    return lines
 
 
 def _read(raw: bytes) -> LogLine | None:
@@ -95,9 +74,9 @@ def _read(raw: bytes) -> LogLine | None:
 
 def _nothing_logged(settings: Settings, path: Path) -> str:
     if settings.llm_log:
-        return f"Nothing was sent to the LLM for this user since llm_log is true; {path} is empty or not there."
+        return f"Nothing was sent to the LLM for this user since llm_log is true; {path} is empty or missing."
     return (
-        f"Nothing is logged: {path} is empty or not there. Requests to the LLM are logged while llm_log is true: "
+        f"Nothing is logged: {path} is empty or missing. Requests to the LLM are logged while llm_log is true: "
         'set "llm_log": true in the config file, or MEMORYOS_LLM_LOG=true, or start with serve --llm-log true.'
     )
 

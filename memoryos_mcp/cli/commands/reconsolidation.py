@@ -4,7 +4,6 @@ Each page keeps its place until the LLM has found a new one, and pending pages a
 command ends, finished work stays, and the next process with the LLM does the rest.
 """
 
-import asyncio
 import json
 import os
 from collections import defaultdict
@@ -12,14 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import click
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import FAILURES_IN_A_ROW, POLL_S, is_there, opened_store, progress_on_stderr
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.cli.commands.common import (
+    FAILURES_IN_A_ROW,
+    Mode,
+    Show,
+    gave_up,
+    is_there,
+    open_memory,
+    opened_store,
+    stoppable,
+    watch,
+)
+from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.llm.analysis import LEARN_PAGES_MAX, Surroundings
 from memoryos_mcp.llm.chat import ChatRequest
@@ -28,7 +35,6 @@ from memoryos_mcp.llm.prompts import USER_SHOWN_MAX_CHARS, learn_request, organi
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.pages import BYTES_PER_TOKEN, estimate_tokens
 from memoryos_mcp.model.stats import Stats
-from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import PageQuery
 
 # Estimated context of a call in addition to its pages: up to five known segments and some facts; traits.
@@ -37,7 +43,8 @@ LEARN_CONTEXT_TOKENS = 400
 _PAGES_AT_ONCE = 1000
 
 _LIMIT = "llm_daily_token_limit"
-_KEPT = "what was done stays done, and the rest is done by the next server that runs with this LLM"
+_KEPT = "what was done stays done, and the next server with this LLM does the rest"
+_NOTHING = "Nothing to do again: no page was organised or learned from without the LLM."
 
 
 class Ending(StrEnum):
@@ -48,39 +55,35 @@ class Ending(StrEnum):
     BUDGET_SPENT = "budget_spent"
 
 
-class Outcome(BaseModel):
-    """What came of it.
+class Outcome(BaseModel, frozen=True):
+    """What the command did.
 
     Attributes:
-        pages: That were to be done again.
-        left: Of them those that the LLM has not sorted yet.
-        calls: Of the LLM, the failed ones included.
-        error: The last failure's text; None if all was done.
+        pages: Pages to be done again.
+        left: Those of them that the LLM has not sorted yet.
+        calls: Calls of the LLM, failed ones included.
+        error: Text of the last failure; None if all was done.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    ended: Ending
-    pages: int
-    left: int
-    calls: int
-    failed_calls: int
-    prompt_tokens: int
-    completion_tokens: int
+    ended: Ending = Ending.DONE
+    pages: int = 0
+    left: int = 0
+    calls: int = 0
+    failed_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
     error: str | None = None
 
 
-class Forecast(BaseModel):
-    """About what it will take.
+class Forecast(BaseModel, frozen=True):
+    """An estimate of the work.
 
     Attributes:
-        pages: To be done again.
-        batches: In which they are sorted, a call each.
-        calls: Those, and the ones that learn from what was sorted.
-        prompt_tokens: Of all calls; replies are a small part more.
+        pages: Pages to be done again.
+        batches: Batches in which they are sorted, a call each.
+        calls: Those calls, and the ones that learn from what was sorted.
+        prompt_tokens: Tokens of all prompts; replies add a small part.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     pages: int
     batches: int
@@ -89,15 +92,11 @@ class Forecast(BaseModel):
 
 
 def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
-    """Check that an LLM is configured.
-
-    Raises:
-        ConfigError: No LLM is configured, or not completely; says what to set.
-    """
+    """Raise `ConfigError` if no LLM is configured."""
     if settings.llm_replay_file is None and endpoint_of(settings, environment) is None:
         msg = (
-            "no LLM is configured that could do anything again; set llm_provider and its key, or openai_base_url, "
-            "and llm_model. `memoryos-mcp doctor` tells whether they work"
+            "no LLM is configured; set llm_provider and its key, or openai_base_url, "
+            "and llm_model. `memoryos-mcp doctor` checks whether they work"
         )
         raise ConfigError(msg)
 
@@ -105,68 +104,35 @@ def check_llm(settings: Settings, environment: Mapping[str, str]) -> None:
 async def reconsolidate(settings: Settings, *, as_json: bool) -> None:
     """Have the LLM do all work of the fallback again for the configured user; print the outcome to stdout.
 
-    Raises:
-        ConfigError: No LLM is configured.
-        BudgetSpentError: The day's tokens are spent; the rest stays marked.
-        MemoryOSError: The work keeps failing; the rest stays marked.
+    After a failure the rest stays marked.
     """
     check_llm(settings, os.environ)
-    prepare_stdout()
-    outcome = Outcome(ended=Ending.DONE, pages=0, left=0, calls=0, failed_calls=0, prompt_tokens=0, completion_tokens=0)
+    outcome = Outcome()
     if await is_there(settings):
-        try:
-            async with MemoryService(settings) as service, service.user(settings.user_id) as engine:
+        with stoppable(_KEPT):
+            async with open_memory(settings, Mode.WORK) as (_, engine):
                 outcome = await _until_done(engine, settings)
-        except asyncio.CancelledError:
-            click.echo(f"memoryos-mcp: stopped; {_KEPT}", err=True)
-            raise
-    click.echo(json.dumps(outcome.model_dump(mode="json")) if as_json else _told(outcome))
+    print_report(outcome, [_told(outcome)], as_json=as_json)
     if outcome.ended is Ending.BUDGET_SPENT:
         msg = f"{outcome.error}; {_KEPT}"
         raise BudgetSpentError(msg)
     if outcome.ended is Ending.FAILED:
-        msg = f"it failed {FAILURES_IN_A_ROW} times in a row: {outcome.error}; {_KEPT}"
-        raise MemoryOSError(msg)
+        raise MemoryOSError(gave_up(str(outcome.error), _KEPT))
 
 
 async def forecast(settings: Settings, *, as_json: bool) -> None:
-    """Print an estimate of the work to stdout; calls no LLM and changes nothing.
-
-    Raises:
-        ConfigError: No LLM is configured.
-        StorageError: The memory cannot be read.
-    """
+    """Print an estimate of the work to stdout; calls no LLM and changes nothing."""
     check_llm(settings, os.environ)
-    prepare_stdout()
     found = _estimate(await _to_do_again(settings) if await is_there(settings) else [], settings)
-    if as_json:
-        click.echo(json.dumps(found.model_dump(mode="json")))
-    elif not found.pages:
-        click.echo("Nothing to do again: no page was organised or learned from without the LLM.")
-    else:
-        click.echo(
-            f"{found.pages:,} pages would be done again, in {found.batches:,} batches: about {found.calls:,} calls "
-            f"with {found.prompt_tokens:,} tokens of prompts. What waits to be organised for the first time comes "
-            "on top. Nothing was asked or changed."
-        )
+    line = (
+        f"{found.pages:,} pages would be done again, in {found.batches:,} batches: about {found.calls:,} calls "
+        f"with {found.prompt_tokens:,} tokens of prompts. Pages that were never organised come on top. Nothing was "
+        "asked or changed."
+    )
+    print_report(found, [line if found.pages else _NOTHING], as_json=as_json)
 
 
 # The work -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    """The cost of calls for all purposes together."""
-
-    calls: int
-    failed_calls: int
-    prompt_tokens: int
-    completion_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of prompts and replies together."""
-        return self.prompt_tokens + self.completion_tokens
 
 
 async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
@@ -175,29 +141,25 @@ async def _until_done(engine: MemoryEngine, settings: Settings) -> Outcome:
     pages = await engine.reconsolidate()
     patience = _Patience(settings.llm_daily_token_limit)
     was_done, hindered_at = False, None
-    with progress_on_stderr() as show:
-        while True:
-            stats = await engine.stats()
-            spent, left = _since(before, _spent(stats)), stats.counts.degraded
-            pages = max(pages, left)
-            step = "sorting pages" if left else "learning from them"
-            show(f"{step}, {spent.calls:,} calls, {spent.tokens:,} tokens", pages - left, pages)
-            # Required twice: the statistics are not one snapshot, and a reply may not be committed yet.
-            is_done = stats.is_settled and not left
-            obstacle = None if is_done else patience.obstacle(stats)
-            if (obstacle is not None and hindered_at == left) or (is_done and was_done):
-                return Outcome(
-                    ended=Ending.DONE if obstacle is None else obstacle[0],
-                    pages=pages,
-                    left=left,
-                    calls=spent.calls,
-                    failed_calls=spent.failed_calls,
-                    prompt_tokens=spent.prompt_tokens,
-                    completion_tokens=spent.completion_tokens,
-                    error=None if obstacle is None else obstacle[1],
-                )
-            was_done, hindered_at = is_done, None if obstacle is None else left
-            await asyncio.sleep(POLL_S)
+
+    def look(stats: Stats, show: Show) -> Outcome | None:
+        nonlocal pages, was_done, hindered_at
+        left = stats.counts.degraded
+        pages = max(pages, left)
+        spent = {name: count - before[name] for name, count in _spent(stats).items()}
+        step = "sorting pages" if left else "learning from them"
+        tokens = spent["prompt_tokens"] + spent["completion_tokens"]
+        show(f"{step}, {spent['calls']:,} calls, {tokens:,} tokens", pages - left, pages)
+        # Required twice: the statistics are not one snapshot, and a reply may not be committed yet.
+        is_done = stats.is_settled and not left
+        obstacle = None if is_done else patience.obstacle(stats)
+        if (obstacle is not None and hindered_at == left) or (is_done and was_done):
+            ended, error = obstacle or (Ending.DONE, None)
+            return Outcome(ended=ended, pages=pages, left=left, error=error, **spent)
+        was_done, hindered_at = is_done, None if obstacle is None else left
+        return None
+
+    return await watch(engine, look)
 
 
 class _Patience:
@@ -229,30 +191,18 @@ class _Patience:
         return None
 
 
-def _spent(stats: Stats) -> _Spent:
+def _spent(stats: Stats) -> dict[str, int]:
+    """Return the usage of the LLM for all purposes together."""
+    names = ("calls", "failed_calls", "prompt_tokens", "completion_tokens")
     entries = stats.llm.total if stats.llm else ()
-    return _Spent(
-        calls=sum(entry.calls for entry in entries),
-        failed_calls=sum(entry.failed_calls for entry in entries),
-        prompt_tokens=sum(entry.prompt_tokens for entry in entries),
-        completion_tokens=sum(entry.completion_tokens for entry in entries),
-    )
-
-
-def _since(before: _Spent, now: _Spent) -> _Spent:
-    return _Spent(
-        calls=now.calls - before.calls,
-        failed_calls=now.failed_calls - before.failed_calls,
-        prompt_tokens=now.prompt_tokens - before.prompt_tokens,
-        completion_tokens=now.completion_tokens - before.completion_tokens,
-    )
+    return {name: sum(getattr(entry, name) for entry in entries) for name in names}
 
 
 def _told(outcome: Outcome) -> str:
     if not outcome.pages and not outcome.calls:
-        return "Nothing to do again: no page was organised or learned from without the LLM."
+        return _NOTHING
     if not outcome.pages:
-        return f"Nothing to do again. What waited was organised, with {outcome.calls:,} calls."
+        return f"Nothing to do again. Pending pages were organised, with {outcome.calls:,} calls."
     return (
         f"{outcome.pages - outcome.left:,} of {outcome.pages:,} pages were done again, with {outcome.calls:,} calls "
         f"({outcome.failed_calls:,} failed), {outcome.prompt_tokens:,} tokens of prompts and "
@@ -282,24 +232,21 @@ class _Again:
 
 async def _to_do_again(settings: Settings) -> list[_Again]:
     """Return the pages that the fallback worked on, in order of arrival."""
-    async with opened_store(settings) as store:
-        return await _done_by(store, ExtractiveAnalyst().name)
-
-
-async def _done_by(store: Store, worker: str) -> list[_Again]:
     found: list[_Again] = []
+    worker = ExtractiveAnalyst().name
     query = PageQuery(done_by=worker, after_seq=0, limit=_PAGES_AT_ONCE)
-    while done := await store.pages(replace(query, after_seq=found[-1].seq if found else 0)):
-        found += [
-            _Again(
-                seq=page.seq,
-                segment=page.segment or 0,
-                tokens=page_tokens(page),
-                is_filed=page.organised_by == worker,
-                is_read=page.learned_by == worker,
-            )
-            for page in done
-        ]
+    async with opened_store(settings) as store:
+        while done := await store.pages(replace(query, after_seq=found[-1].seq if found else 0)):
+            found += [
+                _Again(
+                    seq=page.seq,
+                    segment=page.segment or 0,
+                    tokens=page_tokens(page),
+                    is_filed=page.organised_by == worker,
+                    is_read=page.learned_by == worker,
+                )
+                for page in done
+            ]
     return found
 
 

@@ -1,27 +1,34 @@
 """The command ``memoryos-mcp search``: what the memory contains about a question, as assistants receive it."""
 
 import asyncio
-import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
-import click
 from rich.console import Console, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.only_looking import INDENT, day, heading, minute, opened_to_look, print_parts, rows
-from memoryos_mcp.cli.terminal import make_console, one_line, plain
+from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.terminal import (
+    day,
+    heading,
+    make_console,
+    minute,
+    note,
+    one_line,
+    plain,
+    print_report,
+    section,
+    table,
+)
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.tools.arguments import RetrieveMemoryArguments, check
 from memoryos_mcp.engine.tools.core_tools import retrieve_memory
 from memoryos_mcp.engine.tools.pages import RetrievedPage, ShortTermPage
-from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrieveMemoryResult
+from memoryos_mcp.engine.tools.results import KnowledgeEntry, RetrieveMemoryResult, UnderstoodQuery
 from memoryos_mcp.errors import ArgumentError, ModelError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.retrieval.budget import ELLIPSIS, roots
@@ -39,51 +46,30 @@ SMALLEST_SNIPPET_CHARS = 24
 _WORDS = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a result is shown.
-
-    Attributes:
-        is_full: Whether pages are shown in full, not as one line each.
-        is_explained: Whether the reasons for finding them are shown.
-        as_json: Whether the tool's result is printed as one JSON object.
-    """
-
-    is_full: bool
-    is_explained: bool
-    as_json: bool
-
-
-async def search_memory(settings: Settings, query: str, form: Form, *, max_results: int | None) -> None:
+async def search_memory(
+    settings: Settings, query: str, *, max_results: int | None, is_full: bool, is_explained: bool, as_json: bool
+) -> None:
     """Print what the configured user's memory contains about a query; counts no visits and changes nothing.
 
     Args:
         settings: Select the user and the embedding model.
         query: A question or a few words.
-        form: How the result is shown.
         max_results: Maximum number of older pages, in addition to the most recent ones; None means the setting.
-
-    Raises:
-        ArgumentError: The query is not valid.
-        click.Abort: The memory does not exist.
-        StorageError: The memory cannot be read.
+        is_full: Whether pages are shown in full, not as one line each.
+        is_explained: Whether the reasons for finding them are shown.
+        as_json: Whether the result of the tool ``retrieve_memory`` is printed.
     """
-    console = make_console()
-    given = {"query": query, "max_results": max_results, "explain": form.is_explained}
+    given = {"query": query, "max_results": max_results, "explain": is_explained}
     arguments = check(RetrieveMemoryArguments, {name: value for name, value in given.items() if value is not None})
     if not query.strip():
-        raise ArgumentError(argument="QUERY", problem="is empty; ask for something")
-    async with opened_to_look(settings) as (service, engine):
+        raise ArgumentError(argument="query", problem="is empty; ask for something")
+    async with open_memory(settings, Mode.READ) as (service, engine):
         problem = await _load(engine, settings)
-        result = (await retrieve_memory(service, settings.user_id, arguments)).result
-        assert isinstance(result, RetrieveMemoryResult)  # noqa: S101 - for the type checker: the tool's own
+        result = await tool_result(RetrieveMemoryResult, retrieve_memory, service, arguments)
         if problem is not None:
-            way = "by words alone" if result.search_mode == "lexical" else "by the previous embedding model"
-            click.echo(f"memoryos-mcp: search goes {way}: {plain(str(problem))}", err=True)
-        if form.as_json:
-            click.echo(json.dumps(result.model_dump(mode="json")))
-        else:
-            print_parts(console, _parts(result, form, console))
+            way = "only words" if result.search_mode == "lexical" else "the previous embedding model"
+            note(f"search uses {way}: {plain(str(problem))}")
+        print_report(result, _parts(result, is_full=is_full), as_json=as_json)
         if isinstance(problem, TimeoutError):
             # The thread that loads the model cannot be stopped, so the process exits without waiting for it.
             sys.stdout.flush()
@@ -112,95 +98,82 @@ async def _load(engine: MemoryEngine, settings: Settings) -> Exception | None:
     return None
 
 
-def _parts(result: RetrieveMemoryResult, form: Form, console: Console) -> Iterator[RenderableType]:
+def _parts(result: RetrieveMemoryResult, *, is_full: bool) -> Iterator[RenderableType]:
     found = roots(result.query)
     way = "by words and meaning" if result.search_mode == "hybrid" else "by words alone"
-    if form.is_explained:
-        yield from _understood(result)
+    if result.understood is not None:
+        yield from section("Understood as", f"ranking {result.ranking}", _understood(result.understood), "dim", "")
     if result.retrieved_pages:
         yield heading("Earlier pages", f"best first, found {way}")
         for page in result.retrieved_pages:
-            yield from _page(page, form, found, console)
+            yield from _page(page, found, is_full=is_full)
     wishes = [fact for fact in result.retrieved_user_knowledge if fact.kind == "wish"]
     facts = [fact for fact in result.retrieved_user_knowledge if fact.kind != "wish"]
     yield from _facts(KNOWN[About.USER], "best first", facts, found)
     yield from _facts(KNOWN[About.ASSISTANT], "best first", result.retrieved_assistant_knowledge, found)
-    is_found = result.retrieved_pages or facts or result.retrieved_assistant_knowledge
-    if not is_found:
+    if not (result.retrieved_pages or facts or result.retrieved_assistant_knowledge):
         yield Text("No earlier page and no fact was found.")
     if result.short_term_memory:
-        yield heading("Most recent pages", "the last two, and what bears on the question")
+        yield heading("Most recent pages", "the last two, and those about the question")
         for recent in reversed(result.short_term_memory):
-            yield from _page(recent, form, found, console)
+            yield from _page(recent, found, is_full=is_full)
     yield from _facts(WISHES, "newest first", wishes, found)
     if result.user_profile != "None":
-        yield heading(TRAITS, "what bears on the question")
-        for trait in result.user_profile.split("\n"):
-            yield Padding(highlighted(one_line(trait), found), INDENT)
+        traits = ((highlighted(one_line(trait), found),) for trait in result.user_profile.split("\n"))
+        yield from section(TRAITS, "those about the question", traits, "")
     if result.left_out is not None:
         left_out = LeftOut(**result.left_out.model_dump())
         yield Text(f"\n{left_out_text(left_out)}; --retrieval-max-tokens {left_out.max_tokens} shows all.", style="dim")
 
 
-def _understood(result: RetrieveMemoryResult) -> Iterator[RenderableType]:
-    asked = result.understood
-    if asked is None:
-        return
-    words = ", ".join(f"{one_line(word)} (on {count:,} pages)" for word, count in asked.words.items())
-    yield heading("Understood as", f"ranking {result.ranking}")
-    lines = rows("dim", "")
-    lines.add_row("about", Text(one_line(asked.subject)))
-    lines.add_row("words", Text(words or "none that tell anything"))
-    if asked.side:
-        lines.add_row("said by", f"the {asked.side}, rather")
-    if asked.times:
-        lines.add_row("times", ", ".join(asked.times))
-    if asked.several:
-        lines.add_row("asks for", "several things, so sessions take turns")
-    yield Padding(lines, INDENT)
+def _understood(query: UnderstoodQuery) -> Iterator[tuple[str, RenderableType]]:
+    words = ", ".join(f"{one_line(word)} (on {count:,} pages)" for word, count in query.words.items())
+    yield "about", Text(one_line(query.subject))
+    yield "words", Text(words or "none that can be searched for")
+    if query.side:
+        yield "said by", f"the {query.side}, rather"
+    if query.times:
+        yield "times", ", ".join(query.times)
+    if query.several:
+        yield "asks for", "several things, so sessions take turns"
 
 
-def _page(page: ShortTermPage, form: Form, found: frozenset[str], console: Console) -> Iterator[RenderableType]:
+def _page(page: ShortTermPage, found: frozenset[str], *, is_full: bool) -> Iterator[RenderableType]:
     topic = (page.segment_id or "") if isinstance(page, RetrievedPage) else ""
     notes = [
         *([f"from {page.source}"] if page.source != "conversation" else []),
         *(["gives orders"] if page.gives_orders else []),
-        *(["excerpt"] if page.excerpt and form.is_full else []),
+        *(["excerpt"] if page.excerpt and is_full else []),
     ]
     head = Text.assemble(
-        "  ", (minute(page.timestamp) if form.is_full else day(page.timestamp), "dim"),
+        "  ", (minute(page.timestamp) if is_full else day(page.timestamp), "dim"),
         "  ", (one_line(page.page_id), "cyan"), f"  {topic}" if topic else "",
         (f"  ({', '.join(notes)})" if notes else "", "dim"),
     )  # fmt: skip
-    sides = [("user", page.user_input), ("assistant", page.agent_response)]
-    if form.is_full:
+    said = [
+        (side, text) for side, text in (("user", page.user_input), ("assistant", page.agent_response)) if text.strip()
+    ]
+    if is_full:
         yield head
-        said = rows("dim", "")
-        for who, text in sides:
-            if text.strip():
-                said.add_row(f"{who}:", highlighted(plain(text), found))
-        yield Padding(said, (0, 0, 0, 4))
+        yield table([(f"{side}:", highlighted(plain(text), found)) for side, text in said], "dim", "", indent=4)
     else:
-        line = one_line(" / ".join(text for _, text in sides if text.strip()))
-        room = max(SMALLEST_SNIPPET_CHARS, console.width - head.cell_len - 2)
-        whole = Text.assemble(head, "  ", snippet(line, found, room))
-        whole.truncate(console.width, overflow="ellipsis")
-        yield whole
+        width = make_console().width
+        room = max(SMALLEST_SNIPPET_CHARS, width - head.cell_len - 2)
+        line = Text.assemble(head, "  ", snippet(one_line(" / ".join(text for _, text in said)), found, room))
+        line.truncate(width, overflow="ellipsis")
+        yield line
     if isinstance(page, RetrievedPage) and page.signals is not None:
         shares = sorted(page.signals.items(), key=lambda item: -abs(item[1]))
         why = ", ".join(f"{name} {share:+.2f}" for name, share in shares if share)
-        yield Padding(Text(f"{page.score:.2f} = {why}", style="dim"), (0, 0, 0, 4))
+        yield table([(Text(f"{page.score:.2f} = {why}", style="dim"),)], "", indent=4)
 
 
 def _facts(title: str, order: str, facts: Sequence[KnowledgeEntry], found: frozenset[str]) -> Iterator[RenderableType]:
-    if not facts:
-        return
-    yield heading(title, order)
-    table = rows("dim", "cyan", "")
+    rows = []
     for fact in facts:
         until = f" (until {day(fact.valid_until)})" if fact.valid_until else ""
-        table.add_row(day(fact.timestamp), fact.knowledge_id, highlighted(one_line(fact.knowledge) + until, found))
-    yield Padding(table, INDENT)
+        rows.append((day(fact.timestamp), fact.knowledge_id, highlighted(one_line(fact.knowledge) + until, found)))
+    yield from section(title, order, rows, "dim", "cyan", "")
 
 
 def highlighted(text: str, found: frozenset[str]) -> Text:

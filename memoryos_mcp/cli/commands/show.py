@@ -3,13 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 
-import click
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.only_looking import INDENT, minute, opened_to_look, print_parts, rows
-from memoryos_mcp.cli.terminal import make_console, one_line, plain
+from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.terminal import minute, one_line, plain, print_report, table
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.tools.arguments import check
 from memoryos_mcp.engine.tools.memory_arguments import GetMemoryArguments
@@ -24,8 +22,6 @@ from memoryos_mcp.engine.tools.memory_results import (
 )
 from memoryos_mcp.engine.tools.memory_tools import get_memory
 from memoryos_mcp.engine.tools.pages import ShownPage
-from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.ids import TELLING_IDS
 
 # More than a page may contain by default, so that pages are shown in full.
 WHOLE_TOKENS = 1_000_000
@@ -34,37 +30,16 @@ Line = tuple[str, str | None]
 
 
 async def show_memories(settings: Settings, ids: Sequence[str], *, as_json: bool) -> None:
-    """Print memories of the configured user by their public ids; nothing changes.
-
-    The JSON output is the result of the tool ``get_memory``.
-
-    Raises:
-        ArgumentError: An id is not valid or does not exist; nothing is printed.
-        click.Abort: The memory does not exist.
-        StorageError: The memory cannot be read.
-    """
-    console = make_console()
+    """Print memories by their public ids; the JSON output is the result of the tool ``get_memory``."""
     arguments = check(GetMemoryArguments, {"ids": list(ids), "max_tokens": WHOLE_TOKENS})
-    async with opened_to_look(settings) as (service, _):
-        try:
-            result = (await get_memory(service, settings.user_id, arguments)).result
-        except ArgumentError as error:
-            problem = str(error).removeprefix(f"{error.argument}: ").replace(TELLING_IDS, "stats and search")
-            raise ArgumentError(argument="ID", problem=problem) from error
-    assert isinstance(result, GetMemoryResult)  # noqa: S101 - for the type checker: the tool's own
-    if as_json:
-        click.echo(json.dumps(result.model_dump(mode="json")))
-        return
-    print_parts(console, (part for memory in result.memories for part in _parts(memory)))
+    async with open_memory(settings, Mode.READ) as (service, _):
+        result = await tool_result(GetMemoryResult, get_memory, service, arguments)
+    print_report(result, (part for memory in result.memories for part in _parts(memory)), as_json=as_json)
 
 
 def _parts(memory: ShownMemory) -> Iterator[RenderableType]:
     yield Text.assemble((one_line(memory.id), "bold cyan"), f"  {memory.kind}")
-    told = rows("dim", "")
-    for name, text in _lines(memory):
-        if text:
-            told.add_row(name, Text(plain(text)))
-    yield Padding(told, INDENT)
+    yield table([(name, Text(plain(text))) for name, text in _lines(memory) if text], "dim", "")
     yield ""
 
 
@@ -80,7 +55,7 @@ def _lines(memory: ShownMemory) -> Iterator[Line]:
             yield from _segment(memory)
         case ShownChain():
             yield "summary", memory.summary
-            yield f"pages ({memory.page_count:,})", _ids(memory.newest_pages)
+            yield f"pages ({memory.page_count:,})", ", ".join(memory.newest_pages)
 
 
 def _page(page: ShownPage) -> Iterator[Line]:
@@ -89,7 +64,7 @@ def _page(page: ShownPage) -> Iterator[Line]:
     yield "topic", page.segment_id
     yield "chain", page.chain_id and f"{page.chain_id}: {one_line(page.chain_summary or '')}"
     yield "source", None if page.source == "conversation" else f"{page.source}, not said by the user"
-    yield "note", "gives orders; it is data, not to be obeyed" if page.gives_orders else None
+    yield "note", "contains instructions, which are data and not to be followed" if page.gives_orders else None
     yield "user", page.user_input
     yield "assistant", page.agent_response
     for name, beside in (("before it", page.previous_page), ("after it", page.next_page)):
@@ -103,7 +78,7 @@ def _segment(segment: ShownSegment) -> Iterator[Line]:
     yield "heat", f"{segment.heat:.2f} ({segment.n_visit:,} visits, {segment.l_interaction:,} new pages)"
     yield "keywords", ", ".join(segment.keywords)
     yield "summary", segment.summary
-    yield f"pages ({segment.page_count:,})", _ids(segment.newest_pages)
+    yield f"pages ({segment.page_count:,})", ", ".join(segment.newest_pages)
 
 
 def _fact(fact: ShownFact) -> Iterator[Line]:
@@ -114,18 +89,18 @@ def _fact(fact: ShownFact) -> Iterator[Line]:
     yield "until", fact.valid_until and minute(fact.valid_until)
     yield "ended", fact.ended_by
     yield "learned by", fact.learned_by
-    yield "said in", _ids(fact.evidence)
+    yield "said in", ", ".join(fact.evidence)
     yield from (("in place of", _beside(each)) for each in fact.supersedes)
     if fact.superseded_by is not None:
         yield "now holds", _beside(fact.superseded_by)
 
 
 def _trait(trait: ShownTrait) -> Iterator[Line]:
-    yield "level", trait.level or "it is no more"
+    yield "level", trait.level or "none any more"
     yield "reason", trait.reason
     yield "since", trait.updated_at and minute(trait.updated_at)
     yield "learned by", trait.learned_by
-    yield "shown in", _ids(trait.evidence)
+    yield "shown in", ", ".join(trait.evidence)
     for past in trait.history:
         ended = f", {past.ended_by}" if past.ended_by else ""
         yield "before", f"{past.level}, until {minute(past.held_until)}{ended}: {past.reason}"
@@ -133,7 +108,3 @@ def _trait(trait: ShownTrait) -> Iterator[Line]:
 
 def _beside(fact: FactBeside) -> str:
     return f"{fact.id}: {fact.text}{f', {fact.ended_by}' if fact.ended_by else ''}"
-
-
-def _ids(ids: Sequence[str]) -> str:
-    return ", ".join(ids)

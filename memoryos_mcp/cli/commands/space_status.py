@@ -2,16 +2,16 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from memoryos_mcp.cli.commands.common import opened_store
+from memoryos_mcp.cli.commands.common import Mode, has_memory, opened_store
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import EmbeddingModel
 from memoryos_mcp.engine.wiring import configured_model
 from memoryos_mcp.storage.values import Space
 
 
-class SpaceStatus(BaseModel):
+class SpaceStatus(BaseModel, frozen=True):
     """How far the vectors of one model have come.
 
     Attributes:
@@ -22,8 +22,6 @@ class SpaceStatus(BaseModel):
         used_at: When it was last in use, to about a day; None if it was not yet.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     model: str
     is_configured: bool
     space: str | None
@@ -31,7 +29,7 @@ class SpaceStatus(BaseModel):
     used_at: datetime | None
 
 
-class EmbeddingStatus(BaseModel):
+class EmbeddingStatus(BaseModel, frozen=True):
     """How far all models' vectors have come.
 
     Attributes:
@@ -39,22 +37,16 @@ class EmbeddingStatus(BaseModel):
         spaces: The configured model's first.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     pages: int
     spaces: list[SpaceStatus]
 
 
-async def embedding_status(settings: Settings, *, has_memory: bool) -> EmbeddingStatus:
-    """Return the progress of embedding for the configured user; loads no model and changes nothing.
-
-    Raises:
-        StorageError: The memory cannot be read.
-    """
+async def embedding_status(settings: Settings) -> EmbeddingStatus:
+    """Return the progress of embedding for the configured user; loads no model and changes nothing."""
     configured = configured_model(settings)
     pages, spaces = 0, list[Space]()
-    if has_memory:
-        async with opened_store(settings, only_reads=True) as store:
+    if await has_memory(settings):
+        async with opened_store(settings, mode=Mode.READ) as store:
             pages, spaces = (await store.counts()).pages, await store.spaces()
     models = [_model_of(space) for space in spaces]
     # A model has several vector spaces if its weights changed under the same name; the last used is the present one.

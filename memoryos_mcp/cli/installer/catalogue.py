@@ -93,8 +93,8 @@ CLIENTS: Mapping[str, Client] = {
                 ),
             ),
             project=None,
-            then="quit Claude Desktop wholly, also from the tray, and start it again",
-            instead_of_http="its file lists only servers that it starts itself: leave --http away, or add the address "
+            then="quit Claude Desktop completely, also from the tray, and start it again",
+            instead_of_http="its file lists only servers that it starts itself: leave --http out, or add the address "
             "under Settings, Connectors",
         ),
         Client(

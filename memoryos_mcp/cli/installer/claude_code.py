@@ -20,15 +20,10 @@ _SAID = frozenset({"type", "command", "args", "url", "headers"})
 
 
 def add_command(client: Client, name: str, entry: Mapping[str, Any]) -> list[str]:
-    """Return the command line that adds an entry for all of a user's projects.
-
-    Raises:
-        ArgumentError: The entry holds a token, which would be visible in the list of processes.
-        ClientFileError: The entry holds keys that the command line cannot express and would lose.
-    """
+    """Return the command line that adds an entry for all of a user's projects."""
     if lost := sorted(key for key, value in entry.items() if value and key not in _SAID):
         msg = (
-            f"the entry holds {', '.join(lost)}, which {client.title}'s command would lose; it was left as it is. "
+            f"the entry contains {', '.join(lost)}, which {client.title}'s command would lose; it was left as it is. "
             f"Note that down, take the entry out with {entries.typed(remove_command(client, name))}, run this command "
             "again and add it by hand"
         )
@@ -52,16 +47,12 @@ def remove_command(client: Client, name: str) -> list[str]:
 
 
 def run(client: Client, commands: Sequence[Sequence[str]]) -> None:
-    """Run command lines of the client, one after the other.
-
-    Raises:
-        ClientFileError: The client's command is missing or fails.
-    """
+    """Run command lines of the client, one after the other."""
     program = shutil.which(str(client.own_command))
     if program is None:
         msg = (
-            f"{client.title}'s command {client.own_command} is not on the PATH, and its file is changed through that "
-            f"only; type where it is: {_typed(commands)}"
+            f"{client.title}'s command {client.own_command} is not on the PATH, and only that command may change its "
+            f"file; type where it is installed: {_typed(commands)}"
         )
         raise ClientFileError(msg)
     for done_before, command in enumerate(commands):

@@ -57,17 +57,15 @@ def this_command() -> tuple[str, ...]:
 
 
 def entry_of(client: Client, server: Local | Remote, present: Any = None) -> dict[str, Any]:
-    """Return the entry of a server, with the user's additions to the present one.
-
-    Raises:
-        ArgumentError: The client does not support such a server.
-    """
+    """Return the entry of a server, with the user's additions to the present one."""
     kept = dict(present) if isinstance(present, Mapping) else dict(client.usual)
     if isinstance(server, Local):
         kept = _without(kept, {*client.fixed, *_remote_keys(client)})
         return {**client.fixed, "command": server.command, "args": list(server.args), **kept}
     if client.http is None:
-        raise ArgumentError(argument="--http", problem=f"{client.title} takes none: {client.instead_of_http}")
+        raise ArgumentError(
+            argument="--http", problem=f"{client.title} does not support HTTP: {client.instead_of_http}"
+        )
     http = client.http
     kept = _without(kept, {"env", *client.fixed, *_remote_keys(client)})
     entry = {**http.fixed, http.url_key: server.url, **_token(client, http, server), **kept}
@@ -106,7 +104,7 @@ def _token(client: Client, http: Http, server: Remote) -> dict[str, Any]:
         if http.variable_key is not None:
             return {http.variable_key: server.token_variable}
         if http.reference is None:
-            problem = f"{client.title} fills in no variables; give --token"
+            problem = f"{client.title} does not fill in variables; give --token"
             raise ArgumentError(argument="--token-variable", problem=problem)
         reference = http.reference.replace("NAME", server.token_variable)
         return {http.headers_key: {"Authorization": f"Bearer {reference}"}}
@@ -158,9 +156,9 @@ def problem_of(entry: Mapping[str, Any]) -> str | None:
         return None
     command = Path(words[0])
     if not command.is_absolute():
-        return f"its command {words[0]} is no absolute path, and a desktop client looks for it nowhere"
+        return f"its command {words[0]} is not an absolute path, so a desktop client does not find it"
     if not command.is_file():
-        return f"its command {command} is not there any more"
+        return f"its command {command} no longer exists"
     return None if os.access(command, os.X_OK) else f"its command {command} cannot be run"
 
 

@@ -32,11 +32,7 @@ class ClientFile:
 
     @property
     def text(self) -> str:
-        """The content without its byte order mark; empty for a missing file.
-
-        Raises:
-            ClientFileError: The content is not UTF-8.
-        """
+        """The content without its byte order mark; empty for a missing file."""
         content = self.content or b""
         if content.startswith(_OTHER_BOMS):
             msg = f"{self.path} is UTF-16, which its client does not read; save it as UTF-8"
@@ -48,29 +44,21 @@ class ClientFile:
             raise ClientFileError(msg) from error
 
     def encoded(self, text: str) -> bytes:
-        """Return the bytes of a text, with a byte order mark if the file has one.
-
-        Raises:
-            ClientFileError: The text contains a path that is not valid Unicode.
-        """
+        """Return the bytes of a text, with a byte order mark if the file has one."""
         try:
             return (_BOM if (self.content or b"").startswith(_BOM) else b"") + text.encode()
         except UnicodeEncodeError as error:
-            msg = f"{self.path} was left as it is: a path for its entry is no Unicode text; take another folder"
+            msg = f"{self.path} was left as it is: a path for its entry is not valid Unicode; choose another folder"
             raise ClientFileError(msg) from error
 
 
 def read(path: Path) -> ClientFile:
-    """Return a file with its content.
-
-    Raises:
-        ClientFileError: The path cannot be read, is not a regular file, or is too large for settings.
-    """
+    """Return a file with its content."""
     target = Path(os.path.realpath(path))
     try:
         status = target.stat()
         if not stat.S_ISREG(status.st_mode):
-            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no file'}; move it away"
+            msg = f"{path} is {'a folder' if stat.S_ISDIR(status.st_mode) else 'not a file'}; move it away"
             raise ClientFileError(msg)
         if status.st_size > MAX_BYTES:
             msg = f"{path} is larger than {MAX_BYTES:,} bytes; it does not look like a file of settings"
@@ -95,9 +83,6 @@ def write(file: ClientFile, content: bytes, now: datetime, *, is_private: bool) 
     """Replace a file in one step and return the backup of its old content; None if there was no file.
 
     Permissions, owner and links stay. ``is_private`` makes a new file readable for this account only.
-
-    Raises:
-        ClientFileError: The file cannot be written, or has changed since it was read; it is unchanged.
     """
     target = file.target
     unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
@@ -160,5 +145,5 @@ def _keep_rights(status: os.stat_result, path: Path) -> None:
 
 def _refusal(path: Path, what: str, error: OSError) -> ClientFileError:
     reason = error.strerror or type(error).__name__
-    fix = "close the client and run the command again" if os.name == "nt" else "see to its permissions"
+    fix = "close the client and run the command again" if os.name == "nt" else "check its permissions"
     return ClientFileError(f"{path} cannot {what} ({reason}); {fix}")

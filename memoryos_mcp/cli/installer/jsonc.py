@@ -53,11 +53,7 @@ class _Style:
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the object in a text; an empty text holds an empty object.
-
-    Raises:
-        ClientFileError: The text is not JSON, or not an object.
-    """
+    """Return the object in a text; an empty text holds an empty object."""
     try:
         value = json.loads(text)  # many times faster than the scanner, which comments and trailing commas need
     except (ValueError, RecursionError):
@@ -69,9 +65,6 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
     """Return the text with a value for the member at a path, given as keys from the outermost object down.
 
     Missing objects on the path are created. Of an existing member only the value is replaced.
-
-    Raises:
-        ClientFileError: The text is not JSON, a value on the path is not an object, or a key of the path occurs twice.
     """
     root, style = _object(text), _style(text)
     if not text.strip():
@@ -83,18 +76,12 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
     if found is not None and depth == len(path):
         changed = text[: found.node.start] + _shown(value, style, depth) + text[found.node.end :]
     else:
-        for key in reversed(path[depth:]):
-            value = {key: value}
-        changed = _inserted(text, inner, path[depth - 1], value, _Place(style, depth))
-    return _checked(changed, _with(root.value, path, _at(value, path[depth:]), depth=0))
+        changed = _inserted(text, inner, path[depth - 1], _with({}, path[depth:], value), style, depth)
+    return _checked(changed, _with(root.value, path, value))
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the member at a path; the text itself if there is none.
-
-    Raises:
-        ClientFileError: As for `with_member`.
-    """
+    """Return the text without the member at a path; the text itself if there is none."""
     root = _object(text)
     objects = _on_the_way(root, path)
     if len(objects) < len(path) or (found := _only(objects[-1], path[-1])) is None:
@@ -124,15 +111,8 @@ def _around(text: str, members: Sequence[_Member], found: _Member) -> tuple[str,
     return text[:start], rest.lstrip(" \t\r\n") if text[start - 1] == "{" else rest
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    style: _Style
-    depth: int
-
-
-def _inserted(text: str, inner: _Node, key: str, value: Any, place: _Place) -> str:
+def _inserted(text: str, inner: _Node, key: str, value: Any, style: _Style, depth: int) -> str:
     """Return the text with a member after the last one, with the comma and indent of the members around it."""
-    style, depth = place.style, place.depth
     if not inner.members:
         if not style.is_in_lines:
             middle, rest = f"{_key(key)}{_shown(value, style, depth)}", inner.start + 1
@@ -183,16 +163,12 @@ def _style(text: str) -> _Style:
 
 
 def _object(text: str) -> _Node:
-    """Return the object in a text.
-
-    Raises:
-        ClientFileError: The text is not JSON, or not an object.
-    """
+    """Return the object in a text."""
     if not text.strip():
         return _Node(0, 0, {})
     node = _Scanner(text).whole()
     if not isinstance(node.value, dict):
-        msg = "it holds no JSON object"
+        msg = "it is not a JSON object"
         raise ClientFileError(msg)
     return node
 
@@ -205,7 +181,7 @@ def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
         if member is None:
             break
         if not isinstance(member.node.value, dict):
-            msg = f'"{key}" is no object; correct it, then run the command again'
+            msg = f'"{key}" is not an object; correct it, then run the command again'
             raise ClientFileError(msg)
         objects.append(member.node)
     return objects
@@ -214,31 +190,18 @@ def _on_the_way(root: _Node, path: Sequence[str]) -> list[_Node]:
 def _only(node: _Node, key: str) -> _Member | None:
     found = [member for member in node.members if member.key == key]
     if len(found) > 1:
-        msg = f'"{key}" stands in it twice, and a client reads only one of them; delete one, then run the command again'
+        msg = f'"{key}" occurs twice, and a client reads only one of them; delete one, then run the command again'
         raise ClientFileError(msg)
     return found[0] if found else None
 
 
-def _at(value: Any, path: Sequence[str]) -> Any:
-    for key in path:
-        value = value[key]
-    return value
-
-
-def _with(held: Any, path: Sequence[str], value: Any, *, depth: int) -> Any:
-    """Return the expected content: the same object with the member's value."""
-    if depth == len(path):
-        return value
-    inner = held.get(path[depth], {}) if isinstance(held, dict) else {}
-    return {**held, path[depth]: _with(inner, path, value, depth=depth + 1)}
+def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> Any:
+    """Return an object with a value for the member at a path."""
+    return {**held, path[0]: _with(held.get(path[0], {}), path[1:], value)} if path else value
 
 
 def _checked(text: str, wanted: Any) -> str:
-    """Return a text if it has the expected content.
-
-    Raises:
-        ClientFileError: It does not; that would be a defect of this module.
-    """
+    """Return a text if it has the expected content."""
     if read(text) != wanted:
         msg = "it is laid out in a way that this command cannot change safely; change it by hand"
         raise ClientFileError(msg)
@@ -260,11 +223,7 @@ class _Scanner:
         self._kind, self._start, self._end = next(self._tokens)
 
     def whole(self) -> _Node:
-        """Return the one value of the text.
-
-        Raises:
-            ClientFileError: The text is not JSON.
-        """
+        """Return the one value of the text."""
         node = self._value(0)
         if self._kind != "end":
             raise self._fault()

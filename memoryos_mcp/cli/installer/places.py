@@ -23,18 +23,14 @@ class Machine:
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return this machine, with the working folder as the project.
-
-        Raises:
-            ClientFileError: There is no home folder, or the working folder no longer exists.
-        """
+        """Return this machine, with the working folder as the project."""
         try:
             return cls(_PLATFORMS.get(sys.platform, "linux"), Path.home(), os.environ, Path.cwd())
         except RuntimeError as error:
             msg = "this account has no home folder, where clients keep their files; set HOME to one"
             raise ClientFileError(msg) from error
         except OSError as error:
-            msg = "the working folder is not there any more; change to another one"
+            msg = "the working folder no longer exists; change to another one"
             raise ClientFileError(msg) from error
 
     def base(self, name: str) -> Path:
@@ -77,14 +73,10 @@ class Found:
 
 
 def places_of(client: Client, scope: Scope, machine: Machine) -> list[Found]:
-    """Return the files to change for a client: all places where it is found, else its first possible place.
-
-    Raises:
-        ArgumentError: The client has no file for a project.
-    """
+    """Return the files to change for a client: all places where it is found, else its first possible place."""
     if scope == "project":
         if client.project is None:
-            problem = f"{client.title} has no file for a project; leave it away"
+            problem = f"{client.title} has no file for a project; leave --scope out"
             raise ArgumentError(argument="--scope project", problem=problem)
         return [Found(client, scope, machine.project / client.project, is_client_there=True)]
     found: list[Found] = []

@@ -39,53 +39,32 @@ class Plan:
     has_token: bool = False
 
     def carry_out(self, now: datetime) -> Path | None:
-        """Write the file and return its backup; None if there is nothing to write, or there was no file.
-
-        Raises:
-            ClientFileError: The file cannot be written, or has changed since it was read.
-        """
+        """Write the file and return its backup; None if there is nothing to write, or there was no file."""
         if self.action is Action.NOTHING:
             return None
         is_private = self.found.scope == "user" or self.has_token
         return files.write(self.file, self.file.encoded(self.after), now, is_private=is_private)
 
 
-def present_entry(client: Client, path: Path, name: str = entries.NAME) -> Any:
-    """Return the entry with a name in a client's file; None if there is no such file or entry.
-
-    Raises:
-        ClientFileError: The file cannot be read.
-    """
-    return _entry(client, files.read(path), name)
-
-
-def all_entries(client: Client, path: Path) -> dict[str, Any]:
-    """Return all entries of a client's file by name.
-
-    Raises:
-        ClientFileError: The file cannot be read.
-    """
-    held: Any = _read(client, files.read(path))
+def entries_of(client: Client, file: files.ClientFile) -> dict[str, Any]:
+    """Return all entries of a client's file by name."""
+    with _naming(file.path):
+        held: Any = _EDITORS[client.form].read(file.text)
     for key in client.path:
         held = held.get(key) if isinstance(held, dict) else None
     return dict(held) if isinstance(held, dict) else {}
 
 
 def plan_install(found: Found, server: entries.Local | entries.Remote, name: str, *, is_forced: bool) -> Plan:
-    """Return the change that adds or updates a server in a client's file.
-
-    Raises:
-        ArgumentError: The client does not support such a server.
-        ClientFileError: The file cannot be read or changed, or a foreign entry has the name.
-    """
+    """Return the change that adds or updates a server in a client's file."""
     client, file = found.client, files.read(found.file)
-    present = _entry(client, file, name)
+    present = entries_of(client, file).get(name)
     if present is not None and not is_forced:
         check_ours(found, present, name, "replace")
     entry = entries.entry_of(client, server, present)
     if entry == present:
         return Plan(found, Action.NOTHING, file, file.text, file.text)
-    with _telling(found.file):
+    with _naming(found.file):
         after = _EDITORS[client.form].with_member(file.text, (*client.path, name), entry)
     action = Action.ADD if present is None else Action.UPDATE
     has_token = isinstance(server, entries.Remote) and server.token is not None
@@ -96,19 +75,16 @@ def plan_uninstall(found: Found, name: str, *, is_forced: bool) -> Plan:
     """Return the change that removes a server from a client's file.
 
     If nothing else has changed since the server was added, the file becomes byte for byte what it was before.
-
-    Raises:
-        ClientFileError: The file cannot be read or changed, or the entry is foreign.
     """
     client, file = found.client, files.read(found.file)
-    present = _entry(client, file, name)
+    present = entries_of(client, file).get(name)
     if present is None:
         return Plan(found, Action.NOTHING, file, file.text, file.text)
     if not is_forced:
         check_ours(found, present, name, "take out")
     after = _before_it(found, file, present, name)
     if after is None:
-        with _telling(found.file):
+        with _naming(found.file):
             after = _EDITORS[client.form].without_member(file.text, (*client.path, name))
     return Plan(found, Action.REMOVE, file, file.text, after)
 
@@ -121,7 +97,7 @@ def _before_it(found: Found, file: files.ClientFile, present: Any, name: str) ->
     for backup in files.backups(found.file)[:_BACKUPS_TRIED]:
         try:
             copy = files.read(backup)
-            if _entry(client, copy, name) is None:
+            if entries_of(client, copy).get(name) is None:
                 again = _EDITORS[client.form].with_member(copy.text, path, present)
                 if copy.encoded(again) == file.content:
                     return copy.text
@@ -131,16 +107,12 @@ def _before_it(found: Found, file: files.ClientFile, present: Any, name: str) ->
 
 
 def check_ours(found: Found, present: Any, name: str, doing: str) -> None:
-    """Refuse to touch a foreign entry.
-
-    Raises:
-        ClientFileError: The entry is not ours.
-    """
+    """Refuse to touch a foreign entry."""
     kind = entries.kind_of(found.client, present)
     if kind is entries.Kind.OURS:
         return
     whose = (
-        "is of another project that is called memoryos-mcp"
+        "belongs to another project called memoryos-mcp"
         if kind is entries.Kind.OTHER_PROJECT
         else "was not written by this program"
     )
@@ -151,20 +123,8 @@ def check_ours(found: Found, present: Any, name: str, doing: str) -> None:
     raise ClientFileError(msg)
 
 
-def _entry(client: Client, file: files.ClientFile, name: str) -> Any:
-    held: Any = _read(client, file)
-    for key in (*client.path, name):
-        held = held.get(key) if isinstance(held, dict) else None
-    return held
-
-
-def _read(client: Client, file: files.ClientFile) -> Any:
-    with _telling(file.path):
-        return _EDITORS[client.form].read(file.text)
-
-
 @contextmanager
-def _telling(path: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Add the path of the file to errors about its text."""
     try:
         yield

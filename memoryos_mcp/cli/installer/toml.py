@@ -21,11 +21,7 @@ _STRING = re.compile(
 
 
 def read(text: str) -> Mapping[str, Any]:
-    """Return the table in a text.
-
-    Raises:
-        ClientFileError: The text is not TOML.
-    """
+    """Return the table in a text."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -38,9 +34,6 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
     """Return the text with a table at a path, given as keys from the outermost table down.
 
     An existing table is replaced in place. Values are texts, numbers, booleans, times, and lists and tables of these.
-
-    Raises:
-        ClientFileError: The text is not TOML, or the existing value is not written as a table.
     """
     held = read(text)
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -59,11 +52,7 @@ def with_member(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str
 
 
 def without_member(text: str, path: Sequence[str]) -> str:
-    """Return the text without the table at a path; the text itself if there is none.
-
-    Raises:
-        ClientFileError: As for `with_member`.
-    """
+    """Return the text without the table at a path; the text itself if there is none."""
     held = read(text)
     if _at(held, path) is None:
         return text
@@ -85,7 +74,7 @@ def _at(held: Mapping[str, Any], path: Sequence[str]) -> Any:
     value: Any = held
     for before, key in zip(("", *path), path, strict=False):
         if not isinstance(value, Mapping):
-            msg = f'"{before}" is no table; correct it, then run the command again'
+            msg = f'"{before}" is not a table; correct it, then run the command again'
             raise ClientFileError(msg)
         value = value.get(key)
         if value is None:
@@ -102,11 +91,7 @@ def _with(held: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str,
 
 
 def _checked(text: str, wanted: Mapping[str, Any]) -> str:
-    """Return a text if it has the expected content.
-
-    Raises:
-        ClientFileError: It does not.
-    """
+    """Return a text if it has the expected content."""
     try:
         is_as_wanted = _without_empty(tomllib.loads(text)) == _without_empty(wanted)
     except ValueError:
@@ -146,11 +131,7 @@ def _shown(value: Any) -> str:
 
 
 def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
-    """Return start and end of a table with its inner tables, without the comments and blank lines after its last line.
-
-    Raises:
-        ClientFileError: The table has no header of its own, or its inner tables are not adjacent.
-    """
+    """Return start and end of a table with its inner tables, without comments and blank lines after it."""
     headers = list(_headers(text))
     ours = [index for index, (_, keys) in enumerate(headers) if keys[: len(path)] == list(path)]
     if not ours or ours != list(range(ours[0], ours[-1] + 1)):

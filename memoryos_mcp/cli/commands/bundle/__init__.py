@@ -13,12 +13,10 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
-import click
-
 import memoryos_mcp
 from memoryos_mcp import __version__
 from memoryos_mcp.cli.commands.bundle.manifest import ENTRY_POINT, ICON, manifest
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.cli.terminal import print_report
 from memoryos_mcp.errors import ArgumentError, ConfigError, StorageError
 
 DISTRIBUTION = "memoryos-mcp-server"
@@ -57,13 +55,7 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
     """Write the bundle, and print its size and SHA-256.
 
     The target is a file, or a folder in which the bundle is named by distribution and version.
-
-    Raises:
-        ArgumentError: The file exists already (unless ``is_forced``), or its folder does not.
-        ConfigError: The package is not installed, or in another version.
-        StorageError: The file cannot be written; an existing one stays.
     """
-    prepare_stdout()
     files = bundled_files()
     data = archive(files)
     try:
@@ -73,20 +65,16 @@ def write_bundle(target: Path, *, is_forced: bool, as_json: bool) -> None:
         msg = f"{target} cannot be written ({error.strerror or type(error).__name__}); name another file"
         raise StorageError(msg) from error
     sha256 = hashlib.sha256(data).hexdigest()
-    if as_json:
-        told = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
-        click.echo(json.dumps(told))
-        return
-    click.echo(f"{file}: {len(files)} files, {len(data) / 1e6:.1f} MB, SHA-256 {sha256}")
-    click.echo("Open it with a client that takes MCP bundles, such as Claude Desktop.")
+    told = {"file": str(file), "version": __version__, "files": len(files), "bytes": len(data), "sha256": sha256}
+    lines = (
+        f"{file}: {len(files)} files, {len(data) / 1e6:.1f} MB, SHA-256 {sha256}",
+        "Open it with a client that supports MCP bundles, such as Claude Desktop.",
+    )
+    print_report(told, lines, as_json=as_json)
 
 
 def bundled_files() -> dict[str, bytes]:
-    """Return the contents of the bundle, by path.
-
-    Raises:
-        ConfigError: The package is not installed, or in another version.
-    """
+    """Return the contents of the bundle, by path."""
     told = _installed()
     about = {
         "name": DISTRIBUTION,
@@ -125,7 +113,7 @@ def _installed() -> metadata.Distribution:
         msg = f"{DISTRIBUTION} is not installed, so what it needs is not known; install it with pip and try again"
         raise ConfigError(msg) from error
     if told.version != __version__:
-        msg = f"{DISTRIBUTION} {told.version} is installed, but this is {__version__}; install it anew and try again"
+        msg = f"{DISTRIBUTION} {told.version} is installed, but this is {__version__}; install it again"
         raise ConfigError(msg)
     return told
 
@@ -150,9 +138,9 @@ def _package_files() -> Iterator[tuple[Path, bytes]]:
 
 def _put_in_place(file: Path, data: bytes, *, is_forced: bool) -> None:
     if not file.parent.is_dir():
-        raise ArgumentError(argument=str(file), problem="is in a folder that is not there; make it, or name another")
+        raise ArgumentError(argument=str(file), problem="the folder does not exist; create it or name another")
     if file.exists() and not is_forced:
-        raise ArgumentError(argument=str(file), problem="is there already; name a new file, or add --force")
+        raise ArgumentError(argument=str(file), problem="exists already; name a new file, or add --force")
     beside = file.with_name(f".{secrets.token_hex(8)}.mcpb")
     try:
         beside.write_bytes(data)

@@ -3,19 +3,17 @@
 Each part is tried; nothing of a user's memory is sent anywhere or changed.
 """
 
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 
-import click
 from rich.console import Console
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed
+from memoryos_mcp.cli.commands.doctor.checks import Check, Diagnosis, Verdict, failed, passed, warned
 from memoryos_mcp.cli.commands.doctor.clients import check_clients
 from memoryos_mcp.cli.commands.doctor.machine import check_folder, check_memory, check_python
 from memoryos_mcp.cli.commands.doctor.models import check_embedder, check_llm, check_replay, configured, how_to_use_one
-from memoryos_mcp.cli.terminal import make_console
+from memoryos_mcp.cli.terminal import make_console, print_report
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.problems import CONTROL
 from memoryos_mcp.errors import ConfigError
@@ -36,8 +34,7 @@ async def run_doctor(load: Callable[[], Settings], *, as_json: bool) -> bool:
         if not as_json:
             _print(console, check)
     diagnosis = Diagnosis(checks=checks, ok=all(check.verdict is not Verdict.FAIL for check in checks))
-    if as_json:
-        click.echo(json.dumps(diagnosis.model_dump(mode="json")))
+    print_report(diagnosis, [], as_json=as_json)
     return diagnosis.ok
 
 
@@ -57,17 +54,7 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
         async for check in check_clients():
             yield check
         return
-    endpoint: Endpoint | None = None
-    try:
-        endpoint = endpoint_of(settings, environment)
-    except ConfigError as error:
-        configuration = failed("settings", error)
-    else:
-        found = configured(settings, endpoint)
-        is_chosen = endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set
-        verdict = Verdict.OK if is_chosen else Verdict.WARN
-        fix = None if is_chosen else f"set llm_model: {settings.llm_model} is OpenAI's, and taken where none is set"
-        configuration = Check(name="settings", verdict=verdict, found=found, fix=fix)
+    configuration, endpoint = _configured(settings, environment)
     yield configuration
     yield await check_folder(settings)
     yield await check_memory(settings)
@@ -79,8 +66,20 @@ async def _examine(load: Callable[[], Settings], environment: Mapping[str, str])
     if settings.llm_replay_file is not None:
         yield check_replay(settings.llm_replay_file)
     elif endpoint is None:
-        found = "none: memory works without one"
-        yield Check(name="llm", verdict=Verdict.OK, found=found, fix=f"to use one {how_to_use_one(environment)}")
+        yield passed("llm", "none: memory works without one", f"to use one {how_to_use_one(environment)}")
     else:
         for check in await check_llm(settings, endpoint):
             yield check
+
+
+def _configured(settings: Settings, environment: Mapping[str, str]) -> tuple[Check, Endpoint | None]:
+    """Return the check of the LLM's settings, and the LLM that they describe."""
+    try:
+        endpoint = endpoint_of(settings, environment)
+    except ConfigError as error:
+        return failed("settings", error), None
+    found = configured(settings, endpoint)
+    if endpoint is None or endpoint.provider == "openai" or "llm_model" in settings.model_fields_set:
+        return passed("settings", found), endpoint
+    fix = f"set llm_model: {settings.llm_model} is OpenAI's, and used where none is set"
+    return warned("settings", found, fix), endpoint

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from memoryos_mcp.errors import MemoryOSError
 
@@ -16,14 +16,8 @@ class Verdict(StrEnum):
     FAIL = "fail"
 
 
-class Check(BaseModel):
-    """What one look has found.
-
-    Attributes:
-        fix: What to change; None if there is nothing to.
-    """
-
-    model_config = ConfigDict(frozen=True)
+class Check(BaseModel, frozen=True):
+    """The result of one check; ``fix`` is what to change, if anything."""
 
     name: str
     verdict: Verdict
@@ -31,13 +25,21 @@ class Check(BaseModel):
     fix: str | None = None
 
 
-class Diagnosis(BaseModel):
+class Diagnosis(BaseModel, frozen=True):
     """All checks; ``ok`` if none failed."""
-
-    model_config = ConfigDict(frozen=True)
 
     checks: Sequence[Check]
     ok: bool
+
+
+def passed(name: str, found: str, fix: str | None = None) -> Check:
+    """Return a check that passed; ``fix`` is then a suggestion."""
+    return Check(name=name, verdict=Verdict.OK, found=found, fix=fix)
+
+
+def warned(name: str, found: str, fix: str | None = None) -> Check:
+    """Return a check with a warning."""
+    return Check(name=name, verdict=Verdict.WARN, found=found, fix=fix)
 
 
 def failed(name: str, error: MemoryOSError) -> Check:

@@ -4,10 +4,10 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
+from memoryos_mcp.cli.commands.doctor.checks import Check, failed, parts, passed, warned
 from memoryos_mcp.cli.commands.doctor.reaching import Trouble, reaching
 from memoryos_mcp.cli.commands.installing import clients_here
-from memoryos_mcp.cli.installer import entries, planning
+from memoryos_mcp.cli.installer import entries, files, planning
 from memoryos_mcp.cli.installer.catalogue import Client
 from memoryos_mcp.cli.installer.places import Found, Machine
 from memoryos_mcp.errors import ClientFileError
@@ -18,12 +18,12 @@ async def check_clients() -> AsyncIterator[Check]:
     try:
         here = clients_here(Machine.this())
     except ClientFileError as error:  # only a warning: a server in a container needs no clients here
-        found, fix = parts(error)
-        yield Check(name="clients", verdict=Verdict.WARN, found=found, fix=fix)
+        yield warned("clients", *parts(error))
         return
     if not here:
-        found = "no MCP client was found on this machine"
-        yield Check(name="clients", verdict=Verdict.OK, found=found, fix="docs/clients.md tells how to add one by hand")
+        yield passed(
+            "clients", "no MCP client was found on this machine", "docs/clients.md explains how to add one by hand"
+        )
     for found_file in here:
         yield await _check(found_file)
 
@@ -31,7 +31,7 @@ async def check_clients() -> AsyncIterator[Check]:
 async def _check(found: Found) -> Check:
     name = f"client_{found.client.name}"
     try:
-        listed = planning.all_entries(found.client, found.file)
+        listed = planning.entries_of(found.client, files.read(found.file))
     except ClientFileError as error:
         return failed(name, error)
     again = f"memoryos-mcp install --client {found.client.name}"
@@ -48,16 +48,14 @@ async def _check(found: Found) -> Check:
             fix = trouble.fix or f"{again}{option}"
             return Check(name=name, verdict=trouble.verdict, found=f'"{key}": {trouble.found}', fix=fix)
     if others:
-        told = f'"{others[0]}" starts another project, whose package is called memoryos-mcp'
-        return Check(name=name, verdict=Verdict.WARN, found=told, fix=f"take it out of {found.file}, then {again}")
+        told = f'"{others[0]}" starts another project whose package is called memoryos-mcp'
+        return warned(name, told, f"take it out of {found.file}, then {again}")
     if ours:
-        return Check(name=name, verdict=Verdict.OK, found=f"added in {found.file}")
+        return passed(name, f"added in {found.file}")
     if entries.NAME in listed:
-        told = f'"{entries.NAME}" in {found.file} is not of this program'
-        return Check(
-            name=name, verdict=Verdict.WARN, found=told, fix=f"{again} --force replaces it, --name NAME adds one"
-        )
-    return Check(name=name, verdict=Verdict.OK, found=f"not added in {found.file}", fix=f"{again} adds it")
+        told = f'"{entries.NAME}" in {found.file} is not an entry of this program'
+        return warned(name, told, f"{again} --force replaces it, --name NAME adds one")
+    return passed(name, f"not added in {found.file}", f"{again} adds it")
 
 
 async def _trouble_of(client: Client, entry: Mapping[str, Any]) -> Trouble | None:

@@ -21,7 +21,7 @@ import click
 from pydantic import BaseModel
 
 from memoryos_mcp.cli.commands.common import try_model
-from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts
+from memoryos_mcp.cli.commands.doctor.checks import Check, Verdict, failed, parts, passed, warned
 from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.embedding.api import embeddings_api
 from memoryos_mcp.engine.wiring import configured_model
@@ -68,9 +68,9 @@ _EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
     "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
 }
 _FORM_TOLD = {
-    FormRung.JSON_SCHEMA: "the server is asked to hold the model to the form (json_schema)",
-    FormRung.JSON_OBJECT: "the server is asked to hold the model to JSON (json_object)",
-    FormRung.PROMPT: "the form is only asked for in words",
+    FormRung.JSON_SCHEMA: "the server is asked to enforce the JSON schema (json_schema)",
+    FormRung.JSON_OBJECT: "the server is asked to enforce JSON (json_object)",
+    FormRung.PROMPT: "only the prompt asks for the form",
 }
 
 
@@ -79,7 +79,7 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
     if settings.llm_replay_file is not None:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
-        return "no LLM is asked for"
+        return "no LLM is configured"
     source = KEY_SETTING if endpoint.key_source == KEY_SETTING else f"the variable {endpoint.key_source}"
     key = "not set" if endpoint.key is None else f"set (from {source})"
     provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider named"
@@ -91,7 +91,7 @@ def how_to_use_one(environment: Mapping[str, str]) -> str:
     for provider, preset in PRESETS.items():
         for variable in preset.key_variables:
             if environment.get(variable, "").strip():
-                return f"set llm_provider to {provider} and llm_model; {variable} alone turns nothing on"
+                return f"set llm_provider to {provider} and llm_model; {variable} alone enables nothing"
     return (
         f"set llm_provider ({', '.join(PRESETS)}) and llm_model, and the key if it needs one; "
         "or openai_base_url and llm_model for any other server"
@@ -103,7 +103,7 @@ async def check_embedder(settings: Settings) -> Check:
     name = "embedding_model"
     model = configured_model(settings)
     if model is None:
-        return Check(name=name, verdict=Verdict.OK, found="none is wanted: search goes by words alone")
+        return passed(name, "none is configured: search uses only words")
     try:
         tried = await try_model(model, settings)
     except ModelError as error:
@@ -113,21 +113,16 @@ async def check_embedder(settings: Settings) -> Check:
         return await _failed_call(name, error, api, model.name, None, _EMBEDDINGS_STARTED_WITH)
     where = "on this machine" if model.base_url is None else f"of the embeddings API at {model.base_url}"
     took = f", loaded in {tried.load_s:,.1f} s" if tried.load_s > SLOW_LOAD_S else ""
-    found = f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}"
-    return Check(name=name, verdict=Verdict.OK, found=found)
+    return passed(name, f"{model.name} {where} answers, {tried.dimension:,} dimensions{took}")
 
 
 def check_replay(path: Path) -> Check:
     """Check whether the file with the LLM's replies exists."""
-    found = f"nobody is asked: replies are read from {path}"
+    found = f"no LLM is asked: replies are read from {path}"
     if path.exists():
-        return Check(name="llm", verdict=Verdict.OK, found=found)
-    return Check(
-        name="llm",
-        verdict=Verdict.WARN,
-        found=f"{found}, which is not there yet",
-        fix="until it is, every request is written to the file of missing ones beside it",
-    )
+        return passed("llm", found)
+    fix = "until it exists, every request is written to the file of missing ones beside it"
+    return warned("llm", f"{found}, which does not exist yet", fix)
 
 
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
@@ -142,8 +137,8 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
         async with asyncio.timeout(LONGEST_WAIT_S):
             reply = await chat.complete(REQUEST)
     except TimeoutError:
-        found = f"the LLM at {endpoint.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
-        fix = "a server that is loading its model answers when it is done: try again; else take a faster model"
+        found = f"the LLM at {endpoint.address} did not reply completely within {LONGEST_WAIT_S:g} s"
+        fix = "try again if the server is still loading its model; otherwise choose a faster model"
         return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
     except ModelError as error:
         return [await _failed_call("llm", error, endpoint.api, endpoint.model, endpoint.provider, _STARTED_WITH)]
@@ -162,17 +157,16 @@ async def _pause_briefly(seconds: float) -> None:
 def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
     name, told = "llm_reply", _FORM_TOLD[rung]
     fix = (
-        "pages are organised without the LLM where it replies like this: take a larger model, "
-        "or a server that holds it to a JSON schema"
+        "pages are organised without the LLM after such a reply: choose a larger model, "
+        "or a server that enforces a JSON schema"
     )
     try:
         is_as_asked = json_object(reply).get("ok") is True
     except ReplyFormatError as error:
         return Check(name=name, verdict=Verdict.FAIL, found=f"{parts(error)[0]}; {told}", fix=fix)
     if is_as_asked:
-        return Check(name=name, verdict=Verdict.OK, found=f"JSON as asked for; {told}")
-    problem = "the reply is JSON, but not the object that was asked for"
-    return Check(name=name, verdict=Verdict.WARN, found=f"{problem}; {told}", fix=fix)
+        return passed(name, f"JSON as asked for; {told}")
+    return warned(name, f"the reply is JSON, but not the object that was asked for; {told}", fix)
 
 
 async def _failed_call(
@@ -185,7 +179,7 @@ async def _failed_call(
 ) -> Check:
     """Return the failure with hints: how to start a local server, which models it has, or its right address."""
     found, fix = parts(error)
-    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server tells more"]
+    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server says more"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
         if provider is not None and provider in started_with:

@@ -11,6 +11,7 @@ import httpx2
 
 from memoryos_mcp.cli.commands.doctor.checks import Verdict
 from memoryos_mcp.cli.installer.catalogue import Http
+from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.config.masks import without_credentials
 
 TIMEOUT_S = 5.0
@@ -28,7 +29,6 @@ _HELLO = {
 }
 # The forms in clients' files are ${NAME} and ${env:NAME}; clients ask their user for other names in braces.
 _VARIABLE = re.compile(r"\$\{(?:env:)?([^}]+)\}")
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _SESSION = "mcp-session-id"
 
 
@@ -62,7 +62,7 @@ async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[st
         async with asyncio.timeout(TIMEOUT_S):
             status, is_mcp = await _greet(url, headers)
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, ValueError):
-        return Trouble("its address is none", "correct it with --http URL")
+        return Trouble("its address is not valid", "correct it with --http URL")
     except (TimeoutError, httpx2.HTTPError):
         return Trouble(
             f"no server answers at {address}",
@@ -71,18 +71,18 @@ async def reaching(entry: Mapping[str, Any], http: Http, environment: Mapping[st
     if status in {401, 403} and missing:
         # The variable may be set where the client runs.
         return Trouble(
-            f"the server at {address} asks for a token, and {missing[0]}, which is to hold it, is not set here",
+            f"the server at {address} asks for a token, and the variable for it, {missing[0]}, is not set here",
             f"set {missing[0]} where the client is started",
             Verdict.WARN,
         )
     if status in {401, 403}:
         return Trouble(
-            f"the server at {address} does not take the entry's token (HTTP {status})",
+            f"the server at {address} does not accept the entry's token (HTTP {status})",
             "memoryos-mcp token add USER makes one where the server runs; give it with --http URL --token -",
         )
     if status != httpx2.codes.OK or not is_mcp:
         return Trouble(
-            f"what answers at {address} is no MCP server (HTTP {status})",
+            f"what answers at {address} is not an MCP server (HTTP {status})",
             "correct the address with --http URL; its path is /mcp unless a proxy says otherwise",
         )
     return None
@@ -108,7 +108,7 @@ async def _greet(url: str, headers: Mapping[str, str]) -> tuple[int, bool]:
     """Return the HTTP status of a server's answer, and whether an MCP server sent it."""
     parts = urlsplit(url)
     # Addresses on this machine are not requested through a proxy from the environment.
-    is_elsewhere = parts.hostname not in _LOOPBACK
+    is_elsewhere = parts.hostname not in LOOPBACK
     async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S, trust_env=is_elsewhere) as client:
         if parts.path.rstrip("/").endswith("/sse"):
             async with client.stream("GET", url, headers={"accept": "text/event-stream"}) as stream:

@@ -1,39 +1,33 @@
 """The commands ``memoryos-mcp install`` and ``memoryos-mcp uninstall``: this server in the files of MCP clients."""
 
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import click
 
 from memoryos_mcp.cli.commands.installing.outcomes import ALL, Asked, Outcome, masked, shown_change, tell
-from memoryos_mcp.cli.installer import claude_code, entries, planning
+from memoryos_mcp.cli.installer import claude_code, entries, files, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import Local, Remote
 from memoryos_mcp.cli.installer.places import Found, Machine, places_of
-from memoryos_mcp.cli.installer.planning import Action, Plan
-from memoryos_mcp.cli.terminal import prepare_stdout
+from memoryos_mcp.cli.installer.planning import Action
+from memoryos_mcp.cli.terminal import note, print_report
 from memoryos_mcp.config import Settings
+from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.config.sources import load_settings
 from memoryos_mcp.errors import ArgumentError, ClientFileError, MemoryOSError
 from memoryos_mcp.model.pages import utc_now
 
 MCP_PATH = "/mcp"
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def local_server(config_file: Path | None, user_id: str | None, data_folder: str | None) -> Local:
-    """Return the server of this installation, with the given settings in its command line.
-
-    Raises:
-        ConfigError: A setting is not valid.
-    """
+    """Return the server of this installation, with the given settings in its command line."""
     given = {"user_id": user_id, "data_storage_path": data_folder}
     settings = load_settings(config_file, {name: value for name, value in given.items() if value is not None})
     args = ["serve"]
@@ -54,9 +48,6 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
         url: Its address; `MCP_PATH` is added if it has no path.
         token: The token for that server.
         token_variable: Name of the variable that contains the token, instead of ``token``.
-
-    Raises:
-        ArgumentError: An argument is not valid.
     """
     try:
         parts = urlsplit(url)
@@ -64,15 +55,18 @@ def remote_server(url: str, token: str | None, token_variable: str | None) -> Re
     except ValueError:
         is_usable = False
     if not is_usable or re.search(r"[\s\x00-\x1f\"'\\]", url):
-        raise ArgumentError(argument="--http", problem="is no address; give one like http://127.0.0.1:8000/mcp")
+        raise ArgumentError(
+            argument="--http", problem="is not a valid address; give one like http://127.0.0.1:8000/mcp"
+        )
     if parts.username or parts.password:
-        raise ArgumentError(argument="--http", problem="holds a login; leave it away and give --token")
+        raise ArgumentError(argument="--http", problem="contains a login; remove it and give --token")
     if token is not None and token_variable is not None:
-        raise ArgumentError(argument="--token-variable", problem="stands beside --token; give one of them")
+        raise ArgumentError(argument="--token-variable", problem="cannot be given with --token; give one of them")
     if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise ArgumentError(argument="--token", problem="is blank or holds spaces; give what `token add` printed")
+        raise ArgumentError(argument="--token", problem="is blank or contains spaces; give what `token add` printed")
     if token_variable is not None and not re.fullmatch(r"[A-Za-z_]\w*", token_variable, re.ASCII):
-        raise ArgumentError(argument="--token-variable", problem="is no name of a variable; give one like MEMORY_TOKEN")
+        problem = "is not a valid name of a variable; give one like MEMORY_TOKEN"
+        raise ArgumentError(argument="--token-variable", problem=problem)
     path = parts.path if parts.path.strip("/") else MCP_PATH
     return Remote(urlunsplit(parts._replace(path=path)), token, token_variable)
 
@@ -85,19 +79,14 @@ def server_of(
     user_id: str | None,
     data_folder: str | None,
 ) -> Local | Remote:
-    """Return the requested server: at an address, or of this installation.
-
-    Raises:
-        ArgumentError: Arguments exclude each other, or one is not valid.
-        ConfigError: A setting is not valid.
-    """
+    """Return the requested server: at an address, or of this installation."""
     if url is not None:
         if config_file or user_id or data_folder:
-            problem = "stands beside settings, which the server at that address has of its own; leave them away"
+            problem = "cannot be given with settings: the server at that address has its own; leave them out"
             raise ArgumentError(argument="--http", problem=problem)
         return remote_server(url, _token(token), token_variable)
     if token is not None or token_variable is not None:
-        problem = "is for a server at an address; give --http URL too, or leave it away"
+        problem = "is for a server at an address; give --http URL too, or leave it out"
         raise ArgumentError(argument="--token" if token is not None else "--token-variable", problem=problem)
     return local_server(config_file, user_id, data_folder)
 
@@ -110,66 +99,29 @@ def _token(given: str | None) -> str | None:
         if sys.stdin.isatty():
             return str(click.prompt("Token", hide_input=True, err=True)).strip()
         return sys.stdin.readline().strip()
-    click.echo(
-        "memoryos-mcp: a token on a command line can be read by others of this machine; --token - asks for it", err=True
-    )
+    note("other accounts on this machine can read a token on a command line; --token - asks for it")
     return given
 
 
-def install(asked: Asked, server: Local | Remote, machine: Machine | None = None) -> bool:
-    """Add a server to clients' files, show the changes, and return whether all succeeded.
-
-    Raises:
-        ArgumentError: The entry's name is not valid, or ``all`` finds no client.
-    """
-    machine = machine or Machine.this()
+def change_clients(asked: Asked, server: Local | Remote | None) -> bool:
+    """Add a server to clients' files, or take it out if it is None; return whether all changes succeeded."""
     check_name(asked.name)
-
-    def change(found: Found) -> Outcome:
-        if found.client.own_command is not None and found.scope == "user":
-            return _through_its_command(found, asked, server)
-        plan = planning.plan_install(found, server, asked.name, is_forced=asked.is_forced)
-        return _carried_out(plan, asked)
-
-    outcomes = _each(asked, machine, change)
-    return tell(asked, outcomes, _cautions(asked, server))
+    outcomes = list(_outcomes(asked, server, Machine.this()))
+    return tell(asked, outcomes, [] if server is None else list(_cautions(asked, server)))
 
 
-def uninstall(asked: Asked, machine: Machine | None = None) -> bool:
-    """Remove a server from clients' files, show the changes, and return whether all succeeded.
-
-    Raises:
-        ArgumentError: The entry's name is not valid, or ``all`` finds no client.
-    """
-    machine = machine or Machine.this()
-    check_name(asked.name)
-
-    def change(found: Found) -> Outcome:
-        if found.client.own_command is not None and found.scope == "user":
-            return _through_its_command(found, asked, None)
-        plan = planning.plan_uninstall(found, asked.name, is_forced=asked.is_forced)
-        return _carried_out(plan, asked)
-
-    return tell(asked, _each(asked, machine, change), [])
-
-
-def list_clients(command: str, *, as_json: bool, machine: Machine | None = None) -> None:
+def list_clients(command: str, *, as_json: bool) -> None:
     """Print the clients on this machine, whether the server is in their files, and the command to type."""
-    prepare_stdout()
-    found = [(each, _state(each)) for each in clients_here(machine or Machine.this())]
-    if as_json:
-        told = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in found]
-        click.echo(json.dumps({"clients": told, "known": list(CLIENTS)}))
-        return
-    for each, state in found:
-        click.echo(f"{each.client.name:<15}  {state:<15}  {each.file}")
-    if not found:
-        click.echo("No MCP client was found on this machine.")
+    found = [(each, _state(each)) for each in clients_here(Machine.this())]
+    told = [{"client": each.client.name, "file": str(each.file), "state": state} for each, state in found]
+    lines = [f"{each.client.name:<15}  {state:<15}  {each.file}" for each, state in found]
+    lines += [] if found else ["No MCP client was found on this machine."]
     if found and command == "install" and all(state == "added" for _, state in found):
-        click.echo("All of them have it; memoryos-mcp doctor tells whether they can start it.")
+        lines.append("All of them have it; memoryos-mcp doctor checks whether they can start it.")
     else:
-        click.echo(f"Type: memoryos-mcp {command} --client NAME, or --client all for all that are listed here.")
-    click.echo(f"Known: {', '.join(CLIENTS)}.")
+        lines.append(f"Type: memoryos-mcp {command} --client NAME, or --client all for all that are listed here.")
+    lines.append(f"Known: {', '.join(CLIENTS)}.")
+    print_report({"clients": told, "known": list(CLIENTS)}, lines, as_json=as_json)
 
 
 def clients_here(machine: Machine) -> list[Found]:
@@ -181,7 +133,7 @@ def clients_here(machine: Machine) -> list[Found]:
 
 def _state(found: Found) -> str:
     try:
-        present = planning.present_entry(found.client, found.file)
+        present = planning.entries_of(found.client, files.read(found.file)).get(entries.NAME)
     except ClientFileError:
         return "unreadable"
     if present is None:
@@ -190,19 +142,14 @@ def _state(found: Found) -> str:
 
 
 def check_name(name: str) -> None:
-    """Check that every client accepts a name for an entry.
-
-    Raises:
-        ArgumentError: The name is not valid.
-    """
+    """Raise `ArgumentError` unless every client accepts the name of an entry."""
     if not _NAME.fullmatch(name):
-        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients put it before each tool"
+        problem = "must be up to 32 letters, digits, - and _, and begin with a letter: clients prefix each tool with it"
         raise ArgumentError(argument="--name", problem=problem)
 
 
-def _each(asked: Asked, machine: Machine, change: Callable[[Found], Outcome]) -> list[Outcome]:
-    """Return the outcome for each file; an error in one does not stop the others."""
-    outcomes: list[Outcome] = []
+def _outcomes(asked: Asked, server: Local | Remote | None, machine: Machine) -> Iterator[Outcome]:
+    """Yield the outcome for each file; an error in one does not stop the others."""
     names = list(dict.fromkeys(asked.clients))
     if ALL in names:
         names = list(dict.fromkeys(found.client.name for found in clients_here(machine)))
@@ -216,32 +163,37 @@ def _each(asked: Asked, machine: Machine, change: Callable[[Found], Outcome]) ->
         try:
             places = places_of(client, asked.scope or "user", machine)
         except ArgumentError as error:
-            outcomes.append(Outcome(client, None, None, problem=str(error)))
+            yield Outcome(client, None, None, problem=str(error))
             continue
         for found in places:
             try:
-                outcomes.append(change(found))
+                yield _changed(found, asked, server)
             except MemoryOSError as error:
-                outcomes.append(Outcome(client, found.file, None, problem=masked(str(error))))
-    return outcomes
+                yield Outcome(client, found.file, None, problem=masked(str(error)))
 
 
-def _carried_out(plan: Plan, asked: Asked) -> Outcome:
+def _changed(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
+    if found.client.own_command is not None and found.scope == "user":
+        return _through_its_command(found, asked, server)
+    if server is None:
+        plan = planning.plan_uninstall(found, asked.name, is_forced=asked.is_forced)
+    else:
+        plan = planning.plan_install(found, server, asked.name, is_forced=asked.is_forced)
     backup = None if asked.is_dry_run else plan.carry_out(utc_now())
-    change = shown_change(plan.found.file, plan.before, plan.after)
-    return Outcome(
-        plan.found.client, plan.found.file, plan.action, change, backup, is_client_there=plan.found.is_client_there
-    )
+    change = shown_change(found.file, plan.before, plan.after)
+    return Outcome(found.client, found.file, plan.action, change, backup, is_client_there=found.is_client_there)
 
 
 def _through_its_command(found: Found, asked: Asked, server: Local | Remote | None) -> Outcome:
     """Change a client's file through the client's own command; without a server, remove the entry."""
     client = found.client
-    present = planning.present_entry(client, found.file, asked.name)
+    present = planning.entries_of(client, files.read(found.file)).get(asked.name)
     if present is not None and not asked.is_forced:
         planning.check_ours(found, present, asked.name, "replace" if server else "take out")
     entry = None if server is None else entries.entry_of(client, server, present)
-    if entry == present or _is_same(entry, present):
+    # The client adds an empty ``env`` of its own.
+    is_same = entry is not None and isinstance(present, Mapping) and {"env": {}, **entry} == {"env": {}, **present}
+    if entry == present or is_same:
         return Outcome(client, found.file, Action.NOTHING)
     commands = [] if present is None else [claude_code.remove_command(client, asked.name)]
     commands += [] if entry is None else [claude_code.add_command(client, asked.name, entry)]
@@ -251,31 +203,24 @@ def _through_its_command(found: Found, asked: Asked, server: Local | Remote | No
     return Outcome(client, found.file, action, masked("\n".join(map(entries.typed, commands))))
 
 
-def _is_same(entry: Mapping[str, Any] | None, present: Any) -> bool:
-    """Return whether an entry exists already; the client adds an empty ``env`` of its own."""
-    return entry is not None and isinstance(present, Mapping) and {"env": {}, **entry} == {"env": {}, **present}
-
-
-def _cautions(asked: Asked, server: Local | Remote) -> list[str]:
-    """Return cautions about the installation, which are not errors."""
-    told: list[str] = []
+def _cautions(asked: Asked, server: Local | Remote) -> Iterator[str]:
+    """Yield cautions about the installation, which are not errors."""
     if isinstance(server, Local):
         names = sorted(
             name for name in os.environ if name.startswith("MEMORYOS_") and name[9:].lower() in Settings.model_fields
         )
         if names:
-            told.append(
+            yield (
                 f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set here, but a client starts the server "
-                "without; what it is to know goes into a file for --config"
+                "without; put settings for it in a file for --config"
             )
         if re.search(r"[/\\]uv[/\\](?:cache[/\\])?archive-v\d", server.command):
-            told.append(
+            yield (
                 f"{server.command} is in a cache that may be cleared; install memoryos-mcp-server in an environment "
                 "that stays, and run this command from there"
             )
-        return told
-    if server.token is not None and asked.scope == "project":
-        told.append("the token stands in a file of the project; do not commit it, or give --token-variable NAME")
-    if server.token is not None and server.url.startswith("http://") and urlsplit(server.url).hostname not in LOOPBACK:
-        told.append("the token goes over the network readable by others; give an address that begins with https://")
-    return told
+    elif server.token is not None:
+        if asked.scope == "project":
+            yield "the token is in a file of the project; do not commit it, or give --token-variable NAME"
+        if server.url.startswith("http://") and urlsplit(server.url).hostname not in LOOPBACK:
+            yield "others can read the token on the network; give an address that begins with https://"

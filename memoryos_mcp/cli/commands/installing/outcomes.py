@@ -1,6 +1,5 @@
 """The arguments of install and uninstall, and the report of their outcomes."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import click
 from memoryos_mcp.cli.installer import entries
 from memoryos_mcp.cli.installer.catalogue import Client, Scope
 from memoryos_mcp.cli.installer.planning import Action
-from memoryos_mcp.cli.terminal import plain, prepare_stdout
+from memoryos_mcp.cli.terminal import note, plain, print_report
 from memoryos_mcp.text.secrets import redact
 
 ALL = "all"
@@ -25,6 +24,7 @@ _SECRET = re.compile(
         (?:"(?!(?i:bearer)\ |\$)(?:\\.|[^"\\])+"|'(?!(?i:bearer)\ |\$)[^'\n]+')""",
     re.VERBOSE,
 )
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _DONE = {
     Action.ADD: ("added", "would be added"),
     Action.UPDATE: ("updated", "would be updated"),
@@ -107,26 +107,26 @@ def masked(text: str) -> str:
 
 def tell(asked: Asked, outcomes: Sequence[Outcome], cautions: Sequence[str]) -> bool:
     """Print the outcomes, with errors and cautions on stderr, and return whether none failed."""
-    prepare_stdout()
     is_ok = all(outcome.problem is None for outcome in outcomes)
-    if asked.as_json:
-        changes = [_json(outcome, asked) for outcome in outcomes]
-        click.echo(json.dumps({"changes": changes, "cautions": list(cautions), "ok": is_ok}))
-        return is_ok
-    for outcome in outcomes:
-        _print(outcome, asked)
-    for caution in cautions:
-        click.echo(f"memoryos-mcp: {caution}", err=True)
+    changes = [_json(outcome, asked) for outcome in outcomes]
+    print_report({"changes": changes, "cautions": list(cautions), "ok": is_ok}, [], as_json=asked.as_json)
+    if not asked.as_json:
+        for outcome in outcomes:
+            _print(outcome, asked)
+        for caution in cautions:
+            note(caution)
     return is_ok
 
 
 def _print(outcome: Outcome, asked: Asked) -> None:
     client = outcome.client
     if outcome.action is None:
-        click.echo(f"memoryos-mcp: {client.title}: {plain(outcome.problem or '')}", err=True)
+        note(f"{client.title}: {plain(outcome.problem or '')}")
         return
     if outcome.change:
-        _print_change(outcome.change)
+        for line in outcome.change.splitlines():
+            shown = "".join(char if char.isprintable() or char == "\t" else "?" for char in line)
+            click.secho(shown, fg=_COLOURS.get(line[:1]))
     done = _DONE[outcome.action][asked.is_dry_run]
     click.echo(
         f"{client.title}: {asked.name} {done} ({outcome.file})"
@@ -136,16 +136,9 @@ def _print(outcome: Outcome, asked: Asked) -> None:
     if not outcome.is_client_there and outcome.action is not Action.NOTHING:
         click.echo(f"  {client.title} was not found on this machine; the file is where it would look")
     if outcome.backup is not None:
-        click.echo(f"  what the file held before is kept as {outcome.backup}")
+        click.echo(f"  the previous file is kept as {outcome.backup}")
     if outcome.then is not None and not asked.is_dry_run:
         click.echo(f"  {outcome.then}")
-
-
-def _print_change(change: str) -> None:
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in change.splitlines():
-        shown = "".join(char if char.isprintable() or char == "\t" else "?" for char in line)
-        click.secho(shown, fg=styles.get(line[:1]))
 
 
 def _json(outcome: Outcome, asked: Asked) -> dict[str, object]:
