@@ -16,7 +16,7 @@ from tests.servers import clean_environment
 
 
 def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run a command and return what it wrote and its exit code; one at a time.
+    """Run any command but ``serve``, and return what it wrote and its exit code; one at a time.
 
     It runs in a thread of its own, because it has an event loop of its own.
     """
