@@ -39,7 +39,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
         root.handlers[:] = before[0]
         root.setLevel(before[1])
         ours.setLevel(before[2])
-    return subprocess.CompletedProcess(command, code, out.detach().getvalue(), err.detach().getvalue())  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(command, code, out.detach().getvalue(), err.detach().getvalue())
 
 
 def _exit_code(command: list[str]) -> int:

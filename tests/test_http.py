@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 from collections import Counter
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
 from memoryos_mcp.model.callers import Scope, token_id_of
+from memoryos_mcp.server.http.serving import _listen
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.tokens import token_file
 from tests.commands import run_here
@@ -76,6 +78,15 @@ async def test_a_caller_lists_adds_retrieves_and_reads_over_every_transport_and_
         assert json.loads(await read(zoe, STATUS))["user_id"] == name
         assert await zoe.refusal("no_such_tool") == f"no such tool; known are: {', '.join(TOOLS)}"
     assert [stored.page_id for stored in stored_pages(http_server.folder, name)] == [page]
+
+
+def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_head() -> None:
+    with (
+        _listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize(("transport", "served", "absent"), [("http", MODERN, "/sse"), ("sse", SSE, "/mcp")])
