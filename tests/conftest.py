@@ -3,17 +3,22 @@
 import logging
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memoryos_mcp.llm.providers import PRESETS
+from tests.http_server import HttpServer
 from tests.servers import PipeServer
 
 # A shell that starts the tests in its background has them ignore Ctrl-C, and with them every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Hundreds of processes start; without bytecode each compiles the whole package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture
@@ -40,3 +45,13 @@ def server(data: Path) -> Iterator[PipeServer]:
     """A running server on a data folder of its own."""
     with PipeServer(data) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def http_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """A running server with every transport and with tokens, which a file's tests share; each has users of its own."""
+    with HttpServer(tmp_path_factory.mktemp("http") / "data", {"requests_per_second": 10_000.0}) as running:
+        running.add_token("somebody")
+        yield running
+        assert running.stop() == 0
+        assert "Traceback" not in running.stderr

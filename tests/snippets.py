@@ -58,12 +58,14 @@ class Place:
         port: Where a server listens that a snippet starts.
         token: What stands for ``mos_...``.
         prelude: Lines that change the shell, which all later lines of a document are run after.
+        started: How clients have started a server so far.
     """
 
     folder: Path
     port: int = 0
     token: str = ""
     prelude: list[str] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
 
     @property
     def home(self) -> Path:

@@ -17,6 +17,7 @@ from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan, StoreOptions
+from tests.commands import run_here
 from tests.servers import USER, clean_environment, open_store
 
 COMMAND_LIMIT_S = 120
@@ -99,31 +100,33 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
 
 
 def run(
-    data: Path, *arguments: object, code: int = 0, limit: str = "", python: Sequence[str] = ("-m", "memoryos_mcp")
+    data: Path, *arguments: object, code: int = 0, limit: str = "", python: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command on a data folder in a process of its own; another exit code than the expected one fails.
+    """Run the command on a data folder; another exit code than the expected one fails.
 
     Args:
         data: The data folder.
         arguments: Of the command.
         code: The exit code that is expected.
-        limit: A shell command that limits what the process may do.
-        python: What the interpreter runs.
+        limit: A shell command that limits what the process may do; the command has a process of its own then.
+        python: What the interpreter of a process of its own runs instead of the command line.
     """
-    command = [sys.executable, *python, *map(str, arguments), "--data-storage-path", str(data)]
-    if limit:
-        command = ["sh", "-c", f'{limit}; exec "$@"', "sh", *command]
-    done = subprocess.run(
-        command,
+    given = [*map(str, arguments), "--data-storage-path", str(data)]
+    done = _run_apart(given, limit, python or ("-m", "memoryos_mcp")) if limit or python else run_here(*given)
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    return done
+
+
+def _run_apart(given: Sequence[str], limit: str, python: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["sh", "-c", f'{limit or ":"}; exec "$@"', "sh", sys.executable, *python, *given],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=COMMAND_LIMIT_S,
         env=clean_environment(),
         check=False,
     )
-    assert done.returncode == code, done.stderr.decode()
-    assert b"Traceback" not in done.stderr, done.stderr.decode()
-    return done
 
 
 def peak_mb(data: Path, *arguments: object, limit: str = "") -> float:

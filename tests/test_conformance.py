@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.http_server import HttpServer
+from tests.memories import NO_MODEL
 from tests.programs import CONFORMANCE, NODE, program
 from tests.servers import clean_environment
 
@@ -32,7 +33,7 @@ SCENARIOS = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     """One server for all scenarios: they leave nothing in it."""
-    with HttpServer(tmp_path_factory.mktemp("conformance") / "data") as running:
+    with HttpServer(tmp_path_factory.mktemp("conformance") / "data", NO_MODEL) as running:
         yield running
 
 

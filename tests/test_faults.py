@@ -5,7 +5,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
+from tests.memories import NO_MODEL
 from tests.servers import (
     BUSY_BACKGROUND,
     USER,
@@ -116,7 +117,7 @@ def test_a_server_on_a_full_disk_without_a_memory_begins_one_once_there_is_space
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
-    with PipeServer(small_disk / "data", log=tmp_path / "stderr.log") as server:
+    with PipeServer(small_disk / "data", NO_MODEL, log=tmp_path / "stderr.log") as server:
         assert "no space" in server.refusal("add_memory", user_input=MARKER, agent_response="Ok.")
         ballast.unlink()
         page = server.add("There is space now.")
@@ -206,7 +207,7 @@ def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> N
     file.chmod(0o400)
     file.parent.chmod(0o500)
     call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
-    with PipeServer(data, python=unprivileged_python()) as server:
+    with PipeServer(data, NO_MODEL, python=unprivileged_python()) as server:
         server.write_line(call + f'{{"user_input":"{MARKER}","agent_response":""}}}}}}')
         refusal = server.reply(2)["result"]
         assert refusal["isError"] is True
@@ -234,7 +235,7 @@ PAGES_MADE = 30
 
 def make_memory(data: Path) -> Path:
     """Make a memory of a few hundred kilobytes and return its file."""
-    with PipeServer(data, {**BUSY_BACKGROUND, "embedding_model_name": "none"}) as server:
+    with PipeServer(data, {**BUSY_BACKGROUND, **NO_MODEL}) as server:
         for number in range(PAGES_MADE):
             server.add(f"Page {number}: " + " ".join(f"word{number * word}" for word in range(600)))
         assert server.close() == 0
@@ -374,27 +375,34 @@ def content(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def copied(healthy: Path, data: Path) -> Path:
-    file = database_file(data, USER)
+def copied(healthy: Path, data: Path, user: str = USER) -> Path:
+    file = database_file(data, user)
     file.parent.mkdir(parents=True)
     shutil.copyfile(healthy, file)
+    change(file, f"UPDATE meta SET value = '{user}' WHERE key = 'user_id'")  # noqa: S608 - the tests' own names
     return file
 
 
-def check_refused_untouched(data: Path, file: Path, *words: str) -> None:
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
+    """A server that may act for any user; each test damages the memory of one."""
+    with PipeServer(tmp_path_factory.mktemp("refusing") / "data", {"act_as": True}) as running:
+        yield running
+        assert running.close() == 0
+        assert MARKER not in running.stderr
+        assert "Traceback" not in running.stderr
+
+
+def check_refused_untouched(server: PipeServer, file: Path, *words: str) -> None:
     """Check that every way to a memory is refused by a clear text, and that no byte of it changes."""
     before = content(file.parent)
-    with PipeServer(data) as server:
-        refusals = [
-            server.refusal("add_memory", user_input=MARKER, agent_response=""),
-            server.refusal("retrieve_memory", query=MARKER),
-            server.refusal("get_user_profile"),
-            server.refusal("get_memory_stats"),
-            server.reply(server.send("resources/read", {"uri": "memoryos://status"}))["error"]["message"],
-        ]
-        assert server.close() == 0
-        assert MARKER not in server.stderr
-        assert "Traceback" not in server.stderr
+    user = file.parent.name
+    refusals = [
+        server.refusal("add_memory", user_input=MARKER, agent_response="", user_id=user),
+        server.refusal("retrieve_memory", query=MARKER, user_id=user),
+        server.refusal("get_user_profile", user_id=user),
+        server.refusal("get_memory_stats", user_id=user),
+    ]
     for refusal in refusals:
         for word in ("untouched", str(file), *words):
             assert word in refusal
@@ -403,54 +411,74 @@ def check_refused_untouched(data: Path, file: Path, *words: str) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(healthy: Path, data: Path, damage: object) -> None:
-    file = copied(healthy, data)
-    assert callable(damage)
+def test_a_damaged_or_foreign_file_is_refused_and_left_untouched(
+    healthy: Path, refusing: PipeServer, damage: Callable[[Path], None]
+) -> None:
+    file = copied(healthy, refusing.folder, damage.__name__)
     damage(file)
-    check_refused_untouched(data, file)
+    check_refused_untouched(refusing, file)
 
 
-def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(data: Path) -> None:
-    file = database_file(data, USER)
+def test_a_strangers_database_with_a_journal_is_refused_and_both_are_left_untouched(refusing: PipeServer) -> None:
+    file = database_file(refusing.folder, "stranger")
     file.parent.mkdir(parents=True)
     write_and_die(file, "CREATE TABLE songs (title TEXT); INSERT INTO songs VALUES ('Blue')")
-    check_refused_untouched(data, file, "another program")
+    check_refused_untouched(refusing, file, "another program")
 
 
-def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
+def test_a_damaged_memory_with_a_journal_is_refused_and_both_are_left_untouched(
+    healthy: Path, refusing: PipeServer
+) -> None:
+    file = copied(healthy, refusing.folder, "damaged")
     write_and_die(file, "UPDATE lease SET epoch = epoch + 1")
     scramble_the_middle(file)
-    check_refused_untouched(data, file, "damaged")
+    check_refused_untouched(refusing, file, "damaged")
 
 
-def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
+def test_a_file_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, refusing: PipeServer) -> None:
+    file = copied(healthy, refusing.folder, "newer")
     connection = apsw.Connection(str(file))
     connection.pragma("user_version", 999)
     connection.close()
-    check_refused_untouched(data, file, "999", "Upgrade")
+    check_refused_untouched(refusing, file, "999", "Upgrade")
 
 
-def test_another_users_backup_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
+def test_another_users_backup_is_refused_and_left_untouched(healthy: Path, refusing: PipeServer) -> None:
+    file = copied(healthy, refusing.folder, "backup")
     connection = apsw.Connection(str(file))
     connection.execute("UPDATE meta SET value = 'somebody' WHERE key = 'user_id'")
     connection.pragma("journal_mode", "delete")
     connection.close()
-    check_refused_untouched(data, file, "another user")
+    check_refused_untouched(refusing, file, "another user")
 
 
-def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
+def test_a_file_whose_journal_is_of_a_newer_version_is_refused_and_left_untouched(
+    healthy: Path, refusing: PipeServer
+) -> None:
+    file = copied(healthy, refusing.folder, "journal")
     write_and_die(file, "PRAGMA user_version = 999")
-    check_refused_untouched(data, file, "999", "Upgrade")
+    check_refused_untouched(refusing, file, "999", "Upgrade")
+
+
+def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
+    scramble_the_middle(file)
+    before = content(file.parent)
+    with PipeServer(data) as server:
+        told = [
+            server.refusal("get_memory_stats"),
+            server.reply(server.send("resources/read", {"uri": "memoryos://status"}))["error"]["message"],
+        ]
+        assert server.close() == 0
+        assert "Traceback" not in server.stderr
+    assert all("untouched" in text and str(file) in text for text in told)
+    assert content(file.parent) == before
 
 
 def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, data: Path) -> None:
     file = copied(healthy, data)
     write_text(file)
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         assert "untouched" in server.refusal("get_memory_stats")
         file.rename(file.with_name("old.db"))
         server.add("A new beginning.")
@@ -481,7 +509,7 @@ def test_a_memory_whose_maker_was_killed_is_made_by_the_next(data: Path) -> None
         command = [sys.executable, "-c", KILLED_AS_IT_MAKES_A_MEMORY, place, USER, str(data)]
         assert subprocess.run(command, check=False, timeout=RUN_LIMIT_S).returncode == 9
         assert file.exists()
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         server.add("Pottery.")
         assert server.stats()["total_pages"] == 1
         assert server.close() == 0
@@ -489,11 +517,11 @@ def test_a_memory_whose_maker_was_killed_is_made_by_the_next(data: Path) -> None
 
 
 def test_a_page_is_whole_after_a_journal_was_left_behind(data: Path) -> None:
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         requests = [server.send_call("add_memory", {"user_input": f"{n}", "agent_response": ""}) for n in range(20)]
         told = {page_id_of(server.reply(request)) for request in requests}
         server.kill()
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         assert server.stats()["total_pages"] == len(told) == 20
 
 
@@ -545,6 +573,15 @@ def test_a_config_file_that_is_missing_or_no_json_is_one_line(tmp_path: Path) ->
     check_one_line(run_serve("--config", str(broken)), "broken.json", "line 1")
 
 
+# The command line as it is without the extra that the reference's embedding model needs.
+WITHOUT_THE_EXTRA = """
+import runpy, sys
+sys.modules["sentence_transformers"] = None
+del sys.argv[:2]
+runpy.run_module("memoryos_mcp", run_name="__main__", alter_sys=True)
+"""
+
+
 def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_text(
@@ -556,8 +593,7 @@ def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) 
         encoding="utf-8",
     )
     folder = tmp_path / "memory"
-    no_hub = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
-    with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config), **no_hub}) as server:
+    with PipeServer(folder, env={"MEMORYOS_CONFIG": str(config)}, python=("-c", WITHOUT_THE_EXTRA)) as server:
         server.add("I keep bees.")
         stats = server.stats()
         assert (stats["user_id"], stats["short_term_capacity"], stats["segment_capacity"]) == ("ana", 10, 2000)
@@ -567,7 +603,7 @@ def test_the_references_config_file_starts_the_server_unchanged(tmp_path: Path) 
             lambda: bool(server.stats()["background"]["embedding"]["failed_attempts"]), "the model is missed", 60
         )
         reason = server.stats()["background"]["embedding"]["last_error"]
-        assert reason.startswith("the embedding model BAAI/bge-m3 cannot be loaded: ")
+        assert reason.startswith("the embedding model BAAI/bge-m3 cannot be loaded: that needs an extra")
         assert server.close() == 0
         assert reason in server.stderr
     assert database_file(folder, "ana").exists()

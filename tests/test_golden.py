@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,13 @@ def compare(name: str, found: Any) -> None:
     assert text == file.read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
+    """A server that the tests share; only one of them changes its memory."""
+    with PipeServer(tmp_path_factory.mktemp("golden") / "data", SETTINGS) as running:
+        yield running
+
+
 def filled(server: PipeServer) -> list[str]:
     """Return the ids of the pages that a server was given, all of them organised and read."""
     pages = [server.add(user, agent, timestamp=time) for time, user, agent in PAGES]
@@ -89,39 +96,37 @@ def filled(server: PipeServer) -> list[str]:
     return pages
 
 
-def test_what_a_client_is_told_is_unchanged(tmp_path: Path) -> None:
-    with PipeServer(tmp_path / "data", SETTINGS) as server:
-        told = {
-            method: server.reply(server.send(method)).get("result")
-            for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
-        }
-        told["initialize"] = server.initialise()
-    compare("client.json", Names(tmp_path).clean(told))
+def test_what_a_client_is_told_is_unchanged(shared: PipeServer) -> None:
+    told = {
+        method: shared.reply(shared.send(method)).get("result")
+        for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+    }
+    told["initialize"] = shared.initialise()
+    compare("client.json", Names(shared.folder.parent).clean(told))
 
 
-def test_what_each_tool_returns_is_unchanged(tmp_path: Path) -> None:
-    names = Names(tmp_path)
-    with PipeServer(tmp_path / "data", SETTINGS) as server:
-        pages = filled(server)
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("add_memory", {"user_input": "My password: hunter2hunter2", "agent_response": "", "meta_data": {"a": 1}}),
-            ("retrieve_memory", {"query": "walnuts", "explain": True}),
-            ("retrieve_memory", {"query": "oak", "max_tokens": 100, "relationship_with_user": "friend"}),
-            ("get_user_profile", {"include_assistant_knowledge": True}),
-            ("get_memory_stats", {}),
-            ("get_memory", {"ids": [pages[3], "s1", "k1"]}),
-            *(("list_memories", {"tier": tier, "limit": 3}) for tier in ("pages", "segments", "knowledge", "profile")),
-            ("correct_memory", {"id": "k1", "text": "I work as a joiner in York.", "dry_run": True}),
-            ("forget_memory", {"ids": [pages[4]]}),
-            ("retrieve_memory", {}),
-            ("add_memory", {"user_input": "", "agent_response": ""}),
-            ("get_memory", {"ids": ["k999"]}),
-            ("correct_memory", {"id": "k1"}),
-        ]
-        said = []
-        for tool, arguments in calls:
-            reply = server.result(server.send_call(tool, arguments))
-            said.append({"tool": tool, "arguments": arguments, "result": reply})
+def test_what_each_tool_returns_is_unchanged(shared: PipeServer) -> None:
+    names = Names(shared.folder.parent)
+    pages = filled(shared)
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("add_memory", {"user_input": "My password: hunter2hunter2", "agent_response": "", "meta_data": {"a": 1}}),
+        ("retrieve_memory", {"query": "walnuts", "explain": True}),
+        ("retrieve_memory", {"query": "oak", "max_tokens": 100, "relationship_with_user": "friend"}),
+        ("get_user_profile", {"include_assistant_knowledge": True}),
+        ("get_memory_stats", {}),
+        ("get_memory", {"ids": [pages[3], "s1", "k1"]}),
+        *(("list_memories", {"tier": tier, "limit": 3}) for tier in ("pages", "segments", "knowledge", "profile")),
+        ("correct_memory", {"id": "k1", "text": "I work as a joiner in York.", "dry_run": True}),
+        ("forget_memory", {"ids": [pages[4]]}),
+        ("retrieve_memory", {}),
+        ("add_memory", {"user_input": "", "agent_response": ""}),
+        ("get_memory", {"ids": ["k999"]}),
+        ("correct_memory", {"id": "k1"}),
+    ]
+    said = []
+    for tool, arguments in calls:
+        reply = shared.result(shared.send_call(tool, arguments))
+        said.append({"tool": tool, "arguments": arguments, "result": reply})
     compare("results.json", names.clean(said))
 
 
@@ -163,10 +168,9 @@ def test_the_settings_are_unchanged() -> None:
     compare("settings.json", schema)
 
 
-def test_the_tables_of_a_file_are_unchanged(data: Path) -> None:
-    with PipeServer(data, SETTINGS) as server:
-        server.add("I keep bees.")
-    connection: apsw.Connection = open_store(data)
+def test_the_tables_of_a_file_are_unchanged(shared: PipeServer) -> None:
+    shared.add("I keep bees.")
+    connection: apsw.Connection = open_store(shared.folder)
     try:
         tables = connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name").fetchall()
         version = connection.pragma("user_version")

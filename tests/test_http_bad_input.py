@@ -26,6 +26,7 @@ from memoryos_mcp.server.http.timeouts import PatientProtocol
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 from tests.http_server import INITIALIZE, MCP_HEADERS, HttpServer, asker, bearer, open_session, raw_call, tool_call
 from tests.issuer import AUDIENCE, Issuer, issuer_server, rsa_key, unsigned
+from tests.memories import NO_MODEL
 from tests.servers import stored_pages
 
 LIMIT_S = 90
@@ -39,13 +40,6 @@ ROUTES = [
     ("POST", "/messages?session_id=0123456789abcdef0123456789abcdef"),
 ]
 SECRET = "marzipan-in-the-attic"  # noqa: S105 - a dialogue's, not a password
-
-
-@pytest.fixture
-def http_server(data: Path) -> Iterator[HttpServer]:
-    """A running server with every transport, and no token yet."""
-    with HttpServer(data) as running:
-        yield running
 
 
 @pytest.fixture
@@ -108,7 +102,7 @@ async def test_what_is_no_valid_token_is_refused_on_every_route_that_is_about_so
 async def test_jwts_of_the_issuer_are_good_and_those_of_others_or_for_others_are_not(
     data: Path, issuer: Issuer
 ) -> None:
-    settings = {"oidc_issuer": issuer.url, "oidc_audience": AUDIENCE}
+    settings = {"oidc_issuer": issuer.url, "oidc_audience": AUDIENCE, **NO_MODEL}
     with HttpServer(data, settings) as server:
         bad = {
             "for another audience": issuer.token(aud="https://other.example.com"),
@@ -135,8 +129,8 @@ async def test_jwts_of_the_issuer_are_good_and_those_of_others_or_for_others_are
 
 
 async def test_a_session_of_one_user_is_not_there_for_another(http_server: HttpServer) -> None:
-    ada, eve = http_server.add_token("ada"), http_server.add_token("eve")
-    other_of_ada = http_server.add_token("ada")
+    ada, eve = http_server.add_token("owner"), http_server.add_token("eve")
+    other_of_ada = http_server.add_token("owner")
     add = tool_call("add_memory", user_input="Eve was here.", agent_response="")
     async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
         session = await open_session(http, http_server, ada)
@@ -201,7 +195,7 @@ async def test_every_route_refuses_a_foreign_name_and_a_foreign_page(http_server
 
 
 async def test_only_a_handshake_opens_a_session(data: Path) -> None:
-    with HttpServer(data, {"max_sessions_per_token": 2, "requests_per_second": 10_000.0}) as server:
+    with HttpServer(data, {"max_sessions_per_token": 2, "requests_per_second": 10_000.0, **NO_MODEL}) as server:
         token = server.add_token("ada")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
             session = await open_session(http, server, token)
@@ -220,7 +214,7 @@ async def test_only_a_handshake_opens_a_session(data: Path) -> None:
 
 
 async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
-    with HttpServer(data, {"requests_per_second": 10_000.0}) as server:
+    with HttpServer(data, {"requests_per_second": 10_000.0, **NO_MODEL}) as server:
         token = server.add_token("ada", Scope.READ)
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=10) as http:
             session = await open_session(http, server, token)
@@ -237,7 +231,7 @@ async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
 
 
 async def test_a_caller_decides_not_how_long_the_log_is(data: Path) -> None:
-    with HttpServer(data, {"max_sessions_per_token": 1, "requests_per_second": 10_000.0}) as server:
+    with HttpServer(data, {"max_sessions_per_token": 1, "requests_per_second": 10_000.0, **NO_MODEL}) as server:
         token = server.add_token("ada")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
             for _ in range(20):
@@ -316,6 +310,7 @@ async def test_what_is_no_http_is_answered_with_a_refusal_and_hurts_nobody(http_
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n",
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ]
+    token = http_server.add_token("ada")
     async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
         for head in heads:
             reader, writer = await asyncio.open_connection("127.0.0.1", http_server.port)
@@ -325,14 +320,14 @@ async def test_what_is_no_http_is_answered_with_a_refusal_and_hurts_nobody(http_
                 answer = await reader.readline()
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), head[:60]
             writer.close()
-        assert await status(http, http_server, {}) == 200
+        assert await status(http, http_server, bearer(token)) == 200
     assert "Traceback" not in http_server.stderr
 
 
 async def test_hundreds_of_connections_that_say_nothing_take_nothing_from_those_who_call(
     http_server: HttpServer,
 ) -> None:
-    token = http_server.add_token("ada")
+    token = http_server.add_token("caller")
     async with asyncio.timeout(LIMIT_S), AsyncExitStack() as stack:
         for _ in range(IDLE_CONNECTIONS):
             _, writer = await asyncio.open_connection("127.0.0.1", http_server.port)
@@ -342,33 +337,34 @@ async def test_hundreds_of_connections_that_say_nothing_take_nothing_from_those_
             assert (await ada.call("get_memory_stats"))["total_pages"] == len(pages) == 5
 
 
-async def test_clients_that_leave_in_the_middle_of_an_add_leave_whole_pages_or_none(http_server: HttpServer) -> None:
-    token = http_server.add_token("ada")
-    rounds = 20
-    async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
-        session = await open_session(http, http_server, token)
-        for number in range(rounds):
-            text = f"Number {number} " + "x" * 5000
-            body = json.dumps(tool_call("add_memory", user_input=text, agent_response="")).encode()
-            headers = MCP_HEADERS | bearer(token) | {"mcp-session-id": session, "content-length": str(len(body))}
-            head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            _, writer = await asyncio.open_connection("127.0.0.1", http_server.port)
-            writer.write(f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode())
-            writer.write(body if number % 2 else body[:3000])
-            await writer.drain()
-            writer.close()
-        async with asker(http_server, token) as ada:
-            last = await ada.add("Still here.")
-            assert (await ada.call("retrieve_memory", query="still"))["short_term_memory"][-1]["page_id"] == last
-    assert http_server.stop() == 0
-    assert "Traceback" not in http_server.stderr
-    texts = [page.user_input for page in stored_pages(http_server.folder, "ada")]
+async def test_clients_that_leave_in_the_middle_of_an_add_leave_whole_pages_or_none(data: Path) -> None:
+    with HttpServer(data, NO_MODEL) as server:
+        token = server.add_token("ada")
+        rounds = 20
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
+            session = await open_session(http, server, token)
+            for number in range(rounds):
+                text = f"Number {number} " + "x" * 5000
+                body = json.dumps(tool_call("add_memory", user_input=text, agent_response="")).encode()
+                headers = MCP_HEADERS | bearer(token) | {"mcp-session-id": session, "content-length": str(len(body))}
+                head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+                _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{head}\r\n".encode())
+                writer.write(body if number % 2 else body[:3000])
+                await writer.drain()
+                writer.close()
+            async with asker(server, token) as ada:
+                last = await ada.add("Still here.")
+                assert (await ada.call("retrieve_memory", query="still"))["short_term_memory"][-1]["page_id"] == last
+        assert server.stop() == 0
+        assert "Traceback" not in server.stderr
+    texts = [page.user_input for page in stored_pages(data, "ada")]
     assert len(texts) == len(set(texts))
     assert set(texts) <= {"Still here.", *(f"Number {number} " + "x" * 5000 for number in range(1, rounds, 2))}
 
 
 async def test_too_many_requests_with_one_token_are_refused_until_they_may_come_again(data: Path) -> None:
-    with HttpServer(data, {"requests_per_second": 0.5}) as server:
+    with HttpServer(data, {"requests_per_second": 0.5, **NO_MODEL}) as server:
         busy, calm = server.add_token("ada"), server.add_token("bob")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
             answers = [await raw_call(http, server, busy, INITIALIZE) for _ in range(5)]
@@ -382,7 +378,7 @@ async def test_too_many_requests_with_one_token_are_refused_until_they_may_come_
 
 
 async def test_more_requests_at_once_than_may_be_are_refused_and_none_of_the_others_is_lost(data: Path) -> None:
-    settings = {"max_requests_at_once": 2, "requests_per_second": 10_000.0}
+    settings = {"max_requests_at_once": 2, "requests_per_second": 10_000.0, **NO_MODEL}
     with HttpServer(data, settings) as server:
         token = server.add_token("ada")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=60) as http:

@@ -22,6 +22,7 @@ from tests.documents import table
 from tests.fakes import WordEmbedder
 from tests.http_server import HttpServer, asker, bearer
 from tests.llm_server import Answer, Asked, api_error, completion, llm_server
+from tests.memories import NO_MODEL
 from tests.servers import open_store
 
 LIMIT_S = 120
@@ -94,7 +95,7 @@ async def test_calls_of_the_llm_and_their_tokens_are_counted_by_purpose(data: Pa
         return completion(json.dumps(reply_to(asked.body["messages"])), tokens=(11, 7))
 
     async with asyncio.timeout(LIMIT_S), llm_server(answer) as llm:
-        settings = {**BATCHES_OF_THREE, "openai_base_url": llm.base_url, "llm_model": "tiny"}
+        settings = {**BATCHES_OF_THREE, **NO_MODEL, "openai_base_url": llm.base_url, "llm_model": "tiny"}
         with HttpServer(data, {**settings, "mid_term_heat_threshold": 3}) as server:
             admin = server.add_token("root", Scope.ADMIN)
             assert not any(name.startswith("memoryos_llm") for name, *_ in await metrics(server, admin))
@@ -119,7 +120,7 @@ async def test_calls_of_the_llm_and_their_tokens_are_counted_by_purpose(data: Pa
 
 
 async def test_a_memory_that_cannot_be_read_is_counted_and_the_others_are_told(data: Path) -> None:
-    with HttpServer(data, BATCHES_OF_THREE) as server:
+    with HttpServer(data, {**BATCHES_OF_THREE, **NO_MODEL}) as server:
         admin = server.add_token("root", Scope.ADMIN)
         async with asyncio.timeout(LIMIT_S):
             for token in [server.add_token(user) for user in ("ada", "eve", "bob")]:

@@ -26,7 +26,9 @@ def test_the_newest_version_let_in_is_the_one_that_was_tried(name: str) -> None:
     assert tried == (major, minor - 1), BOUNDED[name]
 
 
-@pytest.mark.parametrize("name", ["connection_made", "data_received", "connection_lost", "on_response_complete"])
+@pytest.mark.parametrize(
+    "name", ["connection_made", "data_received", "send_400_response", "connection_lost", "on_response_complete"]
+)
 def test_uvicorn_calls_what_the_timeouts_extend(name: str) -> None:
     assert callable(getattr(H11Protocol, name))
 

@@ -18,6 +18,7 @@ from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.assembly import make_server
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
+from tests.memories import NO_MODEL
 from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, refusal_text
 
 LIMIT_S = 60
@@ -267,11 +268,11 @@ async def test_who_asks_is_asked_anew_with_each_request(tmp_path: Path, era: Era
 
 
 def test_over_stdio_another_user_is_named_only_where_the_setting_says_so(data: Path) -> None:
-    with PipeServer(data, {"act_as": "true"}) as server:
+    with PipeServer(data, {"act_as": "true", **NO_MODEL}) as server:
         server.call("add_memory", user_input="Eve paints.", agent_response="", user_id="eve")
         assert server.call("get_memory_stats", user_id="eve")["total_pages"] == 1
         assert server.stats()["total_pages"] == 0
-    with PipeServer(data, {"user_id": "eve"}) as server:
+    with PipeServer(data, {"user_id": "eve", **NO_MODEL}) as server:
         assert server.stats()["total_pages"] == 1
         refused = server.result(server.send_call("get_memory_stats", {"user_id": "default_user"}))
         assert refusal_text(refused) == "user_id: no such argument; known are: none"

@@ -321,11 +321,14 @@ async def start(entry: dict[str, Any], place: Place) -> None:
             is_dockers(shlex.join([entry["command"], *entry["args"]]))
             return
         if address is None:
+            assert Path(entry["command"]).is_absolute()
+            if (how := json.dumps([entry.get(key) for key in ("command", "args", "env")])) in place.started:
+                return  # nothing but the client that it is for differs from a block before
+            place.started.add(how)
             environment = {"HOME": str(place.home), **entry.get("env", {})}
             parameters = StdioServerParameters(
                 command=entry["command"], args=entry.get("args", []), env=environment, cwd="/"
             )
-            assert Path(entry["command"]).is_absolute()
             with (place.folder / "client.log").open("a", encoding="utf-8") as errlog:
                 async with Client(stdio_client(parameters, errlog=errlog)) as client:
                     assert (await client.list_tools()).tools

@@ -24,6 +24,7 @@ from tests.http_server import (
     tool_call,
 )
 from tests.llm_server import Answer, Asked, api_error, completion, free_port, llm_server
+from tests.memories import NO_MODEL
 from tests.servers import PipeServer, clean_environment, wait_until
 from tests.trace_collector import Collector, attributes
 
@@ -46,6 +47,7 @@ async def test_calls_are_spans_that_hold_no_text_user_or_key(data: Path) -> None
         "consolidation_batch_pages": len(WAYS),
         "llm_model": "tiny",
         "mid_term_heat_threshold": 3,
+        **NO_MODEL,
     }
     user, key = f"{MARKER}-user", f"{MARKER}-key"
     with Collector() as collector:
@@ -109,7 +111,7 @@ async def test_a_call_belongs_to_the_trace_that_the_message_or_the_request_names
     other = TRACE[::-1]
     in_message = {"_meta": {"traceparent": f"00-{other}-{CALLER}-01", "tracestate": f"vendor={MARKER}"}}
     call = tool_call("get_memory_stats")
-    with Collector() as collector, HttpServer(data, env=collector.environment) as server:
+    with Collector() as collector, HttpServer(data, NO_MODEL, env=collector.environment) as server:
         async with asyncio.timeout(LIMIT_S):
             for named, message in (
                 (None, call),
@@ -132,7 +134,7 @@ async def test_a_call_belongs_to_the_trace_that_the_message_or_the_request_names
 
 
 async def test_a_call_of_the_llm_that_fails_is_a_span_with_the_kind_of_its_error(data: Path) -> None:
-    settings: dict[str, object] = {"short_term_capacity": 0, "consolidation_batch_pages": 1}
+    settings: dict[str, object] = {"short_term_capacity": 0, "consolidation_batch_pages": 1, **NO_MODEL}
     with Collector() as collector:
         async with asyncio.timeout(LIMIT_S), llm_server(api_error(401, MARKER)) as llm:
             settings["openai_base_url"] = llm.base_url
@@ -152,7 +154,7 @@ def test_over_stdio_spans_are_sent_before_the_process_ends(data: Path, ends_by: 
     with Collector() as collector:
         # Nothing is sent by the clock, only by the end.
         env = {**collector.environment, "OTEL_BSP_SCHEDULE_DELAY": "3600000"}
-        with PipeServer(data, env=env) as server:
+        with PipeServer(data, NO_MODEL, env=env) as server:
             server.add(f"I am called {MARKER}.")
             assert collector.spans == []
             if ends_by == "SIGTERM":
@@ -168,7 +170,7 @@ def test_over_stdio_spans_are_sent_before_the_process_ends(data: Path, ends_by: 
 
 def test_a_collector_that_is_gone_costs_no_call_and_no_clean_end(data: Path) -> None:
     env = {ENDPOINT: f"http://127.0.0.1:{free_port()}", "OTEL_BSP_SCHEDULE_DELAY": "20"}
-    with PipeServer(data, env=env) as server:
+    with PipeServer(data, NO_MODEL, env=env) as server:
         page = server.add(f"I am called {MARKER}.")
         wait_until(lambda: "export" in server.stderr.lower(), "that nobody is there is logged")
         assert server.call("retrieve_memory", query=MARKER)["short_term_memory"][0]["page_id"] == page

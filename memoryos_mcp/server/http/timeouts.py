@@ -36,6 +36,12 @@ class PatientProtocol(H11Protocol):
         else:
             self._stop_waiting()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer a malformed request, and drop the application's own answer, which would fail with a traceback."""
+        super().send_400_response(msg)
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
         self._stop_waiting()
