@@ -82,11 +82,16 @@ class Memory:
             await asyncio.sleep(POLL_S)
         return await self.engine.stats()  # the counts before were taken a little earlier than it was seen to be settled
 
-    async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
-        """Ask the tool through a client of the SDK; an error fails."""
+    async def call_retrieve(self, **arguments: Any) -> CallToolResult:
+        """Call the tool through a client of the SDK; the result may be an error."""
         async with Client(make_server(self.service, lambda _: Caller(USER, frozenset({Scope.READ})))) as client:
             result = await client.call_tool("retrieve_memory", arguments)
         assert isinstance(result, CallToolResult)
+        return result
+
+    async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
+        """Ask the tool through a client of the SDK; an error fails."""
+        result = await self.call_retrieve(**arguments)
         assert not result.is_error, result.content
         return RetrieveMemoryResult.model_validate(result.structured_content, strict=True, extra="forbid")
 
