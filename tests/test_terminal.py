@@ -2,32 +2,25 @@
 
 import asyncio
 import hashlib
-import io
 import json
-import logging
-import os
 import re
 import subprocess
 import unicodedata
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from rich.cells import cell_len
 
-from memoryos_mcp.cli import command_line
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION
 from memoryos_mcp.cli.commands.search import highlighted, snippet
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.storage.paths import database_file
+from tests.commands import run_here
 from tests.memories import UNFILED
-from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until
+from tests.servers import USER, PipeServer, open_store, wait_until
 from tests.test_command_line import InTerminal
 
 LIMIT_S = 120
@@ -41,33 +34,9 @@ COOL = {"consolidation_idle_s": 0, "mid_term_heat_threshold": 50.0, "short_term_
 DEAD_MODEL = ("--embedding-model-name", "x", "--embedding-base-url", "http://127.0.0.1:9/v1")
 
 
-@pytest.fixture(autouse=True)
-def _log_level() -> Iterator[None]:
-    logger = logging.getLogger("memoryos_mcp")
-    level = logger.level
-    yield
-    logger.setLevel(level)
-
-
 def run(data: Path, *args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command on a memory to its exit code, its stdout no terminal.
-
-    In this process: what is tested here begins after all the imports, which would take longest. A real process, in a
-    terminal, is `InTerminal`.
-    """
-    line = [*map(str, args), "--data-storage-path", str(data), "--user-id", USER]
-    shown, told = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    with (
-        patch.dict(os.environ, clean_environment(env), clear=True),
-        patch("os._exit", side_effect=AssertionError("the model was not ready")),
-        redirect_stdout(shown),
-        redirect_stderr(told),
-        pytest.raises(SystemExit) as ended,
-    ):
-        command_line.run(cli, line)
-    assert isinstance(ended.value.code, int)
-    texts = [stream.buffer.getvalue().decode() for stream in (shown, told)]
-    return subprocess.CompletedProcess(line, ended.value.code, *texts)
+    """Run a command on a memory in this process; a real process, in a terminal, is `InTerminal`."""
+    return run_here(*args, "--data-storage-path", data, "--user-id", USER, env=env)
 
 
 def looked(data: Path, *args: object, env: dict[str, str] | None = None) -> str:
