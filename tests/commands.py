@@ -1,5 +1,6 @@
 """Commands run in this process: for most, importing the program again would take longer than all else that they do."""
 
+import functools
 import io
 import logging
 import os
@@ -13,11 +14,17 @@ import pytest
 
 from memoryos_mcp.cli import command_line
 from memoryos_mcp.cli.main import cli
+from memoryos_mcp.embedding import bundled
 from tests.servers import clean_environment
+
+_load_once = functools.cache(bundled._load)
 
 
 def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command to its exit code, its stdin empty and its stdout no terminal, in an environment of its own."""
+    """Run a command to its exit code, its stdin empty and its stdout no terminal, in an environment of its own.
+
+    The bundled model is loaded once for all commands.
+    """
     line = [*map(str, arguments)]
     stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3))
     logger = logging.getLogger("memoryos_mcp")
@@ -27,6 +34,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
             patch.dict(os.environ, clean_environment(env), clear=True),
             patch("os._exit", side_effect=AssertionError("the model was not ready")),
             patch("sys.stdin", stdin),
+            patch.object(bundled, "_load", _load_once),
             redirect_stdout(stdout),
             redirect_stderr(stderr),
             pytest.raises(SystemExit) as ended,
