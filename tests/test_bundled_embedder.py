@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.windowing import SLICE_CHARS
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 
@@ -191,7 +192,7 @@ async def test_windows_follow_one_another_and_end_with_a_sentence_where_they_can
 
 
 async def test_a_window_is_embedded_as_its_own_stretch_of_text_would_be(embedder: BundledEmbedder) -> None:
-    text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(300))
+    text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(100))
     [windows] = await whole(embedder, text)
     async with asyncio.timeout(60):
         rows = await embedder.embed([text[window.start : window.end] for window in windows])
@@ -226,7 +227,7 @@ async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(e
 
 
 async def test_windows_of_several_texts_go_back_to_their_own(embedder: BundledEmbedder) -> None:
-    texts = [LONG_TEXT[:6000], "tea", "", LONG_TEXT[9000:13000], "a bee"]
+    texts = [LONG_TEXT[:3000], "tea", "", LONG_TEXT[9000:11000], "a bee"]
     together = await whole(embedder, *texts)
     for text, windows in zip(texts, together, strict=True):
         [alone] = await whole(embedder, text)
@@ -242,7 +243,7 @@ async def test_a_text_without_words_still_has_one_window(embedder: BundledEmbedd
     assert np.linalg.norm(windows[0].vector) == pytest.approx(1, abs=1e-5)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=ANY_TEXT)
 async def test_windows_cover_every_character_that_is_no_space(embedder: BundledEmbedder, text: str) -> None:
     [windows] = await whole(embedder, text)
@@ -254,7 +255,7 @@ async def test_windows_cover_every_character_that_is_no_space(embedder: BundledE
 
 @pytest.mark.parametrize("unit", ["ab. ", "x", "한국어", "日"])
 async def test_a_text_of_many_slices_is_covered_to_its_end(embedder: BundledEmbedder, unit: str) -> None:
-    text = (unit * 10_000)[:9_001]
+    text = (unit * 10_000)[: SLICE_CHARS + 1_000]
     [windows] = await whole(embedder, text)
     assert uncovered(text, windows) == []
 
