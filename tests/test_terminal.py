@@ -29,7 +29,7 @@ LIMIT_S = 120
 EVIL = "\x1b]0;pwned\x07 said \x1b[2J my \x9b31m evil\u202etxt.exe\u2066 \x08\r twin"
 WIDE = "日本語のテキスト 😀 and العربية beside it"
 # Heats a topic beyond the threshold only by many visits: nothing is promoted while a test looks.
-COOL = {"consolidation_idle_s": 0, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
+COOL = {"consolidation_idle_s": 0.1, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
 
 
 # Nothing listens there.
