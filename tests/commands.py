@@ -1,6 +1,5 @@
 """Commands run in this process: for most, importing the program again would take longer than all else that they do."""
 
-import functools
 import io
 import logging
 import os
@@ -15,9 +14,8 @@ import pytest
 from memoryos_mcp.cli import command_line
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.embedding import bundled
+from tests.memories import load_once
 from tests.servers import clean_environment
-
-_load_once = functools.cache(bundled._load)
 
 
 def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -34,7 +32,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
             patch.dict(os.environ, clean_environment(env), clear=True),
             patch("os._exit", side_effect=AssertionError("the model was not ready")),
             patch("sys.stdin", stdin),
-            patch.object(bundled, "_load", _load_once),
+            patch.object(bundled, "_load", load_once),
             redirect_stdout(stdout),
             redirect_stderr(stderr),
             pytest.raises(SystemExit) as ended,

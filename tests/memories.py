@@ -1,6 +1,7 @@
 """Real memories for the tests of retrieval: a SQLite file, the bundled embedder, and a clock that stands still."""
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from mcp.client.client import Client
 from mcp_types import CallToolResult
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import Passage
+from memoryos_mcp.embedding import Passage, bundled
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
@@ -31,6 +32,10 @@ NO_MODEL = {"embedding_model_name": "none"}
 STEADY_HEAT = {"heat_alpha": 0.0, "mid_term_heat_threshold": 1e9}
 # Nothing is filed before so many pages wait, and no silence is long enough.
 UNFILED = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
+
+
+# Loading takes longer than most of what is asked of the model, and changes nothing.
+load_once = functools.cache(bundled._load)
 
 
 class LentEmbedder(BundledEmbedder):
