@@ -27,11 +27,11 @@ from tests.fakes import Clock
 USER = "ada"
 POLL_S = 0.01
 # As a model that nobody has: then words answer alone.
-NO_MODEL = {"embedding_model_name": "none"}
+NO_MODEL: dict[str, Any] = {"embedding_model_name": "none"}
 # Nothing heats a segment but its pages, so that queries and the moment of a promotion change no ranking.
 STEADY_HEAT = {"heat_alpha": 0.0, "mid_term_heat_threshold": 1e9}
 # Nothing is filed before so many pages wait, and no silence is long enough.
-UNFILED = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
+UNFILED: dict[str, Any] = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
 
 
 # Loading takes longer than most of what is asked of the model, and changes nothing.

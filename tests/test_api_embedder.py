@@ -643,6 +643,7 @@ def llama_address() -> Iterator[str]:
     del server
 
 
+@pytest.mark.campaign
 async def test_a_real_server_embeds_queries_and_pages_of_any_length(llama_address: str) -> None:
     async with asyncio.timeout(120):
         embedder = ApiEmbedder(EmbeddingModel("smollm2", llama_address), None, timeout_s=60)
@@ -653,7 +654,7 @@ async def test_a_real_server_embeds_queries_and_pages_of_any_length(llama_addres
         assert embedder.identity.startswith("smollm2:576:")
         query = await embedder.embed_query("Where did Nadia move?")
         rows = await embedder.embed([DIALOGUE, "Where did Nadia move?", ""])
-        (windows,) = await embedder.embed_pages([Passage("The bees fly to the lindens. " * 60, DIALOGUE)])
+        (windows,) = await embedder.embed_pages([Passage("The bees fly to the lindens. " * 100, DIALOGUE)])
         await embedder.aclose()
         await again.aclose()
     np.testing.assert_allclose(rows[1], query.vector, atol=1e-3)

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import worker
 from memoryos_mcp.embedding import Passage
 from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
@@ -30,6 +31,7 @@ USERS = [f"user{number}" for number in range(6)]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "POLL_S", 0.02)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
 
 
 class DeadEmbedder(WordEmbedder):

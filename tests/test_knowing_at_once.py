@@ -52,7 +52,7 @@ LIMIT_S = 10
 async def known(opened: Memory, count: int) -> list[str]:
     """Wait until at least so many facts about the user are known, and return their texts."""
     async with asyncio.timeout(LIMIT_S):
-        while len(facts := (await opened.engine.profile()).user_facts) < count:
+        while len(facts := (await opened.engine.profile()).user_facts) < count:  # noqa: ASYNC110 - another task's state
             await asyncio.sleep(POLL_S)
     return [fact.text for fact in facts]
 

@@ -206,8 +206,8 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
 async def test_where_some_batches_fail_and_others_do_not_it_goes_on(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.5)
-    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.5)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.1)
+    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.1)
     batches_asked = count(1)
 
     def falters(asked: Asked) -> Answer:

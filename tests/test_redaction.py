@@ -417,7 +417,7 @@ async def test_queries_are_redacted_before_they_are_embedded(tmp_path: Path) -> 
 
 
 async def test_a_long_page_is_looked_through_as_well(tmp_path: Path) -> None:
-    asked = Settings(data_storage_path=tmp_path, **NO_MODEL)  # type: ignore[arg-type]
+    asked = Settings(data_storage_path=tmp_path, **NO_MODEL)
     async with asyncio.timeout(LIMIT_S), MemoryService(asked) as service, service.user("ada") as engine:
         receipt = await engine.add("word " * 50_000 + checked_token("ghp", chance()), "")
         assert receipt.redacted == ("github token",)

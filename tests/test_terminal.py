@@ -214,7 +214,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Path, no_pause: None) -> None:
     data = tmp_path / "memory"
-    settings = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
+    settings: dict[str, Any] = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
     with Memoryos(USER, data_storage_path=data, **settings) as memory:
         memory.add_memory("I planted a tree.", "")
         wait_until(lambda: bool(memory.get_memory_stats()["background"]["embedding"]["failed_attempts"]), "a failure")
