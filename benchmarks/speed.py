@@ -31,7 +31,7 @@ from benchmarks.pipe import BARE_SERVER, initialize_params, memory_server, opene
 from benchmarks.retrieval_speed import measure_retrieval
 from benchmarks.synthetic import USER_ID, Grammar, write_memory
 from memoryos_mcp.cli.commands.installing import local_server
-from memoryos_mcp.cli.installer import planning
+from memoryos_mcp.cli.installer import files, planning
 from memoryos_mcp.cli.installer.catalogue import CLIENTS
 from memoryos_mcp.cli.installer.entries import NAME
 from memoryos_mcp.cli.installer.places import Found
@@ -109,7 +109,7 @@ def _command_of_a_client(folder: Path) -> list[str]:
     found = Found(client, "user", file, is_client_there=True)
     server = local_server(None, USER_ID, str(folder))
     planning.plan_install(found, server, NAME, is_forced=False).carry_out(utc_now())
-    entry = planning.present_entry(client, file)
+    entry = planning.entries_of(client, files.read(file))[NAME]
     return [entry["command"], *entry["args"]]
 
 

@@ -1,4 +1,4 @@
-"""The command line in this process: output and exit code as a process has them, without its second of imports."""
+"""Commands run in this process: for most, importing the program again would take longer than all else that they do."""
 
 import io
 import logging
@@ -12,39 +12,51 @@ from unittest.mock import patch
 
 from memoryos_mcp.cli.command_line import run
 from memoryos_mcp.cli.main import cli
+from memoryos_mcp.embedding import bundled
+from tests.memories import load_once
 from tests.servers import clean_environment
 
 
-def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run any command but ``serve``, and return what it wrote and its exit code; one at a time.
+def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run any command but ``serve`` to its exit code, its stdin empty and its stdout no terminal; one at a time.
 
-    It runs in a thread of its own, because it has an event loop of its own.
+    It runs in a thread of its own, because it has an event loop of its own. The bundled model is loaded once for all
+    commands.
     """
-    command = [str(argument) for argument in arguments]
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    line = [str(argument) for argument in arguments]
+    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3))
     root, ours = logging.getLogger(), logging.getLogger("memoryos_mcp")
     before = root.handlers[:], root.level, ours.level
     root.handlers[:] = []
     try:
         with (
-            Path(os.devnull).open(encoding="utf-8") as nothing,
-            patch("sys.stdin", nothing),
             patch.dict(os.environ, clean_environment(env), clear=True),
-            redirect_stdout(out),
-            redirect_stderr(err),
+            patch("os._exit", side_effect=AssertionError("the model was not ready")),
+            patch("sys.stdin", stdin),
+            patch.object(bundled, "_load", load_once),
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
             ThreadPoolExecutor(1) as thread,
         ):
-            code = thread.submit(_exit_code, command).result()
+            code = thread.submit(_exit_code, line).result()
     finally:
         root.handlers[:] = before[0]
         root.setLevel(before[1])
         ours.setLevel(before[2])
-    return subprocess.CompletedProcess(command, code, out.detach().getvalue(), err.detach().getvalue())
+    texts = [stream.buffer.getvalue().decode() for stream in (stdout, stderr)]
+    return subprocess.CompletedProcess(line, code, *texts)
 
 
-def _exit_code(command: list[str]) -> int:
+def run_on(data: Path, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command on a data folder; another exit code than the expected one fails."""
+    done = run_here(*arguments, "--data-storage-path", data)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def _exit_code(line: list[str]) -> int:
     try:
-        run(cli, command)
+        run(cli, line)
     except SystemExit as ended:
-        assert isinstance(ended.code, int)
-        return ended.code
+        assert ended.code is None or isinstance(ended.code, int)
+        return ended.code or 0

@@ -1,6 +1,7 @@
 """Real memories for the tests of retrieval: a SQLite file, the bundled embedder, and a clock that stands still."""
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from mcp.client.client import Client
 from mcp_types import CallToolResult
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import Passage
+from memoryos_mcp.embedding import Passage, bundled
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
@@ -26,11 +27,15 @@ from tests.fakes import Clock
 USER = "ada"
 POLL_S = 0.01
 # As a model that nobody has: then words answer alone.
-NO_MODEL = {"embedding_model_name": "none"}
+NO_MODEL: dict[str, Any] = {"embedding_model_name": "none"}
 # Nothing heats a segment but its pages, so that queries and the moment of a promotion change no ranking.
 STEADY_HEAT = {"heat_alpha": 0.0, "mid_term_heat_threshold": 1e9}
 # Nothing is filed before so many pages wait, and no silence is long enough.
-UNFILED = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
+UNFILED: dict[str, Any] = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
+
+
+# Loading takes longer than most of what is asked of the model, and changes nothing.
+load_once = functools.cache(bundled._load)
 
 
 class LentEmbedder(BundledEmbedder):
@@ -82,11 +87,16 @@ class Memory:
             await asyncio.sleep(POLL_S)
         return await self.engine.stats()  # the counts before were taken a little earlier than it was seen to be settled
 
-    async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
-        """Ask the tool through a client of the SDK; an error fails."""
+    async def call_retrieve(self, **arguments: Any) -> CallToolResult:
+        """Call the tool through a client of the SDK; the result may be an error."""
         async with Client(make_server(self.service, lambda _: Caller(USER, frozenset({Scope.READ})))) as client:
             result = await client.call_tool("retrieve_memory", arguments)
         assert isinstance(result, CallToolResult)
+        return result
+
+    async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
+        """Ask the tool through a client of the SDK; an error fails."""
+        result = await self.call_retrieve(**arguments)
         assert not result.is_error, result.content
         return RetrieveMemoryResult.model_validate(result.structured_content, strict=True, extra="forbid")
 

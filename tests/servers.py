@@ -27,7 +27,7 @@ EXIT_LIMIT_S = 20.0
 POLL_S = 0.02
 USER = "default_user"
 # Small enough that embedding and consolidation run with nearly every page.
-BUSY_BACKGROUND = {"short_term_capacity": 2, "consolidation_batch_pages": 3, "consolidation_idle_s": 0}
+BUSY_BACKGROUND = {"short_term_capacity": 2, "consolidation_batch_pages": 3, "consolidation_idle_s": 0.1}
 
 
 def serve_command(folder: Path, settings: Mapping[str, object] | None = None, python: Sequence[str] = ()) -> list[str]:

@@ -112,10 +112,15 @@ def run(
         python: What the interpreter of a process of its own runs instead of the command line.
     """
     given = [*map(str, arguments), "--data-storage-path", str(data)]
-    done = _run_apart(given, limit, python or ("-m", "memoryos_mcp")) if limit or python else run_here(*given)
+    done = _run_apart(given, limit, python or ("-m", "memoryos_mcp")) if limit or python else _run_here(given)
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return done
+
+
+def _run_here(given: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    done = run_here(*given)
+    return subprocess.CompletedProcess(given, done.returncode, done.stdout.encode(), done.stderr.encode())
 
 
 def _run_apart(given: Sequence[str], limit: str, python: Sequence[str]) -> subprocess.CompletedProcess[bytes]:

@@ -643,6 +643,7 @@ def llama_address() -> Iterator[str]:
     del server
 
 
+@pytest.mark.campaign
 async def test_a_real_server_embeds_queries_and_pages_of_any_length(llama_address: str) -> None:
     async with asyncio.timeout(120):
         embedder = ApiEmbedder(EmbeddingModel("smollm2", llama_address), None, timeout_s=60)

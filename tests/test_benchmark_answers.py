@@ -220,6 +220,7 @@ def test_without_an_llm_a_run_says_what_to_set(data: Path) -> None:
     assert "set llm_provider" in refused.output
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not (MODEL and DATA), reason="MEMORYOS_GGUF names no model, or MEMORYOS_EVAL_DATA no dialogue")
 def test_a_real_model_answers_and_its_log_is_a_recording(data: Path, tmp_path: Path) -> None:
     state = tmp_path / "answers.jsonl"

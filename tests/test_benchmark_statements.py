@@ -1,8 +1,15 @@
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from benchmarks.statements import LIFE, judge_life, main
+from memoryos_mcp.consolidation import worker
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
 
 
 def test_the_made_up_year_is_learned_without_an_llm() -> None:

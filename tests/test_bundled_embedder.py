@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
 from memoryos_mcp.embedding.bundled import BundledEmbedder
+from memoryos_mcp.embedding.windowing import SLICE_CHARS
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
 # Fits no slice and no window; each sentence is its own.
-LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(300))
+LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(240))
 
 # The pinned model's answer to "The cat sat on the mat."; other values would be another space under the same identity.
 KNOWN_START = [0.12718, -0.01601, -0.03506, 0.05542]
@@ -191,7 +192,7 @@ async def test_windows_follow_one_another_and_end_with_a_sentence_where_they_can
 
 
 async def test_a_window_is_embedded_as_its_own_stretch_of_text_would_be(embedder: BundledEmbedder) -> None:
-    text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(100))
+    text = " ".join(f"Wörter Nummer {n} für den Wald, 木 {n}." for n in range(60))
     [windows] = await whole(embedder, text)
     async with asyncio.timeout(60):
         rows = await embedder.embed([text[window.start : window.end] for window in windows])
@@ -214,7 +215,7 @@ async def test_each_word_piece_has_a_code_the_users_first_and_what_is_stated_bef
 
 
 async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(embedder: BundledEmbedder) -> None:
-    user, agent = LONG_TEXT[:3000], LONG_TEXT[3000:9000]
+    user, agent = LONG_TEXT[:1500], LONG_TEXT[1500:4500]
     async with asyncio.timeout(60):
         [windows] = await embedder.embed_pages([Passage(user, agent)])
     users = [sum(window.parts[:2]) for window in windows]
@@ -226,7 +227,7 @@ async def test_the_codes_of_a_long_page_are_told_apart_by_side_in_every_window(e
 
 
 async def test_windows_of_several_texts_go_back_to_their_own(embedder: BundledEmbedder) -> None:
-    texts = [LONG_TEXT[:3000], "tea", "", LONG_TEXT[9000:11000], "a bee"]
+    texts = [LONG_TEXT[:3000], "tea", "", LONG_TEXT[6000:8000], "a bee"]
     together = await whole(embedder, *texts)
     for text, windows in zip(texts, together, strict=True):
         [alone] = await whole(embedder, text)
@@ -254,7 +255,7 @@ async def test_windows_cover_every_character_that_is_no_space(embedder: BundledE
 
 @pytest.mark.parametrize("unit", ["ab. ", "x", "한국어", "日"])
 async def test_a_text_of_many_slices_is_covered_to_its_end(embedder: BundledEmbedder, unit: str) -> None:
-    text = (unit * 10_000)[:9_001]
+    text = (unit * 10_000)[: SLICE_CHARS + 1_000]
     [windows] = await whole(embedder, text)
     assert uncovered(text, windows) == []
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 
 from memoryos_mcp.config import Settings
+from memoryos_mcp.consolidation import worker
 from memoryos_mcp.embedding import Passage
+from memoryos_mcp.engine import recovery
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
@@ -23,6 +26,12 @@ POLL_S = 0.02
 MODEL = WordEmbedder().model.to_json()
 BATCH = 10
 USERS = [f"user{number}" for number in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "POLL_S", 0.02)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
 
 
 class DeadEmbedder(WordEmbedder):

@@ -30,6 +30,8 @@ from memoryos_mcp.cli.commands.completing import SHELLS, VARIABLE
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
+from tests.commands import run_here
+from tests.memories import NO_MODEL
 from tests.servers import clean_environment, wait_until
 
 LIMIT_S = 60
@@ -39,7 +41,7 @@ WITHOUT_JSON = {"serve", "demo", "completion"}
 HEAVY = {"rich", "mcp", "openai", "numpy", "apsw", "faiss", "onnxruntime", "starlette", "httpx2"}
 
 
-def invoke(*args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def in_process(*args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "memoryos_mcp", *map(str, args)],
         capture_output=True,
@@ -64,7 +66,7 @@ def paths(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tu
 
 
 def test_help_lists_every_command_once_in_a_section_with_a_whole_line() -> None:
-    shown = invoke("--help").stdout
+    shown = run_here("--help").stdout
     for name, command in cli.commands.items():
         (line,) = re.findall(rf"^  {name} +(\S.*)$", shown, re.MULTILINE)
         assert line == command.get_short_help_str(1_000)
@@ -74,18 +76,18 @@ def test_help_lists_every_command_once_in_a_section_with_a_whole_line() -> None:
 
 
 def test_help_of_a_group_tells_of_its_commands_in_whole_lines() -> None:
-    shown = invoke("token", "--help").stdout
+    shown = run_here("token", "--help").stdout
     assert re.findall(r"^  (add|list|revoke) +\S.*\.$", shown, re.MULTILINE) == ["add", "list", "revoke"]
 
 
 def test_help_ends_with_the_exit_codes() -> None:
-    shown = invoke("--help").stdout
+    shown = in_process("--help").stdout
     assert re.findall(r"^  (\d+) +\S", shown, re.MULTILINE) == [str(code) for code in EXIT_CODES]
 
 
 @pytest.mark.parametrize("words", [words for words, _ in paths()], ids=" ".join)
 def test_a_commands_help_is_short_enough_to_be_read(words: Sequence[str]) -> None:
-    done = invoke(*words, "--help")
+    done = run_here(*words, "--help")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) < 60
     settings = set(re.findall(r"^  --([a-z-]+) VALUE", done.stdout, re.MULTILINE))
@@ -94,7 +96,7 @@ def test_a_commands_help_is_short_enough_to_be_read(words: Sequence[str]) -> Non
 
 
 def test_help_settings_tells_every_setting() -> None:
-    shown = invoke("stats", "--help-settings").stdout
+    shown = run_here("stats", "--help-settings").stdout
     for name in Settings.model_fields:
         word = name if name in NOT_AS_FLAGS else f"--{name.replace('_', '-')}"
         assert re.search(rf"^  {word}\b", shown, re.MULTILINE), name
@@ -130,7 +132,7 @@ def test_every_command_that_the_programs_words_name_is_there() -> None:
 
 
 def test_without_arguments_the_help_goes_to_stderr_and_the_exit_code_says_that_nothing_was_done() -> None:
-    done = invoke()
+    done = run_here()
     assert (done.returncode, done.stdout) == (2, "")
     assert "serve" in done.stderr
 
@@ -159,7 +161,7 @@ def test_every_command_that_reports_can_do_so_in_json() -> None:
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
 def test_a_mistyped_word_is_told_what_was_likely_meant(args: list[str], meant: str, tmp_path: Path) -> None:
-    done = invoke(*args, env={"MEMORYOS_DATA_STORAGE_PATH": str(tmp_path)})
+    done = run_here(*args, env={"MEMORYOS_DATA_STORAGE_PATH": str(tmp_path)})
     assert done.returncode == 2
     assert done.stdout == ""
     assert meant in done.stderr
@@ -169,7 +171,7 @@ def test_a_mistyped_word_is_told_what_was_likely_meant(args: list[str], meant: s
 def test_a_config_file_that_cannot_be_read_is_a_wrong_setting(tmp_path: Path) -> None:
     (tmp_path / "config.json").mkdir()
     for path in (tmp_path / "config.json", tmp_path / "missing.json", Path("/proc/self/mem")):
-        done = invoke("stats", "--config", path)
+        done = run_here("stats", "--config", path)
         assert (done.returncode, done.stdout) == (2, "")
         assert str(path) in done.stderr
         assert "Traceback" not in done.stderr
@@ -223,9 +225,9 @@ def test_what_nobody_foresaw_is_one_line_too(
 
 
 def test_done_failed_and_unusable_have_their_codes(tmp_path: Path) -> None:
-    assert invoke("token", "list", "--data-storage-path", tmp_path).returncode == 0
-    assert invoke("stats", "--data-storage-path", tmp_path).returncode == 1
-    assert invoke("stats", "--port", "no", "--data-storage-path", tmp_path).returncode == 2
+    assert in_process("token", "list", "--data-storage-path", tmp_path).returncode == 0
+    assert in_process("stats", "--data-storage-path", tmp_path).returncode == 1
+    assert in_process("stats", "--port", "no", "--data-storage-path", tmp_path).returncode == 2
 
 
 def test_ctrl_c_while_the_program_is_loading_ends_it_in_one_line(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_ctrl_c_while_the_program_is_loading_ends_it_in_one_line(tmp_path: Path)
     pressed = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / "click.py").write_text(pressed, encoding="utf-8")
     path = os.pathsep.join((str(tmp_path), *sys.path))
-    done = invoke("stats", env={"PYTHONPATH": path})
+    done = in_process("stats", env={"PYTHONPATH": path})
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "\nmemoryos-mcp: interrupted\n"
 
@@ -343,14 +345,22 @@ def completed(programs: Path, *words: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_bash_completes_commands_options_and_values(programs: Path) -> None:
+def test_bash_completes_commands_and_options(programs: Path) -> None:
     assert completed(programs, "st") == ["stats"]
-    assert set(cli.commands) == set(completed(programs, ""))
-    assert completed(programs, "token", "") == ["add", "list", "revoke"]
     assert completed(programs, "search", "--exp") == ["--explain"]
-    assert completed(programs, "serve", "--transport", "") == ["stdio", "http", "sse", "all"]
-    assert completed(programs, "serve", "--llm-log", "t") == ["true"]
-    assert completed(programs, "completion", "") == list(SHELLS)
+
+
+def test_bash_is_given_commands_options_and_values() -> None:
+    def given(*words: str) -> list[str]:
+        words_of_line = shlex.join([PROGRAM, *words])
+        environment = {VARIABLE: "bash_complete", "COMP_WORDS": words_of_line, "COMP_CWORD": str(len(words))}
+        return [line.partition(",")[2] for line in run_here(env=environment).stdout.splitlines()]
+
+    assert set(cli.commands) == set(given(""))
+    assert given("token", "") == ["add", "list", "revoke"]
+    assert given("serve", "--transport", "") == ["stdio", "http", "sse", "all"]
+    assert given("serve", "--llm-log", "t") == ["true"]
+    assert given("completion", "") == list(SHELLS)
 
 
 @pytest.mark.parametrize(
@@ -362,18 +372,18 @@ def test_bash_completes_commands_options_and_values(programs: Path) -> None:
 )
 def test_zsh_and_fish_are_given_what_they_ask_for(shell: str, words: str, cword: str, proposed: str) -> None:
     environment = {VARIABLE: f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": cword}
-    assert proposed in invoke(env=environment).stdout
+    assert proposed in run_here(env=environment).stdout
 
 
 def test_each_script_is_for_its_shell_and_asks_this_program() -> None:
-    scripts = {shell: invoke("completion", shell).stdout for shell in SHELLS}
+    scripts = {shell: run_here("completion", shell).stdout for shell in SHELLS}
     assert scripts["zsh"].startswith(f"#compdef {PROGRAM}\n")
     assert f"complete -o nosort -F _memoryos_mcp_completion {PROGRAM}" in scripts["bash"]
     assert f"complete --no-files --command {PROGRAM}" in scripts["fish"]
     for shell, script in scripts.items():
         assert f"{VARIABLE}={shell}_complete" in script
-    assert invoke("completion", env={"SHELL": "/usr/bin/fish"}).stdout == scripts["fish"]
-    unknown = invoke("completion", env={"SHELL": "/bin/tcsh"})
+    assert run_here("completion", env={"SHELL": "/usr/bin/fish"}).stdout == scripts["fish"]
+    unknown = run_here("completion", env={"SHELL": "/bin/tcsh"})
     assert (unknown.returncode, "bash, zsh, fish" in unknown.stderr) == (2, True)
 
 
@@ -418,20 +428,20 @@ def test_the_documents_exit_codes_are_those_of_the_program() -> None:
 
 @pytest.mark.parametrize("name", ["correct", "store", "install", "instal", "delete", "forgive", "reset"])
 def test_no_suggestion_leads_to_what_destroys(name: str) -> None:
-    told = invoke(name, "k4").stderr
+    told = run_here(name, "k4").stderr
     assert not any(f"'{command}'" in told.partition("Did you mean")[2] for command in DESTRUCTIVE)
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("forgt", "forget"), ("forgett", "forget"), ("restor", "restore")])
 def test_a_mistyped_command_that_destroys_is_named(typed: str, meant: str) -> None:
-    assert f"Did you mean {meant!r}?" in invoke(typed).stderr
+    assert f"Did you mean {meant!r}?" in run_here(typed).stderr
 
 
 def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
     data = ("--data-storage-path", str(tmp_path / "data"))
-    missing = invoke("forget", "--query", "tea", *data)
+    missing = run_here("forget", "--query", "tea", *data)
     assert (missing.returncode, "there is no memory" in missing.stderr) == (1, True)
-    with Memoryos("default_user", data_storage_path=tmp_path / "data") as memory:
+    with Memoryos("default_user", data_storage_path=tmp_path / "data", **NO_MODEL) as memory:
         memory.add_memory("I like tea.", "Noted.")
     for arguments, option in (
         (("--id", "nothing"), "--id:"),
@@ -439,17 +449,17 @@ def test_a_command_names_its_own_options_in_errors(tmp_path: Path) -> None:
         ((), "--everything"),
         (("--id", "k1", "--everything"), "--id alone"),
     ):
-        refused = invoke("forget", *arguments, "--yes", *data)
+        refused = run_here("forget", *arguments, "--yes", *data)
         assert (refused.returncode, option in refused.stderr, "ids" in refused.stderr.split(":")[1]) == (2, True, False)
 
 
 def test_files_that_a_command_cannot_use_are_told_as_what_they_are(tmp_path: Path) -> None:
     data = ("--data-storage-path", str(tmp_path / "data"))
-    address = invoke("import", "https://example.org/memory.jsonl", *data)
+    address = run_here("import", "https://example.org/memory.jsonl", *data)
     assert (address.returncode, "https://example.org/memory.jsonl is an address" in address.stderr) == (1, True)
-    readme = invoke("restore", ROOT / "README.md", *data)
+    readme = run_here("restore", ROOT / "README.md", *data)
     assert (readme.returncode, "is not a backup" in readme.stderr, "move the file" in readme.stderr) == (1, True, False)
-    with Memoryos("default_user", data_storage_path=tmp_path / "data") as memory:
+    with Memoryos("default_user", data_storage_path=tmp_path / "data", **NO_MODEL) as memory:
         memory.add_memory("I like tea.", "Noted.")
-    table = invoke("export", tmp_path / "memory.csv", *data)
+    table = run_here("export", tmp_path / "memory.csv", *data)
     assert (table.returncode, ".jsonl" in table.stderr, (tmp_path / "memory.csv").exists()) == (2, True, False)

@@ -1,16 +1,25 @@
-"""What a client is handed for a question, through the MCP tool of a real server over stdio."""
+"""What a client gets for a question from the MCP tool, over a real store and the bundled model."""
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from mcp_types import CallToolResult, TextContent
 
 from memoryos_mcp.model.pages import estimate_tokens
-from tests.servers import PipeServer, wait_until
+from tests.fakes import START
+from tests.memories import POLL_S, UNFILED, LentEmbedder, Memory, Said, memory
+from tests.servers import PipeServer
 
-# Pages stay where they came in, so that what is found does not hang on when they are filed.
+LIMIT_S = 60
+ON_THEIR_LOOP = pytest.mark.asyncio(loop_scope="module")  # a memory's background runs on the loop that opened it
+# As UNFILED, for a process.
 QUIET = {"short_term_capacity": 0, "consolidation_idle_s": 3600, "consolidation_batch_pages": 100}
 MIXED = (
     ("I'm allergic to peanuts and shellfish, so I never eat them.", "Good to know: no peanuts and no shellfish."),
@@ -32,35 +41,66 @@ MIXED = (
     ("Remind me how long pasta takes.", "Ten minutes for most shapes."),
     ("The neighbours have a new puppy.", "Expect a few lively nights."),
 )
-LONG = "The talk went on about drums, trumpets and the weather of the week before. " * 30
+LONG = "The talk went on about drums, trumpets and the weather of the week before. " * 15
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[PipeServer]:
-    with PipeServer(tmp_path / "data", QUIET) as running:
-        yield running
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def embedder() -> AsyncIterator[LentEmbedder]:
+    lent = LentEmbedder()
+    yield lent
+    await lent.end()
 
 
-def fill(server: PipeServer, said: Sequence[tuple[str, str]]) -> None:
-    for number, (user, assistant) in enumerate(said):
-        server.add(user, assistant, timestamp=f"2026-03-{1 + number % 28:02}T{10 + number // 28:02}:00:00")
-    wait_until_embedded(server)
+@asynccontextmanager
+async def filled(
+    folder: Path, embedder: LentEmbedder, said: Iterable[tuple[str, str]], **settings: Any
+) -> AsyncIterator[Memory]:
+    """Open a memory with a page a day. Pages stay where they came in, so when they are filed changes nothing."""
+    first = START - timedelta(days=60)
+    turns = [Said(user, assistant, first + timedelta(days=day)) for day, (user, assistant) in enumerate(said)]
+    async with asyncio.timeout(LIMIT_S), memory(folder, embedder, **UNFILED, **settings) as opened:
+        await opened.add(turns)
+        await embedded(opened)
+        yield opened
 
 
-def wait_until_embedded(server: PipeServer) -> None:
-    wait_until(lambda: server.stats()["unembedded_pages"] == 0, "every page is embedded")
+async def embedded(opened: Memory) -> None:
+    while (await opened.engine.stats()).counts.unembedded:  # noqa: ASYNC110 - another task's state
+        await asyncio.sleep(POLL_S)
 
 
-def retrieved(server: PipeServer, **arguments: Any) -> tuple[dict[str, Any], str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def mixed(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder) -> AsyncIterator[Memory]:
+    async with filled(tmp_path_factory.mktemp("mixed"), embedder, MIXED) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def talk(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder) -> AsyncIterator[Memory]:
+    """The mixed pages in one conversation, so that the first five of them are among the newest seven."""
+    async with memory(tmp_path_factory.mktemp("talk"), embedder, **UNFILED, short_term_capacity=7) as opened:
+        await opened.add(Said(user, assistant) for user, assistant in (*MIXED[5:], *MIXED[:5]))
+        await embedded(opened)
+        yield opened
+
+
+async def retrieved(opened: Memory, **arguments: Any) -> tuple[dict[str, Any], str]:
     """Return the structured result of a retrieval and its text."""
-    result = server.result(server.send_call("retrieve_memory", arguments))
-    assert not result.get("isError"), result["content"][0]["text"]
-    return result["structuredContent"], result["content"][0]["text"]
+    result = await opened.call_retrieve(**arguments)
+    assert not result.is_error
+    assert result.structured_content is not None
+    return result.structured_content, text_of(result)
 
 
-def test_a_question_is_not_answered_with_everything_there_is(server: PipeServer) -> None:
-    fill(server, MIXED)
-    found, text = retrieved(server, query="what must I not eat?")
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@ON_THEIR_LOOP
+async def test_a_question_is_not_answered_with_everything_there_is(mixed: Memory) -> None:
+    found, text = await retrieved(mixed, query="what must I not eat?")
     said = [page["user_input"] for page in found["retrieved_pages"]]
     assert 3 <= len(said) <= len(MIXED) // 2
     assert {MIXED[0][0], MIXED[11][0]} <= set(said)
@@ -69,184 +109,191 @@ def test_a_question_is_not_answered_with_everything_there_is(server: PipeServer)
     assert found["left_out"] is None
 
 
-def fill_as_one_talk(server: PipeServer) -> None:
-    """Add the mixed pages in one conversation, so that the first five of them are among the newest seven."""
-    for user, assistant in (*MIXED[5:], *MIXED[:5]):
-        server.add(user, assistant)
-    wait_until_embedded(server)
+@ON_THEIR_LOOP
+async def test_recent_pages_about_other_things_stay_out(talk: Memory) -> None:
+    found, text = await retrieved(talk, query="what must I not eat?")
+    said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
+    assert {MIXED[0][0], MIXED[11][0]} <= set(said)
+    assert len(said) <= len(MIXED) // 2
+    assert not {"Tokyo", "haiku"} & set(re.findall(r"\w+", text))
+    assert found["left_out"] is None
+    assert [page["user_input"] for page in found["short_term_memory"]] == [MIXED[n][0] for n in (0, 3, 4)]
 
 
-def test_recent_pages_about_other_things_stay_out(tmp_path: Path) -> None:
-    with PipeServer(tmp_path / "data") as server:
-        fill_as_one_talk(server)
-        found, text = retrieved(server, query="what must I not eat?")
-        said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
-        assert {MIXED[0][0], MIXED[11][0]} <= set(said)
-        assert len(said) <= len(MIXED) // 2
-        assert not {"Tokyo", "haiku"} & set(re.findall(r"\w+", text))
-        assert found["left_out"] is None
-        assert [page["user_input"] for page in found["short_term_memory"]] == [MIXED[n][0] for n in (0, 3, 4)]
+@ON_THEIR_LOOP
+async def test_the_last_two_exchanges_come_whatever_is_asked(talk: Memory) -> None:
+    found, _ = await retrieved(talk, query="How do I sort a list in Python?")
+    newest = [page["user_input"] for page in found["short_term_memory"]]
+    assert newest[-2:] == [MIXED[3][0], MIXED[4][0]]
 
 
-def test_the_last_two_exchanges_come_whatever_is_asked(tmp_path: Path) -> None:
-    with PipeServer(tmp_path / "data") as server:
-        fill_as_one_talk(server)
-        found, _ = retrieved(server, query="How do I sort a list in Python?")
-        newest = [page["user_input"] for page in found["short_term_memory"]]
-        assert newest[-2:] == [MIXED[3][0], MIXED[4][0]]
+@ON_THEIR_LOOP
+async def test_recent_pages_count_as_others_if_so_many_are_asked_for(talk: Memory) -> None:
+    found, _ = await retrieved(talk, query="what must I not eat?", max_results=30)
+    said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
+    assert sorted(said) == sorted(user for user, _ in MIXED)
+    few, _ = await retrieved(talk, query="what must I not eat?", max_results=2)
+    assert len(few["retrieved_pages"]) == 2
+    assert len(few["short_term_memory"]) < 5
 
 
-def test_recent_pages_count_as_others_if_so_many_are_asked_for(tmp_path: Path) -> None:
-    with PipeServer(tmp_path / "data") as server:
-        fill_as_one_talk(server)
-        found, _ = retrieved(server, query="what must I not eat?", max_results=30)
-        said = [page["user_input"] for page in (*found["short_term_memory"], *found["retrieved_pages"])]
-        assert sorted(said) == sorted(user for user, _ in MIXED)
-        few, _ = retrieved(server, query="what must I not eat?", max_results=2)
-        assert len(few["retrieved_pages"]) == 2
-        assert len(few["short_term_memory"]) < 5
+@ON_THEIR_LOOP
+async def test_as_many_pages_come_as_were_asked_for(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [(f"Concert number {number}: {LONG[:700]}", f"Tell me more. {LONG[:700]}") for number in range(11)]
+    async with filled(tmp_path, embedder, said) as opened:
+        found, _ = await retrieved(opened, query="the concert with trumpets", max_results=10)
+        assert len(found["retrieved_pages"]) == 10
+        found, text = await retrieved(opened, query="the concert with trumpets", max_results=10, max_tokens=1000)
+        assert len(found["retrieved_pages"]) < 10
+        assert estimate_tokens(text) <= 1000
 
 
-def test_as_many_pages_come_as_were_asked_for(server: PipeServer) -> None:
-    fill(server, [(f"Concert number {number}: {LONG}", f"Tell me more. {LONG}") for number in range(15)])
-    found, _ = retrieved(server, query="the concert with trumpets", max_results=10)
-    assert len(found["retrieved_pages"]) == 10
-    found, text = retrieved(server, query="the concert with trumpets", max_results=10, max_tokens=1000)
-    assert len(found["retrieved_pages"]) < 10
-    assert estimate_tokens(text) <= 1000
-
-
-def test_of_short_pages_more_than_ten_come_up_to_the_ceiling(tmp_path: Path) -> None:
+@ON_THEIR_LOOP
+async def test_of_short_pages_more_than_ten_come_up_to_the_ceiling(tmp_path: Path, embedder: LentEmbedder) -> None:
     said = [(f"I heard concert {number} in the park.", "How was it?") for number in range(30)]
-    with PipeServer(tmp_path / "data", QUIET) as server:
-        fill(server, said)
-        found, _ = retrieved(server, query="Which concerts did I hear in the park?")
+    async with filled(tmp_path, embedder, said) as opened:
+        found, _ = await retrieved(opened, query="Which concerts did I hear in the park?")
         assert 10 < len(found["retrieved_pages"]) <= 20
-    with PipeServer(tmp_path / "data", {**QUIET, "retrieval_queue_capacity": 12}) as server:
-        found, _ = retrieved(server, query="Which concerts did I hear in the park?")
+    async with filled(tmp_path, embedder, [], retrieval_queue_capacity=12) as opened:
+        found, _ = await retrieved(opened, query="Which concerts did I hear in the park?")
         assert len(found["retrieved_pages"]) == 12
 
 
-def test_what_is_left_out_is_counted_and_can_be_had(server: PipeServer) -> None:
-    fill(server, [(f"I heard concert {number}. {LONG[:700]}", "How was it?") for number in range(16)])
-    query = "Which concerts did I hear?"
-    found, text = retrieved(server, query=query, max_tokens=700)
-    left_out = found["left_out"]
-    assert left_out["pages"] > 0
-    assert f"{left_out['pages']} pages" in text.splitlines()[-1]
-    assert f"max_tokens={left_out['max_tokens']}" in text.splitlines()[-1]
-    whole, text = retrieved(server, query=query, max_tokens=left_out["max_tokens"])
-    assert whole["left_out"] is None
-    assert not any(page["excerpt"] for page in whole["retrieved_pages"])
-    assert estimate_tokens(text) <= left_out["max_tokens"]
+@ON_THEIR_LOOP
+async def test_what_is_left_out_is_counted_and_can_be_had(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [(f"I heard concert {number}. {LONG[:700]}", "How was it?") for number in range(16)]
+    async with filled(tmp_path, embedder, said) as opened:
+        query = "Which concerts did I hear?"
+        found, text = await retrieved(opened, query=query, max_tokens=700)
+        left_out = found["left_out"]
+        assert left_out["pages"] > 0
+        assert f"{left_out['pages']} pages" in text.splitlines()[-1]
+        assert f"max_tokens={left_out['max_tokens']}" in text.splitlines()[-1]
+        whole, text = await retrieved(opened, query=query, max_tokens=left_out["max_tokens"])
+        assert whole["left_out"] is None
+        assert not any(page["excerpt"] for page in whole["retrieved_pages"])
+        assert estimate_tokens(text) <= left_out["max_tokens"]
 
 
-def test_a_page_comes_whole_where_it_fits(server: PipeServer) -> None:
-    fill(
-        server,
-        [(f"About the oboe: {LONG}{LONG[:1_000]}", "I see."), *((f"Note {n}: {LONG}", "I see.") for n in range(6))],
-    )
-    found, _ = retrieved(server, query="What about the oboe?")
-    best = found["retrieved_pages"][0]
-    assert best["user_input"].startswith("About the oboe")
-    assert not best["excerpt"]
+@ON_THEIR_LOOP
+async def test_a_page_comes_whole_where_it_fits(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [
+        (f"About the oboe: {LONG * 2}{LONG[:1_000]}", "I see."),
+        *((f"Note {n}: {LONG}", "I see.") for n in range(6)),
+    ]
+    async with filled(tmp_path, embedder, said) as opened:
+        found, _ = await retrieved(opened, query="What about the oboe?")
+        best = found["retrieved_pages"][0]
+        assert best["user_input"].startswith("About the oboe")
+        assert not best["excerpt"]
 
 
-def test_the_text_is_no_longer_than_the_budget(server: PipeServer) -> None:
-    fill(server, [*MIXED, *((f"Verse {n}\n" * 20, f"Line\n{LONG}") for n in range(4))])
-    server.add(f"Fetched: {LONG}", "", source="web", meta_data={"from": "a page", "tags": ["x"] * 20})
-    wait_until_embedded(server)
-    for max_tokens in range(100, 2_000, 93):
-        found, text = retrieved(server, query="what must I not eat at the concert?", max_tokens=max_tokens)
-        assert estimate_tokens(text) == found["token_estimate"] <= max_tokens
+@ON_THEIR_LOOP
+async def test_the_text_is_no_longer_than_the_budget(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [*MIXED, *((f"Verse {n}\n" * 20, f"Line\n{LONG}") for n in range(4))]
+    async with filled(tmp_path, embedder, said) as opened:
+        await opened.engine.add(f"Fetched: {LONG}", "", source="web", meta_data={"from": "a page", "tags": ["x"] * 20})
+        await embedded(opened)
+        for max_tokens in range(100, 2_000, 93):
+            found, text = await retrieved(opened, query="what must I not eat at the concert?", max_tokens=max_tokens)
+            assert estimate_tokens(text) == found["token_estimate"] <= max_tokens
 
 
-def test_the_manner_of_the_answer_is_charged(server: PipeServer) -> None:
-    fill(server, [(f"I love bread number {n}. {LONG}", "I see.") for n in range(4)])
-    manner = {"style_hint": "dry and brief, " * 20, "relationship_with_user": "tutor"}
-    found, text = retrieved(server, query="bread", max_tokens=200, **manner)
-    assert text.startswith("Answer as the user's tutor.\nStyle: dry and brief, dry")
-    assert estimate_tokens(text) == found["token_estimate"] <= 200
-    _, text = retrieved(server, query="bread", max_tokens=100, relationship_with_user="friend")
-    assert estimate_tokens(text) <= 100
-    refused = server.result(server.send_call("retrieve_memory", {"query": "bread", "max_tokens": 100, **manner}))
-    assert refused["isError"]
-    assert refused["content"][0]["text"] == (
-        "style_hint: takes more than half of max_tokens, which is 100; shorten it, or raise max_tokens"
-    )
+@ON_THEIR_LOOP
+async def test_the_manner_of_the_answer_is_charged(tmp_path: Path, embedder: LentEmbedder) -> None:
+    async with filled(tmp_path, embedder, [(f"I love bread number {n}. {LONG}", "I see.") for n in range(4)]) as opened:
+        manner = {"style_hint": "dry and brief, " * 20, "relationship_with_user": "tutor"}
+        found, text = await retrieved(opened, query="bread", max_tokens=200, **manner)
+        assert text.startswith("Answer as the user's tutor.\nStyle: dry and brief, dry")
+        assert estimate_tokens(text) == found["token_estimate"] <= 200
+        _, text = await retrieved(opened, query="bread", max_tokens=100, relationship_with_user="friend")
+        assert estimate_tokens(text) <= 100
+        refused = await opened.call_retrieve(query="bread", max_tokens=100, **manner)
+        assert refused.is_error
+        assert text_of(refused) == (
+            "style_hint: takes more than half of max_tokens, which is 100; shorten it, or raise max_tokens"
+        )
 
 
-def test_a_fact_that_holds_no_more_is_shown_with_its_end(server: PipeServer) -> None:
-    def knows(place: str) -> bool:
-        _, text = retrieved(server, query="Where do I live?")
-        return f"- I live in {place}" in text
-
-    server.add("I live in Leeds.", "Nice.", timestamp="2026-01-04T09:00:00")
-    wait_until(lambda: knows("Leeds"), "the first place is known")
-    server.add("I live in York now.", "Enjoy it.", timestamp="2026-03-04T09:00:00")
-    wait_until(lambda: knows("York") and not knows("Leeds"), "the second place is known")
-    _, text = retrieved(server, query="Where did I live in the past?")
-    assert re.search(r"^- I live in Leeds\. \(until 2026-03-04\)$", text, re.MULTILINE)
-
-
-def test_the_sides_are_shown_by_their_names(server: PipeServer) -> None:
-    fill(
-        server,
-        [
-            ("Hey John, I started to paint again.", "Great to hear, James!"),
-            ("Thanks, John! Oils this time.", "Oils are slow, James. Do you like that?"),
-            ("I do. Certainly, it takes days.", "Certainly, it does. Good luck, James!"),
-            ("Good night, John.", "Certainly, sleep well."),
-            ("I sold a painting, John!", "Certainly, I knew it. Well done, James!"),
-        ],
-    )
-    found, text = retrieved(server, query="What was painted?")
-    assert found["speakers"] == {"user": "James", "assistant": "John"}
-    assert "\nUser (James): Hey John, I started" in text
-    assert "\nAssistant (John): Great to hear" in text
+@ON_THEIR_LOOP
+async def test_a_fact_that_holds_no_more_is_shown_with_its_end(tmp_path: Path, embedder: LentEmbedder) -> None:
+    async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as opened:
+        for place, month in (("in Leeds", 1), ("in York now", 3)):
+            said_at = datetime(2026, month, 4, 9, tzinfo=UTC)
+            await opened.engine.add(f"I live {place}.", "Nice.", timestamp=said_at)
+            await opened.settled()
+            _, text = await retrieved(opened, query="Where do I live?")
+            assert f"- I live {place}" in text
+        assert "- I live in Leeds" not in text
+        _, text = await retrieved(opened, query="Where did I live in the past?")
+        assert re.search(r"^- I live in Leeds\. \(until 2026-03-04\)$", text, re.MULTILINE)
 
 
-def test_nothing_but_a_name_is_taken_for_one(server: PipeServer) -> None:
-    fill(server, [(f"Absolutely, day {n}. Cool!", "Certainly! However, XML, Json, and more.") for n in range(6)])
-    found, text = retrieved(server, query="What happened on day 3?")
-    assert found["speakers"] == {"user": None, "assistant": None}
-    assert "\nUser: Absolutely, day 3" in text
+@ON_THEIR_LOOP
+async def test_the_sides_are_shown_by_their_names(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [
+        ("Hey John, I started to paint again.", "Great to hear, James!"),
+        ("Thanks, John! Oils this time.", "Oils are slow, James. Do you like that?"),
+        ("I do. Certainly, it takes days.", "Certainly, it does. Good luck, James!"),
+        ("Good night, John.", "Certainly, sleep well."),
+        ("I sold a painting, John!", "Certainly, I knew it. Well done, James!"),
+    ]
+    async with filled(tmp_path, embedder, said) as opened:
+        found, text = await retrieved(opened, query="What was painted?")
+        assert found["speakers"] == {"user": "James", "assistant": "John"}
+        assert "\nUser (James): Hey John, I started" in text
+        assert "\nAssistant (John): Great to hear" in text
 
 
-def test_a_relationship_is_told_only_if_one_was_set(server: PipeServer) -> None:
-    fill(server, MIXED[:3])
-    found, text = retrieved(server, query="frogs")
+@ON_THEIR_LOOP
+async def test_nothing_but_a_name_is_taken_for_one(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [(f"Absolutely, day {n}. Cool!", "Certainly! However, XML, Json, and more.") for n in range(6)]
+    async with filled(tmp_path, embedder, said) as opened:
+        found, text = await retrieved(opened, query="What happened on day 3?")
+        assert found["speakers"] == {"user": None, "assistant": None}
+        assert "\nUser: Absolutely, day 3" in text
+
+
+@ON_THEIR_LOOP
+async def test_a_relationship_is_told_only_if_one_was_set(mixed: Memory) -> None:
+    found, text = await retrieved(mixed, query="frogs")
     assert found["relationship_with_user"] == ""
     assert "Answer as" not in text
-    _, text = retrieved(server, query="frogs", relationship_with_user="tutor")
+    _, text = await retrieved(mixed, query="frogs", relationship_with_user="tutor")
     assert text.startswith("Answer as the user's tutor.")
 
 
-def test_notes_of_the_caller_are_in_the_text(server: PipeServer) -> None:
-    server.add("The order is late.", "I'll look.", meta_data={"order": 4711})
-    _, text = retrieved(server, query="the late order", max_results=5)
-    assert '\nNotes: {"order": 4711}' in text
+@ON_THEIR_LOOP
+async def test_notes_of_the_caller_are_in_the_text(tmp_path: Path, embedder: LentEmbedder) -> None:
+    async with filled(tmp_path, embedder, []) as opened:
+        await opened.engine.add("The order is late.", "I'll look.", meta_data={"order": 4711})
+        _, text = await retrieved(opened, query="the late order", max_results=5)
+        assert '\nNotes: {"order": 4711}' in text
 
 
-def test_topics_are_told_in_forty_tokens_where_there_is_room(tmp_path: Path) -> None:
-    settings = {"short_term_capacity": 0, "consolidation_idle_s": 0, "consolidation_batch_pages": 4}
-    with PipeServer(tmp_path / "data", settings) as server:
-        fill(server, [(f"My garden grows tomatoes in bed {n}. {LONG[:500]}", "Lovely tomatoes.") for n in range(8)])
-        server.wait_until_settled()
-        _, text = retrieved(server, query="tomatoes in the garden", max_tokens=20_000)
+@ON_THEIR_LOOP
+async def test_topics_are_told_in_forty_tokens_where_there_is_room(tmp_path: Path, embedder: LentEmbedder) -> None:
+    said = [Said(f"My garden grows tomatoes in bed {n}. {LONG[:500]}", "Lovely tomatoes.") for n in range(8)]
+    async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as opened:
+        await opened.add(said)
+        await opened.settled()
+        _, text = await retrieved(opened, query="tomatoes in the garden", max_tokens=20_000)
         told = re.findall(r"^# Topic: .*$", text, re.MULTILINE)
         assert told
         assert all(estimate_tokens(line) <= 40 for line in told)
-        found, text = retrieved(server, query="tomatoes in the garden", max_tokens=500)
+        found, text = await retrieved(opened, query="tomatoes in the garden", max_tokens=500)
         assert found["retrieved_pages"]
         assert "# Topic" not in text
         assert estimate_tokens(text) <= 500
 
 
 def test_the_first_question_after_a_start_knows_that_a_greyhound_is_a_dog(tmp_path: Path) -> None:
+    # A process that has just started has not loaded its model.
     with PipeServer(tmp_path / "data", QUIET) as server:
-        fill(server, [*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like the sofa?")])
+        for user, assistant in (*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like the sofa?")):
+            server.add(user, assistant)
+        server.wait_until_embedded()
     with PipeServer(tmp_path / "data", QUIET) as server:
-        found, _ = retrieved(server, query="dog")
+        found = server.call("retrieve_memory", query="dog")
         assert found["search_mode"] == "hybrid"
         assert "greyhound" in found["retrieved_pages"][0]["user_input"]

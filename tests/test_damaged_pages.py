@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.pages import DAMAGED_TEXT, Tier, Turn
 from memoryos_mcp.model.segments import Digest
@@ -16,10 +17,11 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.checksums import damaged_pages
 from memoryos_mcp.storage.sqlite.export import DAMAGED_MARK
 from memoryos_mcp.storage.values import PageQuery
+from tests.commands import run_on
 from tests.earlier_versions import make_version
 from tests.fakes import START
+from tests.memories import NO_MODEL
 from tests.servers import BUSY_BACKGROUND, USER, PipeServer, open_store, stored_pages, wait_until
-from tests.taking_along import run
 from tests.test_store import opened
 from tests.test_store_redo import file as file_pages
 from tests.test_store_redo import filled, topic
@@ -27,7 +29,6 @@ from tests.test_store_redo import filled, topic
 LIMIT_S = 60
 MARKER = "zzmarkerzz"
 SAID = f"I am allergic to {MARKER}."
-WORDS_ALONE = {"embedding_model_name": "none"}
 
 
 def flip(file: Path, text: str, changed: bytes | None = None) -> None:
@@ -67,15 +68,15 @@ async def test_a_page_that_the_disk_changed_is_shown_without_its_text(
         async with opened(tmp_path) as store:
             await store.add_pages([Turn("Tea, please.", "Here.", START)])
             turn = Turn(SAID, "Noted, no nuts.", START, meta_data='{"mood":"calm"}')
-            damaged = (await store.add_pages([turn]))[0].page_id
+            damaged_id = (await store.add_pages([turn]))[0].page_id
         flip(database_file(tmp_path, "ada"), old, new)
         async with opened(tmp_path) as store:
             whole, page = await store.pages(PageQuery(tier=Tier.SHORT_TERM))
             assert (whole.user_input, whole.is_damaged) == ("Tea, please.", False)
-            assert (page.page_id, page.user_input, page.agent_response) == (damaged, DAMAGED_TEXT, "")
+            assert (page.page_id, page.user_input, page.agent_response) == (damaged_id, DAMAGED_TEXT, "")
             assert (page.meta_data, page.is_damaged, page.teaches) == (None, True, False)
-            assert await store.verify() == await store.damaged_pages() == (damaged,)
-    assert f"page {damaged} is damaged" in caplog.text
+            assert await store.verify() == await store.damaged_pages() == (damaged_id,)
+    assert f"page {damaged_id} is damaged" in caplog.text
     assert MARKER not in caplog.text
 
 
@@ -90,19 +91,23 @@ async def test_a_time_that_the_disk_changed_is_noticed_too(tmp_path: Path) -> No
             assert await store.damaged_pages() == (receipt.page_id,)
 
 
-def served(folder: Path) -> tuple[list[str], Path]:
-    """Have a server store three pages, and the disk change the second; return their ids and the file."""
-    with PipeServer(folder, WORDS_ALONE) as server:
-        ids = [server.add(text, "") for text in ("Tea, please.", SAID, "Pottery is fun.")]
-        assert server.close() == 0
-    file = database_file(folder, USER)
+def remembered(data: Path, *texts: str) -> list[str]:
+    """Have a memory store pages, and return their ids."""
+    with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
+        return [memory.add_memory(text, "") for text in texts]
+
+
+def damaged(data: Path) -> tuple[list[str], Path]:
+    """Store three pages, and have the disk change the second; return their ids and the file."""
+    ids = remembered(data, "Tea, please.", SAID, "Pottery is fun.")
+    file = database_file(data, USER)
     flip(file, SAID)
     return ids, file
 
 
 def test_no_tool_shows_the_text_of_a_damaged_page(data: Path) -> None:
-    ids, _ = served(data)
-    with PipeServer(data, {**WORDS_ALONE, "short_term_capacity": 1}) as server:
+    ids, _ = damaged(data)
+    with PipeServer(data, {**NO_MODEL, "short_term_capacity": 1}) as server:
         found = server.call("retrieve_memory", query=f"allergic to {MARKER}")
         pages = {page["page_id"]: page for page in found["retrieved_pages"] + found["short_term_memory"]}
         assert pages[ids[1]]["user_input"] == DAMAGED_TEXT
@@ -119,11 +124,9 @@ def test_no_tool_shows_the_text_of_a_damaged_page(data: Path) -> None:
 
 
 def test_a_damaged_page_can_be_forgotten(data: Path) -> None:
-    with PipeServer(data, WORDS_ALONE) as server:
-        ids = [server.add(text, "") for text in ("Tea, please.", SAID)]
-        assert server.close() == 0
+    ids = remembered(data, "Tea, please.", SAID)
     flip(database_file(data, USER), SAID, SAID.encode().replace(b"zz", b"\xff\xfe"))
-    with PipeServer(data, WORDS_ALONE) as server:
+    with PipeServer(data, NO_MODEL) as server:
         dry_run = server.call("forget_memory", ids=[ids[1]])
         assert MARKER[2:-2] not in json.dumps(dry_run)
         server.call("forget_memory", confirm=dry_run["confirm"])
@@ -134,41 +137,37 @@ def test_a_damaged_page_can_be_forgotten(data: Path) -> None:
 
 
 def test_the_doctor_stats_and_a_backup_name_a_damaged_page(data: Path, tmp_path: Path) -> None:
-    ids, file = served(data)
+    ids, file = damaged(data)
     before = file.read_bytes()
-    report = json.loads(run(data, "doctor", "--json", "--embedding-model-name", "none", code=1).stdout)
+    report = json.loads(run_on(data, "doctor", "--json", "--embedding-model-name", "none", code=1).stdout)
     (check,) = [check for check in report["checks"] if check["name"] == "memory"]
     assert (check["verdict"], ids[1] in check["found"], "restore" in check["fix"]) == ("fail", True, True)
-    assert "1 page damaged on disk" in run(data, "stats").stdout.decode()
-    done = run(data, "backup", tmp_path / "copy.db", "--json", code=1)
+    assert "1 page damaged on disk" in run_on(data, "stats").stdout
+    done = run_on(data, "backup", tmp_path / "copy.db", "--json", code=1)
     (copy,) = json.loads(done.stdout)["copies"]
     assert copy["damaged_pages"] == [ids[1]]
-    assert f"({ids[1]})" in done.stderr.decode()
+    assert f"({ids[1]})" in done.stderr
     assert file.read_bytes() == before
 
 
 def test_what_the_doctor_advises_brings_a_damaged_page_back(data: Path, tmp_path: Path) -> None:
-    with PipeServer(data, WORDS_ALONE) as server:
-        ids = [server.add("Tea, please.", ""), server.add(SAID, "")]
-        assert server.close() == 0
-    run(data, "backup", tmp_path / "copy.db")
-    with PipeServer(data, WORDS_ALONE) as server:
-        ids.append(server.add("Pottery is fun.", ""))
-        assert server.close() == 0
+    ids = remembered(data, "Tea, please.", SAID)
+    run_on(data, "backup", tmp_path / "copy.db")
+    ids += remembered(data, "Pottery is fun.")
     flip(database_file(data, USER), SAID)
-    told = run(data, "export", tmp_path / "out.jsonl", code=1).stderr.decode()
+    told = run_on(data, "export", tmp_path / "out.jsonl", code=1).stderr
     assert ids[1] in told
     assert MARKER not in told
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
     texts = {line["page_id"]: line["user_input"] for line in lines if line.get("kind") == "page"}
     assert texts[ids[0]] == "Tea, please."
     assert texts[ids[1]].startswith(f"{DAMAGED_MARK} I am allergic to {MARKER[:-2]}")
-    run(data, "restore", tmp_path / "copy.db", "--yes")
-    run(data, "import", tmp_path / "out.jsonl")
+    run_on(data, "restore", tmp_path / "copy.db", "--yes")
+    run_on(data, "import", tmp_path / "out.jsonl")
     assert {page.page_id: page.user_input for page in stored_pages(data)} == dict(
         zip(ids, ["Tea, please.", SAID, "Pottery is fun."], strict=True)
     )
-    report = json.loads(run(data, "doctor", "--json", "--embedding-model-name", "none").stdout)
+    report = json.loads(run_on(data, "doctor", "--json", "--embedding-model-name", "none").stdout)
     assert report["ok"]
 
 
@@ -181,8 +180,8 @@ def test_pages_keep_their_checksums_through_a_whole_life(data: Path, tmp_path: P
         server.call("forget_memory", confirm=dry_run["confirm"])
         server.wait_until_settled()
         assert server.close() == 0
-    run(data, "export", tmp_path / "out.jsonl")
-    run(tmp_path / "other", "import", tmp_path / "out.jsonl")
+    run_on(data, "export", tmp_path / "out.jsonl")
+    run_on(tmp_path / "other", "import", tmp_path / "out.jsonl")
     for folder in (data, tmp_path / "other"):
         with closing(open_store(folder)) as connection:
             assert damaged_pages(connection) == ()

@@ -111,7 +111,16 @@ async def test_the_last_words_of_a_server_that_dies_are_told(capsys: pytest.Capt
 
 
 async def test_a_server_that_refuses_a_call_ends_the_demo_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    command = [sys.executable, "-m", "memoryos_mcp", "serve", "--max-page-chars", "10"]
+    command = [
+        sys.executable,
+        "-m",
+        "memoryos_mcp",
+        "serve",
+        "--max-page-chars",
+        "10",
+        "--embedding-model-name",
+        "none",
+    ]
     with anyio.fail_after(LIMIT_S), pytest.raises(MemoryOSError, match=r"add_memory was refused: .*max_page_chars"):
         await demo.run_demo(command)
     assert "Part 2" not in capsys.readouterr().out

@@ -60,6 +60,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "LONGEST_PAUSE_S", 0.01)
+
+
 async def run(data: Path, *arguments: str, **environment: str) -> Result:
     command = ["doctor", "--data-storage-path", str(data), *arguments]
     return await asyncio.to_thread(CliRunner().invoke, cli, command, env=environment)
@@ -314,7 +319,6 @@ async def test_an_endpoint_that_does_not_list_models_is_no_further_failure(
 async def test_where_nothing_answers_on_this_machine_it_is_said_how_the_server_is_started(
     provider: str, started_with: str, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "LONGEST_PAUSE_S", 0.01)
     url = f"http://127.0.0.1:{free_port()}/v1"
     async with asyncio.timeout(LIMIT_S):
         found = checks(await run(data, "--json", "--llm-provider", provider, "--openai-base-url", url))

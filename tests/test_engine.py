@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation import loops
+from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
@@ -108,7 +108,10 @@ async def test_words_answer_while_the_model_is_not_there(tmp_path: Path) -> None
         assert "kiln" in recall.pages[0].page.text
 
 
-async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_words(tmp_path: Path) -> None:
+async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
     embedder = WordEmbedder()
     embedder.failure = ModelError("no model")
     async with memory(tmp_path, embedder=embedder) as engine:
@@ -471,10 +474,10 @@ async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Pat
 
 
 async def test_a_memory_that_was_closed_leaves_its_lease_to_others(tmp_path: Path) -> None:
-    for number in range(80):
+    for number in range(40):
         async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=1) as engine:
             await add_all(engine, f"{POTTERY[0]} {number}")
-            for _ in range(number % 40):
+            for _ in range(number):
                 await asyncio.sleep(0.001)
         connection = apsw.Connection(str(database_file(tmp_path, "ada")))
         holder = connection.execute("SELECT holder FROM lease").get

@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks.llm_server import reply_to
+from memoryos_mcp import Memoryos
 from memoryos_mcp.consolidation import worker
 from memoryos_mcp.consolidation.forgetting import Selection
 from memoryos_mcp.engine.engine import MemoryEngine
@@ -23,12 +23,14 @@ from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite import vacuum
 from memoryos_mcp.storage.sqlite.mapping import to_us
+from tests.commands import run_on
 from tests.fakes import START, Clock, ScriptedAnalyst
 from tests.llm_server import Answer, Asked, completion, llm_server
+from tests.memories import NO_MODEL
 from tests.servers import (
     BUSY_BACKGROUND,
+    USER,
     PipeServer,
-    clean_environment,
     open_store,
     refusal_text,
     stored_pages,
@@ -41,6 +43,7 @@ SECRETS = ("Zanzibarquux", "vermilionfrog", "Okonkwoblat")
 LIMIT_S = 120
 PROMOTING = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 1}
 KILLS = 12
+PAGES = 60  # so many that the log is written to the main file
 
 
 def left_in_files(folder: Path) -> dict[str, list[str]]:
@@ -102,7 +105,7 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
             stack.enter_context(PipeServer(data, PROMOTING, log=data.parent / f"{number}.log")) for number in range(2)
         )
         secret = []
-        for number in range(60):
+        for number in range(PAGES):
             if number % 7 == 3:
                 text = f"I like {SECRETS[0]} and {SECRETS[2]}, day {number}. I keep a {SECRETS[1]}."
                 secret.append(one.add(text, f"A {SECRETS[1]}! " * (number + 1), meta_data={"of": SECRETS[0]}))
@@ -141,7 +144,7 @@ def test_no_byte_and_no_word_is_left_while_a_second_process_has_the_memory_open_
         assert one.close() == other.close() == 0
         assert not any(word in one.stderr + other.stderr for word in SECRETS)
     assert left_in_files(data) == {}
-    assert len(stored_pages(data)) == 60 - len(secret)
+    assert len(stored_pages(data)) == PAGES - len(secret)
 
 
 async def test_the_reply_of_an_llm_that_comes_after_forgetting_leaves_no_trace(data: Path) -> None:
@@ -512,54 +515,38 @@ async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: py
 
 
 def test_a_server_tells_that_old_pages_wait_for_a_second_look(data: Path) -> None:
-    settings = {"retention_days": 30}
-    with PipeServer(data) as server:
-        server.add("I like tea.", timestamp="2020-05-08T12:00:00Z")
-    with PipeServer(data, settings) as server:
+    with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
+        memory.add_memory("I like tea.", "", timestamp="2020-05-08T12:00:00Z")
+    with PipeServer(data, {"retention_days": 30, **NO_MODEL}) as server:
         wait_until(lambda: bool(server.stats()["retention_waits_until"]), "the first look is taken")
         assert server.stats()["total_pages"] == 1
         assert "retention_days" in server.stderr
-    command = [sys.executable, "-m", "memoryos_mcp", "doctor", "--json", "--data-storage-path", str(data)]
-    found = subprocess.run(
-        [*command, "--retention-days", "30"], capture_output=True, check=False, env=clean_environment(), timeout=60
-    )
+    found = run_on(data, "doctor", "--json", "--retention-days", 30)
     (check,) = [check for check in json.loads(found.stdout)["checks"] if check["name"] == "memory"]
     assert (check["verdict"], "retention_days" in check["found"]) == ("warn", True)
     assert len(stored_pages(data)) == 1
 
 
-def run_forget(data: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "memoryos_mcp", "forget", "--data-storage-path", str(data), *arguments]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        env=clean_environment(),
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-    )
-
-
 def test_the_command_shows_asks_forgets_and_tells_whether_it_is_scrubbed(data: Path) -> None:
-    nothing = run_forget(data, "--everything", "--yes")
-    assert (nothing.returncode, "there is no memory of default_user" in nothing.stderr) == (1, True)
-    with PipeServer(data) as server:
-        server.add(f"I like {SECRETS[0]}.")
-        kept = server.add("I like tea.")
-    assert run_forget(data, "--receipts").stdout == "Nothing was ever forgotten.\n"
-    asked = run_forget(data, "--query", SECRETS[0])
-    assert (asked.returncode, f"I like {SECRETS[0]}." in asked.stdout) == (1, True)
+    def run_forget(*arguments: str, code: int = 0) -> "subprocess.CompletedProcess[str]":
+        return run_on(data, "forget", *arguments, code=code)
+
+    assert "there is no memory of default_user" in run_forget("--everything", "--yes", code=1).stderr
+    with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
+        memory.add_memory(f"I like {SECRETS[0]}.", "")
+        kept = memory.add_memory("I like tea.", "")
+    assert run_forget("--receipts").stdout == "Nothing was ever forgotten.\n"
+    asked = run_forget("--query", SECRETS[0], code=1)
+    assert f"I like {SECRETS[0]}." in asked.stdout
     assert "--yes" in asked.stderr
-    assert json.loads(run_forget(data, "--query", SECRETS[0], "--json").stdout)["pages"] == 1
+    assert json.loads(run_forget("--query", SECRETS[0], "--json").stdout)["pages"] == 1
     assert len(stored_pages(data)) == 2
-    done = json.loads(run_forget(data, "--query", SECRETS[0], "--yes", "--json").stdout)
+    done = json.loads(run_forget("--query", SECRETS[0], "--yes", "--json").stdout)
     assert (done["pages"], done["scrubbed"]) == (1, True)
     assert [page.page_id for page in stored_pages(data)] == [kept]
     assert left_in_files(data) == {}
-    assert done["receipt"] in run_forget(data, "--receipts").stdout
-    wrong = run_forget(data, "--id", "k7", "--yes")
-    assert (wrong.returncode, "not there: k7" in wrong.stderr) == (2, True)
+    assert done["receipt"] in run_forget("--receipts").stdout
+    assert "not there: k7" in run_forget("--id", "k7", "--yes", code=2).stderr
 
 
 def test_the_handle_is_given_alone_and_readers_have_no_such_tool(server: PipeServer) -> None:

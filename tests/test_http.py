@@ -447,7 +447,7 @@ async def read(one: Asker, uri: str) -> str:
 def run_token_command(folder: Path, *arguments: str) -> str:
     done = run_here("token", *arguments, "--data-storage-path", folder)
     assert done.returncode == 0, done.stderr
-    return done.stdout.decode().strip()
+    return done.stdout.strip()
 
 
 async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from benchmarks.secret_keys import checked_token
 from memoryos_mcp.transfer import own
 from memoryos_mcp.transfer.importers import READERS
+from tests.commands import run_on
 from tests.documents import table
 from tests.foreign_memories import (
     chatgpt_dialogue,
@@ -23,8 +24,16 @@ from tests.foreign_memories import (
     write_json,
     write_reference,
 )
+from tests.memories import NO_MODEL
 from tests.servers import USER, PipeServer, open_store, wait_until
-from tests.taking_along import check_whole, count, imported, run
+from tests.taking_along import check_whole, count
+from tests.taking_along import imported as imported_by_a_process
+
+
+def imported(data: Path, path: Path, *arguments: object) -> dict[str, Any]:
+    """Import, and return the command's report."""
+    report: dict[str, Any] = json.loads(run_on(data, "import", path, "--json", *arguments).stdout)
+    return report
 
 
 def stored(data: Path) -> list[tuple[Any, ...]]:
@@ -39,7 +48,7 @@ def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, da
     memory = make_reference(pages=90)
     folder = tmp_path / "reference"
     write_reference(folder, memory, users_facts=long_term(["Likes tea", "None."], ["Speaks Italian"]))
-    report = imported(data, folder)
+    report = imported_by_a_process(data, folder)
     assert stored(data) == [(user, assistant) for user, assistant, _ in memory.turns]
     assert count(data, "facts") == 2
     assert report["format"] == "memoryos-folder"
@@ -53,7 +62,7 @@ def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, da
 def test_a_time_without_a_zone_is_in_the_users(tmp_path: Path, data: Path) -> None:
     memory = make_reference(pages=6)
     write_reference(tmp_path, memory)
-    run(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
+    run_on(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
     connection = open_store(data, USER)
     at = connection.execute("SELECT min(occurred_us) FROM pages").get
     connection.close()
@@ -75,7 +84,7 @@ def test_a_long_page_is_stored_in_parts_once(tmp_path: Path, data: Path) -> None
     text = " ".join(f"word{number}" for number in range(100))
     file = write_json(tmp_path / "chats.json", {"conversations": [{"user_input": text, "agent_response": "Yes."}]})
     for _ in range(2):
-        run(data, "import", file, "--max-page-chars", "200")
+        run_on(data, "import", file, "--max-page-chars", "200")
     pages = stored(data)
     assert len(pages) > 3
     assert "".join(user for user, _ in pages) == text
@@ -85,8 +94,8 @@ def test_a_long_page_is_stored_in_parts_once(tmp_path: Path, data: Path) -> None
 def test_a_folder_of_several_users_is_refused_and_nothing_is_stored(tmp_path: Path, data: Path) -> None:
     for user in ("ada", "bob"):
         write_reference(tmp_path, make_reference(pages=6), user=user)
-    done = run(data, "import", tmp_path, code=1)
-    assert b"import one of users/" in done.stderr
+    done = run_on(data, "import", tmp_path, code=1)
+    assert "import one of users/" in done.stderr
     assert not (data / "users").exists()
 
 
@@ -98,7 +107,7 @@ def test_secrets_are_counted_where_they_are_left_out(tmp_path: Path, data: Path)
     assert imported(data, file)["redacted"] == {"github token": 1}
     assert stored(data)[0][0] == "My token is [redacted: github token]."
     export = tmp_path / "export.jsonl"
-    run(data, "export", export)
+    run_on(data, "export", export)
     assert imported(tmp_path / "other", export)["redacted"] == {}
 
 
@@ -112,7 +121,7 @@ def test_the_oldest_of_many_imported_facts_is_found_by_its_word_and_by_others(tm
     file = write_json(tmp_path / "mem0.json", {"results": memories})
     report = imported(data, file, "--long-term-knowledge-capacity", 100)
     assert (report["new"], report["archived_facts"]) == ({"fact": 151}, 51)
-    by_word = json.loads(run(data, "search", "penicillin", "--json").stdout)
+    by_word = json.loads(run_on(data, "search", "penicillin", "--json").stdout)
     assert by_word["retrieved_user_knowledge"][0]["knowledge"] == texts[0]
     with PipeServer(data, {"long_term_knowledge_capacity": 100}) as server:
         wait_until(lambda: server.stats()["is_settled"], "every fact is embedded")
@@ -129,7 +138,7 @@ def test_a_profile_shows_the_newest_facts_and_says_how_many_more_there_are(tmp_p
     memories = [{"memory": f"Has read the book {number}"} for number in range(1, 111)]
     report = imported(data, write_json(tmp_path / "mem0.json", memories))
     assert (report["new"], report["archived_facts"]) == ({"fact": 110}, 0)
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         reply = server.reply(server.send("tools/call", {"name": "get_user_profile", "arguments": {}}))["result"]
     assert len(reply["structuredContent"]["user_knowledge"]) == 100
     assert reply["structuredContent"]["user_knowledge_count"] == 110
@@ -138,7 +147,7 @@ def test_a_profile_shows_the_newest_facts_and_says_how_many_more_there_are(tmp_p
 
 def test_an_import_says_how_many_facts_go_beyond_the_capacity(tmp_path: Path, data: Path) -> None:
     file = write_json(tmp_path / "mem0.json", [{"memory": f"Has read the book {number}"} for number in range(9)])
-    said = run(data, "import", file, "--long-term-knowledge-capacity", "4").stdout.decode()
+    said = run_on(data, "import", file, "--long-term-knowledge-capacity", "4").stdout
     assert "Archived: 5 facts beyond long_term_knowledge_capacity" in said
 
 

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -691,23 +691,24 @@ def test_without_claude_codes_command_it_is_said_what_to_type(home: Path, monkey
     refused("install", "--client", "claude-code", told="type where it is installed: claude mcp add --scope user")
 
 
-@pytest.mark.parametrize("name", CLIENTS)
-def test_what_a_file_holds_is_started_as_the_client_does_and_answers(name: str, home: Path) -> None:
-    """With an empty environment, from the root folder."""
-    client = CLIENTS[name]
+def test_what_each_file_holds_is_started_as_its_client_does_and_answers(home: Path) -> None:
+    """With an empty environment, from the root folder; a command line that several files hold is started once."""
     config = home / "memory.json"
     config.write_text('{"embedding_model_name": "none"}', encoding="utf-8")
-    scope = ("--scope", "project") if client.own_command else ()
     settings = ("--config", str(config), "--user-id", "ada", "--data-storage-path", str(home / "data"))
-    result = run("install", "--client", name, *scope, *settings)
-    assert result.exit_code == 0, result.output
-    file = Path.cwd() / str(client.project) if scope else file_of(client, home)
-    entry = held(client, file)["memoryos"]
-    assert entries.problem_of(entry) is None
+    lines = set()
+    for name, client in CLIENTS.items():
+        scope = ("--scope", "project") if client.own_command else ()
+        result = run("install", "--client", name, *scope, *settings)
+        assert result.exit_code == 0, result.output
+        file = Path.cwd() / str(client.project) if scope else file_of(client, home)
+        entry = held(client, file)["memoryos"]
+        assert entries.problem_of(entry) is None
+        lines.add((entry["command"], *entry["args"]))
 
-    async def speak() -> None:
+    async def speak(line: Sequence[str]) -> None:
         # The SDK adds what its own environment holds of a short list; `env -i` leaves nothing of it.
-        bare = [entry["command"], *entry["args"]] if os.name == "nt" else ["-i", entry["command"], *entry["args"]]
+        bare = list(line) if os.name == "nt" else ["-i", *line]
         command = bare.pop(0) if os.name == "nt" else "/usr/bin/env"
         parameters = StdioServerParameters(command=command, args=bare, env={}, cwd="/")
         with anyio.fail_after(LIMIT_S):
@@ -719,7 +720,8 @@ def test_what_a_file_holds_is_started_as_the_client_does_and_answers(name: str, 
             assert not reply.is_error, reply.content
         assert "I keep bees." in json.dumps(found.structured_content)
 
-    anyio.run(speak)
+    for line in lines:
+        anyio.run(speak, line)
     assert (home / "data" / "users" / "ada").is_dir()
 
 

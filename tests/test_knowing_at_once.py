@@ -1,5 +1,6 @@
 """What a user says is known at once: read from each page as it comes, in short-term memory and in cold topics alike."""
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import apsw
 
 from memoryos_mcp.storage.paths import database_file
-from tests.servers import USER, PipeServer, wait_until
+from tests.memories import NO_MODEL, POLL_S, UNFILED, USER, Memory, Said, memory
+from tests.servers import PipeServer, wait_until
 
 STATED = {
     "I am allergic to penicillin.": "allergic to penicillin",
@@ -42,23 +44,30 @@ SMALL_TALK = [
 ]
 
 
-def known(server: PipeServer) -> list[str]:
-    return [fact["knowledge"] for fact in server.call("get_user_profile")["user_knowledge"]]
+# Nothing is filed, so that what is known was read from short-term memory.
+RECENT = {**UNFILED, "short_term_capacity": 20}
+LIMIT_S = 10
 
 
-def test_what_a_new_user_says_is_in_the_profile_at_once_and_small_talk_is_not(data: Path) -> None:
-    with PipeServer(data) as server:
-        for said in (*SMALL_TALK, *STATED):
-            server.add(said)
-        wait_until(lambda: len(known(server)) >= len(STATED), "the statements are known", 10)
-        facts = known(server)
+async def known(opened: Memory, count: int) -> list[str]:
+    """Wait until at least so many facts about the user are known, and return their texts."""
+    async with asyncio.timeout(LIMIT_S):
+        while len(facts := (await opened.engine.profile()).user_facts) < count:  # noqa: ASYNC110 - another task's state
+            await asyncio.sleep(POLL_S)
+    return [fact.text for fact in facts]
+
+
+async def test_what_a_new_user_says_is_in_the_profile_at_once_and_small_talk_is_not(data: Path) -> None:
+    async with memory(data, None, **RECENT) as opened:
+        await opened.add(Said(said) for said in (*SMALL_TALK, *STATED))
+        facts = await known(opened, len(STATED))
     assert len(facts) == len(STATED)
     for words in STATED.values():
         assert any(words in fact for fact in facts)
 
 
 def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         for kind, (said, _) in KINDS.items():
             server.add(said, PROMISE if kind == "promises" else "Noted.")
         for said in SMALL_TALK:
@@ -69,7 +78,7 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
             return [*profile["user_knowledge"], *profile["assistant_knowledge"]]
 
         # The first statement tells the name, the work and the place.
-        wait_until(lambda: len(facts()) >= len(KINDS) + 2, "each statement is known", 10)
+        wait_until(lambda: len(facts()) >= len(KINDS) + 2, "each statement is known", LIMIT_S)
         found = facts()
     for _, words in KINDS.values():
         assert all(any(word in fact["knowledge"] for fact in found) for word in words)
@@ -77,12 +86,11 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
     assert any("San Francisco" in fact["knowledge"] and "data" not in fact["knowledge"] for fact in found)
 
 
-def test_pages_that_were_never_read_are_read_in_the_background(data: Path) -> None:
-    with PipeServer(data) as server:
-        for said in STATED:
-            server.add(said)
-        wait_until(lambda: len(known(server)) == len(STATED), "the statements are known", 10)
+async def test_pages_that_were_never_read_are_read_in_the_background(data: Path) -> None:
+    async with memory(data, None, **RECENT) as opened:
+        await opened.add(map(Said, STATED))
+        assert len(await known(opened, len(STATED))) == len(STATED)
     with closing(apsw.Connection(str(database_file(data, USER)))) as connection:
         connection.execute("DELETE FROM fact_evidence; DELETE FROM facts; UPDATE pages SET read_by = NULL")
-    with PipeServer(data) as server:
-        wait_until(lambda: len(known(server)) == len(STATED), "they are known again", 10)
+    async with memory(data, None, **RECENT) as opened:
+        assert len(await known(opened, len(STATED))) == len(STATED)

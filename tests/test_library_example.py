@@ -52,6 +52,7 @@ def reply(_: Asked) -> Reply:
     return completion(SAID)
 
 
+@pytest.mark.campaign
 @pytest.mark.skipif(not MODEL, reason="MEMORYOS_GGUF names no model")
 def test_the_documented_example_of_the_reference_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running_llama(repeat_penalty=1.2) as address:

@@ -124,6 +124,8 @@ async def memory(folder: Path, answer: Callable[[Asked], Answer], **settings: An
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
+    monkeypatch.setattr(worker, "GATHER_S", 0.0)
+    monkeypatch.setattr(worker, "QUIET_S", 0.0)
     monkeypatch.setattr("memoryos_mcp.llm.api.FIRST_PAUSE_S", 0.001)
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 1.0)
 

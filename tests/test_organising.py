@@ -924,9 +924,9 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
         assert known == {told_of(said(number)) for number in range(1, 6)} | {quoted(number) for number in range(6, 9)}
 
         llm.failure = failure
-        for step in range(180):
-            clock.move(seconds=20)
-            if step % 6 == 0:
+        for step in range(60):
+            clock.move(seconds=60)
+            if step % 2 == 0:
                 await add(1)
             await asyncio.sleep(0.02)
 
@@ -1021,7 +1021,7 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError, is_filed_by_it: bool
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
-    clock, llm, hour_s, step_s = Clock(), Llm(), 3600, 20
+    clock, llm, hour_s, step_s = Clock(), Llm(), 3600, 60
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
         llm.failure, llm.reading_failure = (None if is_filed_by_it else SPENT), SPENT
 

@@ -15,12 +15,14 @@ from click.testing import CliRunner, Result
 from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation import loops
+from memoryos_mcp.consolidation import loops, worker
+from memoryos_mcp.embedding import bundled
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import BudgetSpentError, ConfigError, MemoryOSError
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.paths import database_file
 from tests.llm_server import Answer, Asked, Hang, LlmServer, api_error, completion, llm_server
+from tests.memories import load_once
 from tests.servers import clean_environment
 
 LIMIT_S = 60
@@ -60,6 +62,13 @@ def answer(asked: Asked) -> Answer:
 def sorted_batches(server: LlmServer) -> int:
     """Return how many batches the LLM was asked to sort."""
     return sum(body["response_format"]["json_schema"]["name"] == "organised" for body in server.bodies)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "_load", load_once)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
+    monkeypatch.setattr(worker, "GATHER_S", 0.0)
 
 
 async def remember_without_llm(data: Path) -> Stats:
@@ -197,8 +206,8 @@ async def test_an_llm_that_fails_three_times_in_a_row_ends_it_and_the_rest_stays
 async def test_where_some_batches_fail_and_others_do_not_it_goes_on(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.5)
-    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.5)
+    monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.1)
+    monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 0.1)
     batches_asked = count(1)
 
     def falters(asked: Asked) -> Answer:

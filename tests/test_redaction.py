@@ -346,7 +346,7 @@ def test_time_grows_in_proportion_to_the_length(piece: str) -> None:
         return min(times)
 
     # In proportion it is 8 times; were it the square, 64 times.
-    assert shortest_s(160_000) < 30 * max(shortest_s(20_000), 1e-3)
+    assert shortest_s(40_000) < 30 * max(shortest_s(5_000), 1e-3)
 
 
 def test_meta_data_is_looked_through_its_keys_values_and_numbers() -> None:
@@ -417,7 +417,7 @@ async def test_queries_are_redacted_before_they_are_embedded(tmp_path: Path) -> 
 
 
 async def test_a_long_page_is_looked_through_as_well(tmp_path: Path) -> None:
-    asked = Settings(data_storage_path=tmp_path, **NO_MODEL)  # type: ignore[arg-type]
+    asked = Settings(data_storage_path=tmp_path, **NO_MODEL)
     async with asyncio.timeout(LIMIT_S), MemoryService(asked) as service, service.user("ada") as engine:
         receipt = await engine.add("word " * 50_000 + checked_token("ghp", chance()), "")
         assert receipt.redacted == ("github token",)
@@ -451,7 +451,7 @@ def test_no_file_and_no_log_of_a_server_holds_the_secret(data: Path) -> None:
 
 def test_with_reject_a_server_refuses_the_page_and_stores_nothing(data: Path) -> None:
     token = checked_token("ghp", chance())
-    with PipeServer(data, {"secret_policy": "reject"}) as server:
+    with PipeServer(data, {"secret_policy": "reject", **NO_MODEL}) as server:
         refusal = server.refusal("add_memory", user_input=f"It is {token}", agent_response="")
         assert re.match(r"user_input: holds a secret \(github token\)", refusal)
         assert token not in refusal

@@ -16,6 +16,7 @@ from memoryos_mcp.cli.commands import common
 from memoryos_mcp.cli.main import cli
 from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops
+from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.bundled import IDENTITY
 from memoryos_mcp.embedding.revision import PROBE
 from memoryos_mcp.engine.service import MemoryService
@@ -23,6 +24,7 @@ from memoryos_mcp.errors import ConfigError, ModelError
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.paths import database_file
 from tests.llm_server import Answer, Answering, Asked, LlmServer, api_error, embeddings, free_port, llm_server
+from tests.memories import load_once
 from tests.servers import clean_environment
 
 LIMIT_S = 60
@@ -59,6 +61,11 @@ def fails_after(requests: int) -> Answering:
         return answers()(asked) if left >= 0 else api_error(401, f"no {KEY}")
 
     return answer
+
+
+@pytest.fixture(autouse=True)
+def model_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "_load", load_once)
 
 
 async def remember(data: Path, pages: int = PAGES) -> Stats:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.forgotten import ForgetPlan
@@ -22,10 +23,10 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Level, Trait
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
+from tests.commands import run_on
 from tests.fakes import START, Clock, ScriptedAnalyst
-from tests.memories import UNFILED
-from tests.servers import PipeServer, wait_until
-from tests.taking_along import run
+from tests.memories import NO_MODEL, UNFILED
+from tests.servers import USER, PipeServer, wait_until
 from tests.test_correcting import (
     DIET,
     LONDON,
@@ -380,9 +381,9 @@ async def test_a_correction_is_taken_back_in_an_imported_memory(tmp_path: Path) 
         await correct_fact(store, 1, LONDON)
         await correct_trait(store, is_wrong=True)
     line = ("--user-id", "ada", "--embedding-model-name", "none")
-    await asyncio.to_thread(run, origin, "export", tmp_path / "memory.jsonl", *line)
+    await asyncio.to_thread(run_on, origin, "export", tmp_path / "memory.jsonl", *line)
     copy = tmp_path / "copy"
-    await asyncio.to_thread(run, copy, "import", tmp_path / "memory.jsonl", *line)
+    await asyncio.to_thread(run_on, copy, "import", tmp_path / "memory.jsonl", *line)
     async with opened(copy, short_term_capacity=0, clock=clock) as store:
         await restore(store, "k1")
         await restore(store, "trait:Diet")
@@ -413,7 +414,7 @@ def learned(server: PipeServer) -> str:
 
 
 def test_a_wrong_id_is_seen_in_the_answer_and_taken_back(data: Path) -> None:
-    busy = {"embedding_model_name": "none", "consolidation_idle_s": 0, "short_term_capacity": 1}
+    busy = {"consolidation_idle_s": 0.1, "short_term_capacity": 1, **NO_MODEL}
     with PipeServer(data, {**busy, "mid_term_heat_threshold": 0.5}) as server:
         lives = learned(server)
         wait_until(lambda: bool(server.stats()["is_settled"]), "the background work is done")
@@ -441,15 +442,21 @@ def test_a_wrong_id_is_seen_in_the_answer_and_taken_back(data: Path) -> None:
         assert (shown["state"], shown["learned_by"]) == ("current", "extractive")
 
 
+def known_facts(data: Path) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = json.loads(run_on(data, "stats", "--json").stdout)["profile"]["user_knowledge"]
+    return facts
+
+
 def test_the_command_line_corrects_and_restores(data: Path) -> None:
-    busy = {"embedding_model_name": "none", "consolidation_idle_s": 0, "short_term_capacity": 1}
-    with PipeServer(data, {**busy, "mid_term_heat_threshold": 0.5}) as server:
-        lives = learned(server)
+    with Memoryos(USER, data_storage_path=data, **NO_MODEL) as memory:
+        memory.add_memory("I live in Paris.", "")
+        wait_until(lambda: bool(known_facts(data)), "the fact is learned")
+    lives = known_facts(data)[0]["knowledge_id"]
     quiet = ("--embedding-model-name", "none", *(f"--{k.replace('_', '-')}={v:g}" for k, v in UNFILED.items()))
 
     def told(*arguments: str, code: int = 0) -> str:
-        done = run(data, "correct", lives, *arguments, *quiet, code=code)
-        return (done.stderr if code else done.stdout).decode()
+        done = run_on(data, "correct", lives, *arguments, *quiet, code=code)
+        return done.stderr if code else done.stdout
 
     shown = told("--text", "The user lives in Oslo", "--dry-run")
     assert "before: " in shown
@@ -462,5 +469,5 @@ def test_the_command_line_corrects_and_restores(data: Path) -> None:
     assert "--restore: cannot be done" in told("--restore", code=2)
     assert "--text: is needed for a fact, or else --wrong" in told(code=2)
     assert "--level: " in told("--level", "high", code=2)
-    missing = run(data / "none", "correct", lives, "--wrong", code=1)
-    assert b"there is no memory" in missing.stderr
+    missing = run_on(data / "none", "correct", lives, "--wrong", code=1)
+    assert "there is no memory" in missing.stderr

@@ -18,7 +18,7 @@ from tests.memories import USER, LentEmbedder, Memory, Said, memory
 from tests.servers import PipeServer, open_store
 
 LIMIT_S = 60
-PAGES = 300
+PAGES = 120
 MAX_TOKENS = 2_000
 QUERY_MAX_CHARS = 20_000
 # Whole tables that grow with the memory. Virtual tables name the way they take: FTS5 has an "M" for a match, and
@@ -155,7 +155,7 @@ async def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     folder, noted = tmp_path_factory.mktemp("watched"), list[tuple[str, Any]]()
     embedder = LentEmbedder() if request.param == "words and meaning" else None
     with statements_noted(noted):
-        async with memory(folder, embedder, short_term_capacity=5) as kept:
+        async with memory(folder, embedder, short_term_capacity=5, consolidation_batch_pages=20) as kept:
             async with asyncio.timeout(LIMIT_S):
                 await kept.add(pages())
                 await kept.settled()

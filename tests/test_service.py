@@ -278,7 +278,7 @@ async def test_a_service_whose_closing_is_cancelled_is_closed_all_the_same(tmp_p
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_nothing_is_lost_or_doubled_among_many_users_though_few_may_be_open(tmp_path: Path, seed: int) -> None:
-    users, workers, rounds = [f"user{number}" for number in range(50)], 20, 15
+    users, workers, rounds = [f"user{number}" for number in range(50)], 20, 8
     chosen = random.Random(seed)  # noqa: S311 - which user comes next
     told: dict[str, set[str]] = defaultdict(set)
     begun: dict[str, set[str]] = defaultdict(set)
@@ -314,7 +314,7 @@ async def main():
     folder, soft, hard = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     async with MemoryService(Settings(data_storage_path=Path(folder), embedding_model_name="none")) as service:
-        for number in range(50):
+        for number in range(25):
             async with service.user(f"user{number}") as engine:
                 await engine.add("hello", "")
     print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -2,72 +2,43 @@
 
 import asyncio
 import hashlib
-import io
 import json
-import logging
-import os
 import re
 import subprocess
 import unicodedata
-from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from rich.cells import cell_len
 
-from memoryos_mcp.cli import command_line
+from memoryos_mcp import Memoryos
 from memoryos_mcp.cli.commands.demo_script import CONVERSATION
 from memoryos_mcp.cli.commands.search import highlighted, snippet
-from memoryos_mcp.cli.main import cli
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import StorageError
+from memoryos_mcp.llm import api
 from memoryos_mcp.storage.paths import database_file
-from tests.memories import UNFILED
-from tests.servers import USER, PipeServer, clean_environment, open_store, wait_until
+from tests.commands import run_here
+from tests.memories import NO_MODEL, UNFILED
+from tests.servers import USER, PipeServer, open_store, wait_until
 from tests.test_command_line import InTerminal
 
 LIMIT_S = 120
 EVIL = "\x1b]0;pwned\x07 said \x1b[2J my \x9b31m evil\u202etxt.exe\u2066 \x08\r twin"
 WIDE = "日本語のテキスト 😀 and العربية beside it"
 # Heats a topic beyond the threshold only by many visits: nothing is promoted while a test looks.
-COOL = {"consolidation_idle_s": 0, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
+COOL = {"consolidation_idle_s": 0.1, "mid_term_heat_threshold": 50.0, "short_term_capacity": 3}
 
 
 # Nothing listens there.
 DEAD_MODEL = ("--embedding-model-name", "x", "--embedding-base-url", "http://127.0.0.1:9/v1")
 
 
-@pytest.fixture(autouse=True)
-def _log_level() -> Iterator[None]:
-    logger = logging.getLogger("memoryos_mcp")
-    level = logger.level
-    yield
-    logger.setLevel(level)
-
-
 def run(data: Path, *args: object, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command on a memory to its exit code, its stdout no terminal.
-
-    In this process: what is tested here begins after all the imports, which would take longest. A real process, in a
-    terminal, is `InTerminal`.
-    """
-    line = [*map(str, args), "--data-storage-path", str(data), "--user-id", USER]
-    shown, told = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    with (
-        patch.dict(os.environ, clean_environment(env), clear=True),
-        patch("os._exit", side_effect=AssertionError("the model was not ready")),
-        redirect_stdout(shown),
-        redirect_stderr(told),
-        pytest.raises(SystemExit) as ended,
-    ):
-        command_line.run(cli, line)
-    assert isinstance(ended.value.code, int)
-    texts = [stream.buffer.getvalue().decode() for stream in (shown, told)]
-    return subprocess.CompletedProcess(line, ended.value.code, *texts)
+    """Run a command on a memory in this process; a real process, in a terminal, is `InTerminal`."""
+    return run_here(*args, "--data-storage-path", data, "--user-id", USER, env=env)
 
 
 def looked(data: Path, *args: object, env: dict[str, str] | None = None) -> str:
@@ -190,8 +161,8 @@ def test_explain_says_how_the_query_was_read_and_what_counted(data: Path) -> Non
 
 
 def test_that_nothing_was_found_is_said_before_the_recent_pages(tmp_path: Path) -> None:
-    with PipeServer(tmp_path) as server:
-        server.add("I planted a tree.")
+    with Memoryos(USER, data_storage_path=tmp_path, **NO_MODEL) as memory:
+        memory.add_memory("I planted a tree.", "")
     shown = looked(tmp_path, "search", "zebra", "--embedding-model-name", "none").splitlines()
     assert shown[:2] == ["No earlier page and no fact was found.", ""]
     assert shown[2].startswith("Most recent pages")
@@ -203,7 +174,7 @@ def test_full_shows_both_sides_of_each_page(data: Path) -> None:
     assert re.search(r"^    assistant: +Enjoy it\.$", shown, re.MULTILINE)
 
 
-def test_search_says_that_it_goes_by_words_alone_and_why(data: Path) -> None:
+def test_search_says_that_it_goes_by_words_alone_and_why(data: Path, no_pause: None) -> None:
     assert "found by words alone" in looked(data, "search", "biscuit", "--embedding-model-name", "none")
     done = run(data, "search", "biscuit", *DEAD_MODEL)
     assert (done.returncode, "found by words and meaning" in done.stdout) == (0, True)
@@ -235,14 +206,19 @@ def test_show_of_what_is_not_there_shows_nothing(data: Path, ids: list[str]) -> 
     assert done.stderr.startswith("memoryos-mcp: ID")
 
 
-def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Path) -> None:
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what asks a model that is not there ask again at once."""
+    monkeypatch.setattr(api, "FIRST_PAUSE_S", 0.0)
+
+
+def test_stats_tells_the_last_errors_of_a_server_that_runs_no_more(tmp_path: Path, no_pause: None) -> None:
     data = tmp_path / "memory"
-    settings = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
-    with PipeServer(data, settings) as server:
-        server.initialise()
-        server.add("I planted a tree.")
-        wait_until(lambda: bool(server.stats()["background"]["embedding"]["failed_attempts"]), "it has failed")
-        failed = server.stats()["background"]["embedding"]
+    settings: dict[str, Any] = {"embedding_model_name": "x", "embedding_base_url": "http://127.0.0.1:9/v1"}
+    with Memoryos(USER, data_storage_path=data, **settings) as memory:
+        memory.add_memory("I planted a tree.", "")
+        wait_until(lambda: bool(memory.get_memory_stats()["background"]["embedding"]["failed_attempts"]), "a failure")
+        failed = memory.get_memory_stats()["background"]["embedding"]
     wait_until(lambda: "embedding" in as_json(data, "stats")["last_errors"], "it is kept")
     kept = as_json(data, "stats")["last_errors"]["embedding"]
     assert (kept["last_error"], kept["failed_attempts"] >= 1) == (failed["last_error"], True)
@@ -278,12 +254,11 @@ def test_looking_works_beside_a_running_server_and_counts_no_visit(data: Path) -
     ]
 
 
-def test_pages_that_wait_are_left_waiting(tmp_path: Path) -> None:
+def test_pages_that_wait_are_left_waiting(tmp_path: Path, no_pause: None) -> None:
     data = tmp_path / "memory"
-    with PipeServer(data, {**UNFILED, "short_term_capacity": 1, "embedding_model_name": "none"}) as server:
-        server.initialise()
+    with Memoryos(USER, data_storage_path=data, **UNFILED, **NO_MODEL, short_term_capacity=1) as memory:
         for number in range(4):
-            server.add(f"I planted tree {number}.")
+            memory.add_memory(f"I planted tree {number}.", "")
     before = content(data)
     shown = looked(data, "stats", "--consolidation-idle-s", 0)
     assert re.search(r"^  3 pages to be sorted into topics, the oldest since \d{4}-", shown, re.MULTILINE)
@@ -353,18 +328,21 @@ def test_a_page_that_is_shown_whole_is_not_obeyed_either(data: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [["stats"], ["search", "日本語 biscuit"]], ids=["stats", "search"])
-@pytest.mark.parametrize("columns", [60, 100])
-def test_lines_keep_to_the_terminals_width_also_with_wide_characters(data: Path, args: list[str], columns: int) -> None:
+def test_lines_keep_to_the_terminals_width_also_with_wide_characters(data: Path, args: list[str]) -> None:
+    def is_told_whole(line: str) -> bool:
+        return "memory.db" in line or str(data)[:20] in line  # the file's path is one word
+
     options = ["--data-storage-path", data, "--user-id", USER]
-    in_terminal = InTerminal(*args, *options, columns=columns, env={"NO_COLOR": "1", "MEMORYOS_LOG_LEVEL": "ERROR"})
+    in_terminal = InTerminal(*args, *options, columns=60, env={"NO_COLOR": "1", "MEMORYOS_LOG_LEVEL": "ERROR"})
     assert in_terminal.ended() == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", in_terminal.shown)
-    lines = [line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n")]
-    # The file's path is one word, which is told whole.
-    assert max(cell_len(line) for line in lines if "memory.db" not in line and str(data)[:20] not in line) <= columns
-    if args[0] == "search":
-        page = next(line for line in lines if "日本語" in line)
-        assert page.startswith("  20")
+    narrow = [line.rpartition("\r")[2] for line in shown.replace("\r\n", "\n").split("\n")]
+    wide = looked(data, *args, env={"COLUMNS": "100"}).split("\n")
+    for columns, lines in ((60, narrow), (100, wide)):
+        assert max(cell_len(line) for line in lines if not is_told_whole(line)) <= columns
+        if args[0] == "search":
+            page = next(line for line in lines if "日本語" in line)
+            assert page.startswith("  20")
 
 
 @pytest.mark.parametrize(
