@@ -81,10 +81,10 @@ def test_an_empty_text_gets_the_entry(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[]", "no JSON object"),
-        ("null", "no JSON object"),
-        ('{"mcpServers": []}', '"mcpServers" is no object'),
-        ('{"mcpServers": null}', '"mcpServers" is no object'),
+        ("[]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ('{"mcpServers": []}', '"mcpServers" is not an object'),
+        ('{"mcpServers": null}', '"mcpServers" is not an object'),
         ('{"mcpServers": {}, "mcpServers": {}}', '"mcpServers" occurs twice'),
         ('{"mcpServers": {"memoryos": 1, "memoryos": 2}}', '"memoryos" occurs twice'),
         ('{"a": 1', "line 1, column 8"),

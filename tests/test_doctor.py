@@ -552,7 +552,7 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
     [
         ("other", {"command": "npx"}, "ok", "not added in", "install --client cursor adds it"),
         ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "no longer exists", "install"),
-        ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "no absolute path", "--client cursor"),
+        ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "not an absolute path", "--client cursor"),
         ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
         ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
         ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "take it out"),
