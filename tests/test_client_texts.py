@@ -146,7 +146,7 @@ def test_toml_in_a_form_that_no_table_is_is_left(text: str) -> None:
     ("text", "told"),
     [
         ("mcp_servers = {}\n", "by hand"),
-        ("mcp_servers = 3\n", '"mcp_servers" is no table'),
+        ("mcp_servers = 3\n", '"mcp_servers" is not a table'),
         ("a = \n", "not valid TOML"),
         ("a = 1\na = 2\n", "not valid TOML"),
     ],
