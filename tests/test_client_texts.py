@@ -81,10 +81,10 @@ def test_an_empty_text_gets_the_entry(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[]", "no JSON object"),
-        ("null", "no JSON object"),
-        ('{"mcpServers": []}', '"mcpServers" is no object'),
-        ('{"mcpServers": null}', '"mcpServers" is no object'),
+        ("[]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ('{"mcpServers": []}', '"mcpServers" is not an object'),
+        ('{"mcpServers": null}', '"mcpServers" is not an object'),
         ('{"mcpServers": {}, "mcpServers": {}}', '"mcpServers" occurs twice'),
         ('{"mcpServers": {"memoryos": 1, "memoryos": 2}}', '"memoryos" occurs twice'),
         ('{"a": 1', "line 1, column 8"),
@@ -146,7 +146,7 @@ def test_toml_in_a_form_that_no_table_is_is_left(text: str) -> None:
     ("text", "told"),
     [
         ("mcp_servers = {}\n", "by hand"),
-        ("mcp_servers = 3\n", '"mcp_servers" is no table'),
+        ("mcp_servers = 3\n", '"mcp_servers" is not a table'),
         ("a = \n", "not valid TOML"),
         ("a = 1\na = 2\n", "not valid TOML"),
     ],

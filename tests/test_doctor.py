@@ -565,12 +565,12 @@ def client_file(home: Path, entry: object, name: str = "memoryos") -> Path:
     [
         ("other", {"command": "npx"}, "ok", "not added in", "install --client cursor adds it"),
         ("memoryos", {"command": "/gone/memoryos-mcp", "args": ["serve"]}, "fail", "no longer exists", "install"),
-        ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "no absolute path", "--client cursor"),
+        ("memoryos", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", "not an absolute path", "--client cursor"),
         ("mine", {"command": "memoryos-mcp", "args": ["serve"]}, "fail", '"mine": its command', "--name mine"),
         ("memoryos", {"command": __file__, "args": ["-m", "memoryos_mcp"]}, "fail", "cannot be run", "install"),
         ("memory", {"command": "uvx", "args": ["memoryos-mcp"]}, "warn", "starts another project", "take it out"),
         ("memory", {"command": "/x/uv", "args": ["tool", "run", "memoryos-mcp==2"]}, "warn", "another project", "take"),
-        ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not of this program", "--force"),
+        ("memoryos", {"command": "node", "args": ["x.js"]}, "warn", "is not an entry of this program", "--force"),
         ("memoryos", {"url": "http://127.0.0.1:1/mcp"}, "fail", "no server answers at http://127.0.0.1:1/mcp", "start"),
         ("memoryos", {"url": "http://me:pw@127.0.0.1:1/mcp?k=pw"}, "fail", "at http://127.0.0.1:1/mcp", "--http"),
         ("memoryos", {"url": "no address"}, "fail", "its address is not valid", "--http URL"),
@@ -606,7 +606,7 @@ async def test_the_server_at_an_entrys_address_is_greeted_with_the_entrys_token(
                 bearer = {"Authorization": f"Bearer {token}"}
                 assert (await found({"url": url, "headers": bearer}))["verdict"] == "ok"
                 refused = await found({"url": url, "headers": {"Authorization": f"Bearer {token}x"}})
-                assert (refused["verdict"], "does not take" in refused["found"]) == ("fail", True)
+                assert (refused["verdict"], "does not accept" in refused["found"]) == ("fail", True)
                 assert token not in json.dumps(refused)
                 assert "token add USER" in refused["fix"]
                 by_variable = {"url": url, "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}}

@@ -112,7 +112,7 @@ def test_an_export_replaces_no_file_of_something_else(memory: Path, tmp_path: Pa
 
 def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Path, tmp_path: Path) -> None:
     for target, problem in (
-        (tmp_path / "none" / "memory.jsonl", "is in a folder that is not there"),
+        (tmp_path / "none" / "memory.jsonl", "the folder does not exist"),
         (tmp_path, "is a folder; name a file in it"),
         (Path(tmp_path.anchor), "is a folder; name a file in it"),
     ):
@@ -406,7 +406,7 @@ def test_a_file_of_no_known_format_is_refused(content: bytes, data: Path, tmp_pa
 
 
 def test_a_file_that_is_missing_or_cannot_be_read_is_refused(data: Path, tmp_path: Path, file: Path) -> None:
-    assert "is not there" in run(data, "import", tmp_path / "none.jsonl", code=1).stderr.decode()
+    assert "does not exist" in run(data, "import", tmp_path / "none.jsonl", code=1).stderr.decode()
     assert "Is a directory" in run(data, "import", tmp_path, "--format", "memoryos", code=1).stderr.decode()
     assert "--format" in run(data, "import", file, "--format", "memorios", code=2).stderr.decode()
 

@@ -149,9 +149,9 @@ def test_a_dry_run_shows_the_change_and_makes_none(client: Client, home: Path) -
     ("content", "told"),
     [
         (b'{"mcpServers": {', "not valid JSON (line 1, column 17)"),
-        (b'{"mcpServers": []}', '"mcpServers" is no object'),
+        (b'{"mcpServers": []}', '"mcpServers" is not an object'),
         (b'{"mcpServers": {}, "mcpServers": {}}', "occurs twice"),
-        (b"[1, 2]", "no JSON object"),
+        (b"[1, 2]", "not a JSON object"),
         (b'{"name": "\xe9"}', "not UTF-8"),
         ('{"mcpServers": {}}'.encode("utf-16"), "UTF-16"),
         (b"\x00" * 100, "not valid JSON"),
@@ -168,7 +168,7 @@ def test_a_file_that_cannot_be_changed_is_left_and_told_of(content: bytes, told:
     file.write_bytes(content)
     refused("install", "--client", "cursor", told=told)
     refused("install", "--client", "cursor", told=str(file))
-    if "is no object" in told or "twice" in told:
+    if "is not an object" in told or "twice" in told:
         assert "nothing to do" in run("uninstall", "--client", "cursor").stdout
     else:
         refused("uninstall", "--client", "cursor", told=told)
@@ -261,7 +261,7 @@ def test_a_folder_or_pipe_in_the_files_place_is_told_of(home: Path) -> None:
     refused("install", "--client", "cursor", told=f"{file} is a folder")
     file.rmdir()
     os.mkfifo(file)
-    refused("install", "--client", "cursor", told=f"{file} is no file")
+    refused("install", "--client", "cursor", told=f"{file} is not a file")
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])
@@ -297,7 +297,7 @@ def test_a_path_that_is_no_text_is_refused(home: Path) -> None:
     before = file.read_bytes()
     server = entries.Local("/opt/\udcff/memoryos-mcp", ("serve",))
     plan = planning.plan_install(Found(client, "user", file, is_client_there=True), server, "memoryos", is_forced=False)
-    with pytest.raises(ClientFileError, match="no Unicode text"):
+    with pytest.raises(ClientFileError, match="not valid Unicode"):
         plan.carry_out(NOW)
     assert (file.read_bytes(), beside(file)) == (before, [])
 
@@ -404,21 +404,21 @@ def test_what_a_client_cannot_do_is_refused_with_what_to_do_instead(home: Path) 
     refused("install", "--client", "claude-desktop", "--http", URL, told="Settings, Connectors")
     for name in ("cline", "zed"):
         arguments = ("install", "--client", name, "--http", URL, "--token-variable", "TOKEN")
-        refused(*arguments, told="fills in no variables")
+        refused(*arguments, told="does not fill in variables")
     assert not list(home.iterdir())
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--http", "ftp://a"), "is no address"),
-        (("--http", "http://[::1"), "is no address"),
-        (("--http", "localhost:8000"), "is no address"),
-        (("--http", "http://u:p@a/mcp"), "holds a login"),
+        (("--http", "ftp://a"), "is not a valid address"),
+        (("--http", "http://[::1"), "is not a valid address"),
+        (("--http", "localhost:8000"), "is not a valid address"),
+        (("--http", "http://u:p@a/mcp"), "contains a login"),
         (("--http", URL, "--token", "a b"), "--token"),
         (("--http", URL, "--token", " "), "--token"),
         (("--http", URL, "--token", "a", "--token-variable", "B"), "one of them"),
-        (("--http", URL, "--token-variable", "a b"), "no name of a variable"),
+        (("--http", URL, "--token-variable", "a b"), "not a valid name of a variable"),
         (("--http", URL, "--user-id", "ada"), "settings"),
         (("--token", "a"), "--http URL"),
         (("--name", "a b"), "--name"),
@@ -674,7 +674,7 @@ def test_what_the_user_added_to_claude_codes_entry_is_not_lost_by_its_command(cl
     text = file.read_text(encoding="utf-8").replace('"env": {}', '"env": {"MEMORYOS_LLM_MODEL": "a"}, "timeout": 9')
     file.write_text(text, encoding="utf-8")
     assert "nothing to do" in run("install", "--client", "claude-code").stdout
-    refused("install", "--client", "claude-code", "--user-id", "ada", told="holds env, timeout, which Claude Code's")
+    refused("install", "--client", "claude-code", "--user-id", "ada", told="contains env, timeout, which Claude Code's")
     assert file.read_text(encoding="utf-8") == text
 
 

@@ -119,7 +119,8 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except ArgumentError as error:
-            named = next((each for each in self.params if each.name == error.argument), None)
+            argument = error.argument.partition("[")[0]  # without a place in a list
+            named = next((each for each in self.params if each.name == argument), None)
             if named is None:
                 raise
             name = named.opts[-1] if isinstance(named, click.Option) else named.human_readable_name.strip(".")

@@ -26,8 +26,6 @@ from memoryos_mcp.text.quoting import plain as plain
 
 # Width without a terminal and without COLUMNS.
 PIPED_COLUMNS = 120
-# Indentation of a list under its heading.
-INDENT = (0, 0, 0, 2)
 
 
 class _StdoutConsole(Console):

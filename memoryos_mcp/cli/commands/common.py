@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import click
@@ -17,9 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from memoryos_mcp.cli.terminal import note, one_line
 from memoryos_mcp.config import Settings
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
-from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.engine.tools.definitions import Answer
 from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.model.stats import Stats
@@ -27,6 +25,10 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
+
+if TYPE_CHECKING:
+    from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.engine.tools.definitions import Answer
 
 # Interval between two checks of an engine's background work.
 POLL_S = 0.25
@@ -65,7 +67,7 @@ async def is_there(settings: Settings) -> bool:
 @asynccontextmanager
 async def open_memory(
     settings: Settings, mode: Mode, *, embedder: Embedder | None = None
-) -> AsyncIterator[tuple[MemoryService, MemoryEngine]]:
+) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Yield the configured user's memory; if there is none, report it on stderr and raise `click.Abort`.
 
     The embedder is used instead of the configured one.
@@ -81,7 +83,7 @@ async def open_memory(
 
 async def tool_result(
     kind: type[ResultT],
-    tool: Callable[[MemoryService, str, ArgumentsT], Awaitable[Answer]],
+    tool: "Callable[[MemoryService, str, ArgumentsT], Awaitable[Answer]]",
     service: MemoryService,
     arguments: ArgumentsT,
 ) -> ResultT:
@@ -138,7 +140,7 @@ def progress_on_stderr(unit: str = "pages") -> Iterator[Show]:
         yield show
 
 
-async def watch(engine: MemoryEngine, look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
+async def watch(engine: "MemoryEngine", look: Callable[[Stats, Show], ResultT | None]) -> ResultT:
     """Show the progress of an engine's background work until ``look`` returns a result for its statistics."""
     with progress_on_stderr() as show:
         while True:

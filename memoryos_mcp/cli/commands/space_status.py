@@ -12,14 +12,12 @@ from memoryos_mcp.storage.values import Space
 
 
 class SpaceStatus(BaseModel, frozen=True):
-    """How far the vectors of one model have come.
+    """The progress of one model.
 
     Attributes:
-        model: Its name, as it was configured.
-        is_configured: Whether it is the configured one.
         space: Identity of its vectors; None if there are none yet.
-        pages_left: Without vectors of it.
-        used_at: When it was last in use, to about a day; None if it was not yet.
+        pages_left: Pages without its vectors.
+        used_at: When it was last used, to about a day; None if it never was.
     """
 
     model: str
@@ -30,12 +28,7 @@ class SpaceStatus(BaseModel, frozen=True):
 
 
 class EmbeddingStatus(BaseModel, frozen=True):
-    """How far all models' vectors have come.
-
-    Attributes:
-        pages: In the memory.
-        spaces: The configured model's first.
-    """
+    """The progress of all models, the configured one first; ``pages`` is the number of pages in the memory."""
 
     pages: int
     spaces: list[SpaceStatus]

@@ -11,16 +11,7 @@ from rich.text import Text
 
 from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
-from memoryos_mcp.cli.terminal import (
-    day,
-    make_console,
-    minute,
-    one_line,
-    plain,
-    print_report,
-    section,
-    table,
-)
+from memoryos_mcp.cli.terminal import day, make_console, minute, one_line, plain, print_report, section, table
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments
 from memoryos_mcp.engine.tools.core_tools import get_user_profile, stats_result

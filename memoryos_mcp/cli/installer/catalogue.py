@@ -47,11 +47,9 @@ class Http:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An MCP client.
+    """An MCP client: ``name`` on the command line, ``title`` for people.
 
     Attributes:
-        name: The name on the command line.
-        title: The name that its makers use.
         path: Keys down to the object that has a member for each server.
         user: Places for all of a user's work; the first one is created if none exists.
         project: Path of a project's file, from the project's folder; None if there is none.

@@ -137,7 +137,7 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
         async with asyncio.timeout(LONGEST_WAIT_S):
             reply = await chat.complete(REQUEST)
     except TimeoutError:
-        found = f"the LLM at {endpoint.address} did not reply completely within {LONGEST_WAIT_S:g} s"
+        found = f"the LLM at {endpoint.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
         fix = "try again if the server is still loading its model; otherwise choose a faster model"
         return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
     except ModelError as error:

@@ -40,8 +40,8 @@ class Asked:
     Attributes:
         clients: Names, or `ALL` for those on this machine.
         scope: None means the user's.
-        name: The name of the entry.
-        is_forced: Whether another program's entry of that name may be replaced or removed.
+        name: Name of the entry.
+        is_forced: Whether another program's entry of that name may be changed.
     """
 
     clients: Sequence[str]
@@ -60,7 +60,6 @@ class Outcome:
         action: What was or would be done; None if it was refused.
         change: A diff, or the command that makes the change; without tokens.
         problem: Why it was refused.
-        is_client_there: Whether the client was found where the file is.
     """
 
     client: Client
