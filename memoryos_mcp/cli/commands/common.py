@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -13,13 +14,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from memoryos_mcp.cli.terminal import one_line
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import EmbeddingModel
-from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
+
+if TYPE_CHECKING:
+    from memoryos_mcp.embedding import EmbeddingModel
 
 # Interval between two checks of an engine's background work.
 POLL_S = 0.25
@@ -105,12 +107,14 @@ class TriedModel:
     load_s: float
 
 
-async def try_model(model: EmbeddingModel, settings: Settings) -> TriedModel:
+async def try_model(model: "EmbeddingModel", settings: Settings) -> TriedModel:
     """Load a model (downloading it if needed), embed a query, and close it.
 
     Raises:
         ModelError: The model could not be loaded, or did not answer.
     """
+    from memoryos_mcp.engine.wiring import make_embedder  # most commands load no model
+
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)
     embedder = make_embedder(model, settings)
