@@ -16,9 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from memoryos_mcp.cli.terminal import note, one_line
 from memoryos_mcp.config import Settings
-from memoryos_mcp.embedding import Embedder, EmbeddingModel
-from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.engine.wiring import make_embedder
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.interface import Store
@@ -27,7 +24,9 @@ from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
 
 if TYPE_CHECKING:
+    from memoryos_mcp.embedding import Embedder, EmbeddingModel
     from memoryos_mcp.engine.engine import MemoryEngine
+    from memoryos_mcp.engine.service import MemoryService
     from memoryos_mcp.engine.tools.definitions import Answer
 
 # Interval between two checks of an engine's background work.
@@ -66,12 +65,14 @@ async def is_there(settings: Settings) -> bool:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, mode: Mode, *, embedder: Embedder | None = None
+    settings: Settings, mode: Mode, *, embedder: "Embedder | None" = None
 ) -> "AsyncIterator[tuple[MemoryService, MemoryEngine]]":
     """Yield the configured user's memory; if there is none, report it on stderr and raise `click.Abort`.
 
     The embedder is used instead of the configured one.
     """
+    from memoryos_mcp.engine.service import MemoryService  # some commands only need a store
+
     if not await is_there(settings):
         raise click.Abort
     async with (
@@ -84,7 +85,7 @@ async def open_memory(
 async def tool_result(
     kind: type[ResultT],
     tool: "Callable[[MemoryService, str, ArgumentsT], Awaitable[Answer]]",
-    service: MemoryService,
+    service: "MemoryService",
     arguments: ArgumentsT,
 ) -> ResultT:
     """Return the result of an MCP tool for the configured user."""
@@ -173,8 +174,10 @@ class TriedModel:
     load_s: float
 
 
-async def try_model(model: EmbeddingModel, settings: Settings) -> TriedModel:
+async def try_model(model: "EmbeddingModel", settings: Settings) -> TriedModel:
     """Load a model (downloading it if needed), embed a query, and close the model."""
+    from memoryos_mcp.engine.wiring import make_embedder  # most commands load no model
+
     if sys.stderr.isatty():
         click.echo(f"loading the embedding model {model.name} ...", err=True)
     embedder = make_embedder(model, settings)

@@ -18,8 +18,6 @@ from memoryos_mcp.storage.sqlite.open_file import OpenFile
 from memoryos_mcp.storage.sqlite.places import unwritable
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 
-__all__ = ["READERS", "Checks", "Database"]
-
 T = TypeVar("T")
 
 READERS = 4

@@ -39,8 +39,9 @@ from memoryos_mcp.storage.sqlite import (
     vector_table,
 )
 from memoryos_mcp.storage.sqlite import retention as retention_looks
+from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.counting import counted, pending
-from memoryos_mcp.storage.sqlite.database import READERS, Checks, Database
+from memoryos_mcp.storage.sqlite.database import READERS, Database
 from memoryos_mcp.storage.sqlite.mapping import (
     PAGE_COLUMNS,
     SEGMENT_COLUMNS,
