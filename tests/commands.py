@@ -40,7 +40,6 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
             command_line.run(cli, line)
     finally:
         logger.setLevel(level)
-    # As the interpreter does at its end.
     code = ended.value.code
     assert code is None or isinstance(code, int)
     texts = [stream.buffer.getvalue().decode() for stream in (stdout, stderr)]
