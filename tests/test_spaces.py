@@ -56,6 +56,11 @@ class Model(WordEmbedder):
         return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
+
+
 @asynccontextmanager
 async def opened(
     folder: Path, configured: Embedder | None, *before: Embedder, clock: Clock | None = None
