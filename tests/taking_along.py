@@ -1,5 +1,6 @@
 """A memory that has some of everything, and the command line that takes it along."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.model.pages import Source, Tier, Turn, utc_now
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.storage.sqlite.store import SqliteStore
@@ -97,6 +99,16 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
     connection.execute(_LIFE)
     connection.execute("COMMIT")
     connection.close()
+
+
+def add(data: Path, *texts: str, idempotency_key: str | None = None) -> list[str]:
+    """Add a page for each text, as a program does that uses the library, and return their ids."""
+
+    async def added() -> list[str]:
+        async with MemoryEngine.open(USER, data_storage_path=data, embedding_model_name="none") as engine:
+            return [(await engine.add(text, "Noted.", idempotency_key=idempotency_key)).page_id for text in texts]
+
+    return asyncio.run(added())
 
 
 def run(

@@ -16,8 +16,9 @@ from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.schema import CURRENT_VERSION
 from memoryos_mcp.storage.sqlite.stores import SqliteStores
 from tests.earlier_versions import make_version
-from tests.servers import USER, PipeServer, open_store, page_id_of, stored_pages
-from tests.taking_along import check_whole, count, exported, make_memory, run
+from tests.memories import NO_MODEL
+from tests.servers import BUSY_BACKGROUND, USER, PipeServer, open_store, page_id_of, stored_pages
+from tests.taking_along import add, check_whole, count, exported, make_memory, run
 
 PAGES = 40
 
@@ -55,7 +56,7 @@ def test_a_backup_is_one_private_file_that_holds_everything(memory: Path, copy: 
 
 
 def test_a_backup_made_while_a_server_writes_holds_what_was_acknowledged_before(data: Path, tmp_path: Path) -> None:
-    with PipeServer(data, {"short_term_capacity": 2, "consolidation_batch_pages": 3}) as server:
+    with PipeServer(data, BUSY_BACKGROUND) as server:
         before = {server.add(f"Page {number}.") for number in range(20)}
         requests: list[int] = []
         is_done = threading.Event()
@@ -129,9 +130,7 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(memory: Path, tmp_path: 
 
 
 def test_a_restore_first_says_what_it_would_replace(memory: Path, copy: Path) -> None:
-    with PipeServer(memory, {"embedding_model_name": "none"}) as server:
-        server.add("Said after the backup.")
-        assert server.close() == 0
+    add(memory, "Said after the backup.")
     before = exported(memory)
     told = json.loads(run(memory, "restore", copy, "--json").stdout)
     assert (told["is_done"], told["backup"]["pages"], told["replaced"]["pages"]) == (False, PAGES, PAGES + 1)
@@ -141,7 +140,7 @@ def test_a_restore_first_says_what_it_would_replace(memory: Path, copy: Path) ->
 
 def test_a_restore_brings_the_memory_back_and_keeps_the_one_before(memory: Path, copy: Path) -> None:
     then = exported(memory)
-    with PipeServer(memory, {"embedding_model_name": "none"}) as server:
+    with PipeServer(memory, NO_MODEL) as server:
         server.add("Said after the backup.")
         server.kill()  # what it wrote is in the journal only
     now = exported(memory)
@@ -168,7 +167,7 @@ def test_forgetting_tells_of_what_a_restore_kept_and_forgetting_everything_remov
     names = [path.name for path in kept]
     unfinished = kept[0].with_name(".memory.db.0123abcd.restored")
     shutil.copy2(copy, unfinished)  # a restore was killed
-    with PipeServer(memory, {"embedding_model_name": "none"}) as server:
+    with PipeServer(memory, NO_MODEL) as server:
         page = server.add("I like tea.")
         receipt = forgotten(server, ids=[page])
         assert (receipt["pages"], receipt["kept_copies"]) == (1, names)
@@ -187,7 +186,7 @@ def test_forgetting_tells_of_what_a_restore_kept_and_forgetting_everything_remov
 
 def test_a_server_starts_on_a_restored_memory(memory: Path, copy: Path, data: Path) -> None:
     run(data, "restore", copy, "--yes")
-    with PipeServer(data) as server:
+    with PipeServer(data, NO_MODEL) as server:
         assert server.stats()["total_pages"] == PAGES
         server.add("And on.")
         assert server.stats()["total_pages"] == PAGES + 1
@@ -196,7 +195,7 @@ def test_a_server_starts_on_a_restored_memory(memory: Path, copy: Path, data: Pa
 
 
 def test_a_memory_that_a_server_has_open_is_not_replaced(data: Path, tmp_path: Path) -> None:
-    with PipeServer(data, {"embedding_model_name": "none"}) as server:
+    with PipeServer(data, NO_MODEL) as server:
         server.add("Before the backup.")
         run(data, "backup", tmp_path / "copy.db")
         server.add("After it.")
@@ -311,9 +310,8 @@ def test_a_backup_of_an_earlier_version_is_restored_and_brought_up_to_date(memor
     copy.unlink()
     make_version(copy, USER, 5, PAGES)
     run(memory, "restore", copy, "--yes")
-    with PipeServer(memory, {"embedding_model_name": "none"}) as server:
-        assert server.stats()["total_pages"] == PAGES
-        assert server.close() == 0
+    add(memory, "And on.")
+    assert count(memory) == PAGES + 1
     assert open_store(memory).pragma("user_version") == CURRENT_VERSION
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from memoryos_mcp.storage.paths import database_file
 from tests.servers import USER, PipeServer, clean_environment, wait_until
-from tests.taking_along import changed, check_whole, count, exported, imported, make_memory, peak_mb, run
+from tests.taking_along import add, changed, check_whole, count, exported, imported, make_memory, peak_mb, run
 
 PAGES = 60
 MANY_PAGES = 20_000
@@ -161,10 +161,8 @@ def test_a_dry_run_says_what_is_new_and_changes_nothing(file: Path, data: Path) 
 
 
 def test_a_memory_that_has_pages_keeps_them_and_gets_those_that_it_lacks(file: Path, data: Path) -> None:
-    with PipeServer(data, {"embedding_model_name": "none"}) as server:
-        own = server.add("I keep bees.", "How many hives?")
-        known = server.add("I was here before.", "Yes.", idempotency_key="key:1")
-        assert server.close() == 0
+    [own] = add(data, "I keep bees.")
+    [known] = add(data, "I was here before.", idempotency_key="key:1")
     report = imported(data, file)
     assert report["new"]["page"] == PAGES - 1  # type: ignore[index]
     pages = [json.loads(line) for line in exported(data).splitlines() if b'"kind":"page"' in line]

@@ -201,9 +201,8 @@ def test_a_data_folder_that_is_a_file_is_one_line_and_exit_code_2(data: Path) ->
 
 
 @linux_only
-def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(data: Path) -> None:
-    make_memory(data)
-    file = database_file(data, USER)
+def test_a_memory_whose_file_cannot_be_written_is_a_clear_error(healthy: Path, data: Path) -> None:
+    file = copied(healthy, data)
     file.chmod(0o400)
     file.parent.chmod(0o500)
     call = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add_memory","arguments":'
@@ -475,14 +474,13 @@ def test_the_configured_users_damaged_file_is_refused_and_left_untouched(healthy
     assert content(file.parent) == before
 
 
-def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, data: Path) -> None:
-    file = copied(healthy, data)
+def test_a_user_with_a_damaged_memory_can_start_anew_once_it_is_moved_away(healthy: Path, refusing: PipeServer) -> None:
+    file = copied(healthy, refusing.folder, "ana")
     write_text(file)
-    with PipeServer(data, NO_MODEL) as server:
-        assert "untouched" in server.refusal("get_memory_stats")
-        file.rename(file.with_name("old.db"))
-        server.add("A new beginning.")
-        wait_until(lambda: bool(server.stats()["total_pages"] == 1), "the new memory answers")
+    assert "untouched" in refusing.refusal("get_memory_stats", user_id="ana")
+    file.rename(file.with_name("old.db"))
+    refusing.add("A new beginning.", user_id="ana")
+    assert refusing.call("get_memory_stats", user_id="ana")["total_pages"] == 1
 
 
 KILLED_AS_IT_MAKES_A_MEMORY = """

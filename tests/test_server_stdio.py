@@ -269,12 +269,20 @@ async def check_a_tool_error_is_clean_text_that_names_the_argument(client: Clien
 
 
 async def test_a_memory_survives_its_server_and_is_the_same_in_both_eras(data: Path) -> None:
+    once = {"user_input": "I play the oud.", "agent_response": "Nice.", "idempotency_key": "import-7"}
     async with asyncio.timeout(LIMIT_S):
         async with sdk_client(data, "legacy", NO_MODEL) as client:
-            added = await called(client, "add_memory", {"user_input": "I play the oud.", "agent_response": "Nice."})
+            first = await asyncio.gather(*(called(client, "add_memory", once) for _ in range(10)))
         async with sdk_client(data, "auto", NO_MODEL) as client:
+            again = await called(client, "add_memory", once)
             found = await called(client, "retrieve_memory", {"query": "oud"})
-    assert [page["page_id"] for page in found["short_term_memory"]] == [added["page_id"]]
+            for _ in range(2):
+                await called(client, "add_memory", {"user_input": "I play the oud.", "agent_response": ""})
+            assert (await called(client, "get_memory_stats"))["total_pages"] == 3
+    assert {added["page_id"] for added in first} == {again["page_id"]}
+    assert sorted(added["is_new"] for added in first) == [False] * 9 + [True]
+    assert again["is_new"] is False
+    assert [page["page_id"] for page in found["short_term_memory"]] == [again["page_id"]]
 
 
 # Bad input ---------------------------------------------------------------------------------------------------------
@@ -533,52 +541,28 @@ def test_the_timezone_setting_outweighs_the_machines(data: Path) -> None:
     assert winter["timestamp"] == "2026-01-01T12:00:00-05:00"
 
 
-def test_turns_with_an_equal_idempotency_key_are_one_page_also_after_a_restart(data: Path) -> None:
-    turn = {"user_input": "Once.", "agent_response": "", "idempotency_key": "import-7"}
-    with PipeServer(data, NO_MODEL) as server:
-        pending = [server.send_call("add_memory", turn) for _ in range(10)]
-        first = [server.result(request)["structuredContent"] for request in pending]
-    with PipeServer(data, NO_MODEL) as server:
-        again = server.call("add_memory", **turn)
-        server.add("Once.")
-        server.add("Once.")
-        assert server.stats()["total_pages"] == 3
-    assert {added["page_id"] for added in first} == {again["page_id"]}
-    assert sorted(added["is_new"] for added in first) == [False] * 9 + [True]
-    assert again["is_new"] is False
-
-
 def tree(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_any_user_id_serves_and_makes_nothing_outside_the_data_folder(tmp_path: Path) -> None:
+def test_any_user_id_has_a_memory_of_its_own_and_nothing_outside_the_data_folder(tmp_path: Path) -> None:
     data = tmp_path / "deep" / "er" / "data"
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     log = tmp_path / "log" / "stderr.log"
-    own, *others = "../../x", "x" * 300, "\U0001f600\U0001f9e0", "C:\\CON"
+    own, *others = "../../x", "x" * 300, "\U0001f600\U0001f9e0", "C:\\CON", "ana", "Ana"
     settings = {"act_as": True, **NO_MODEL}
     with PipeServer(data, settings, env={"MEMORYOS_USER_ID": own}, cwd=elsewhere, log=log) as server:
         server.add("Who am I?")
         assert server.stats()["user_id"] == own
         for user_id in others:
-            server.add("And who am I?", user_id=user_id)
-            assert server.call("get_memory_stats", user_id=user_id)["user_id"] == user_id
+            server.add(f"I am {user_id}.", user_id=user_id)
+            told = server.call("get_memory_stats", user_id=user_id)
+            assert (told["user_id"], told["total_pages"]) == (user_id, 1)
     made = tree(tmp_path) - {"elsewhere", "log", "log/stderr.log", "deep", "deep/er", "deep/er/data"}
     assert all(name.startswith("deep/er/data/users") for name in made)
     assert len([name for name in made if name.endswith("/memory.db")]) == 1 + len(others)
     assert tree(elsewhere) == set()
-
-
-def test_two_users_of_one_data_folder_never_meet(data: Path) -> None:
-    with (
-        PipeServer(data, {"user_id": "ana", **NO_MODEL}) as ana,
-        PipeServer(data, {"user_id": "Ana", **NO_MODEL}) as other,
-    ):
-        ana.add("My secret is blue.")
-        assert other.stats()["total_pages"] == 0
-        assert other.call("retrieve_memory", query="secret")["short_term_memory"] == []
 
 
 def test_text_of_every_script_passes_both_ways_where_the_locale_is_c(data: Path) -> None:
