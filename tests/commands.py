@@ -1,5 +1,6 @@
 """Commands run in this process: for most, importing the program again would take longer than all else that they do."""
 
+import asyncio
 import io
 import logging
 import os
@@ -20,8 +21,8 @@ from tests.servers import clean_environment
 def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run any command but ``serve`` to its exit code, its stdin empty and its stdout no terminal; one at a time.
 
-    It runs in a thread of its own, because it has an event loop of its own. The bundled model is loaded once for all
-    commands.
+    A command has an event loop of its own, so beside a running one it runs in a thread. The bundled model is loaded
+    once for all commands.
     """
     line = [str(argument) for argument in arguments]
     stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(3))
@@ -38,7 +39,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
             redirect_stderr(stderr),
             ThreadPoolExecutor(1) as thread,
         ):
-            code = thread.submit(_exit_code, line).result()
+            code = thread.submit(_exit_code, line).result() if _is_in_loop() else _exit_code(line)
     finally:
         root.handlers[:] = before[0]
         root.setLevel(before[1])
@@ -52,6 +53,14 @@ def run_on(data: Path, *arguments: object, code: int = 0) -> subprocess.Complete
     done = run_here(*arguments, "--data-storage-path", data)
     assert done.returncode == code, done.stderr
     return done
+
+
+def _is_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _exit_code(line: list[str]) -> int:

@@ -30,7 +30,8 @@ def page_kind(space: int) -> str:
 
 def set_vectors(connection: apsw.Connection, space: int, vectors: Vectors) -> None:
     """Set vectors of pages, facts and segments in a space."""
-    set_page_vectors(connection, space, vectors.pages)
+    if vectors.pages:
+        set_page_vectors(connection, space, vectors.pages)
     set_fact_vectors(connection, space, vectors.facts)
     set_segment_vectors(connection, space, vectors.segments)
 
