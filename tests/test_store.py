@@ -220,8 +220,8 @@ async def test_words_of_many_languages_are_found(tmp_path: Path, said: str, aske
         assert [hit.seq for hit in await search(store, asked, 5)] == [2]
 
 
-async def search(store: SqliteStore, words: Sequence[str], limit: int) -> list[WordHit]:
-    return await store.search_words((await store.term_stats(words, [])).counts, limit)
+async def search(store: SqliteStore, words: Sequence[str], limit: int) -> Sequence[WordHit]:
+    return (await store.search_words(words, [], limit)).hits
 
 
 @pytest.mark.parametrize("asked", [['"'], ["*"], ["a AND b"], ["NEAR(", ")"], ["'; DROP TABLE pages; --"], [""], []])
@@ -679,7 +679,7 @@ async def test_names_are_told_by_who_says_them(tmp_path: Path) -> None:
         for _ in range(3):
             await store.add_pages([Turn("Thanks, Hal!", "You are welcome, Ada.", START)])
         await store.add_pages([Turn("I met Berta, Hal.", "Who is Berta? Never mind, Ada.", START)])
-        found = await store.term_stats(["welcome"], ["ada", "hal", "berta", "thanks"])
+        found = (await store.search_words(["welcome"], ["ada", "hal", "berta", "thanks"], 0)).stats
         assert found.user_names == {"ada"}
         assert found.agent_names == {"hal"}
         assert (found.pages, found.counts) == (4, {"welcome": 3})
@@ -689,7 +689,7 @@ async def test_a_word_that_is_mostly_no_address_is_no_name(tmp_path: Path) -> No
     async with opened(tmp_path) as store:
         await store.add_pages([Turn("Cool, let us go.", "Fine.", START) for _ in range(4)])
         await store.add_pages([Turn("It is cool in the cellar", "", START) for _ in range(5)])
-        assert (await store.term_stats([], ["cool"])).user_names == frozenset()
+        assert (await store.search_words([], ["cool"], 0)).stats.user_names == frozenset()
 
 
 async def test_a_common_word_is_counted_on_from_where_it_was_counted(
@@ -707,7 +707,7 @@ async def test_a_common_word_is_counted_on_from_where_it_was_counted(
     async with opened(tmp_path) as store, opened(tmp_path) as other:
         for number in range(6):
             await (store if number % 2 else other).add_pages([Turn(f"tea {number}", "teas", START)])
-            assert (await store.term_stats(["tea"], [])).counts == {"tea": number + 1}
+            assert (await store.search_words(["tea"], [], 0)).stats.counts == {"tea": number + 1}
         assert counted == ["tea"] * 3
 
 

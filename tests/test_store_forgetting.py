@@ -293,9 +293,9 @@ async def test_common_words_are_counted_anew_after_forgetting(tmp_path: Path, mo
     monkeypatch.setattr("memoryos_mcp.storage.sqlite.term_stats.REMEMBERED_FROM", 1)
     async with opened(tmp_path, short_term_capacity=0) as store:
         await filled(store, 4)
-        assert (await store.term_stats(["common"], [])).counts == {"common": 4}
+        assert (await store.search_words(["common"], [], 0)).stats.counts == {"common": 4}
         await forget(store, pages(1, 2))
-        assert (await store.term_stats(["common"], [])).counts == {"common": 2}
+        assert (await store.search_words(["common"], [], 0)).stats.counts == {"common": 2}
 
 
 async def test_a_failure_in_the_middle_leaves_everything_as_it_was(

@@ -202,8 +202,8 @@ class Reading:
         """Return the names of both sides: as they state them, else as they address each other."""
         slots = {slot for _, slot in NAME_SLOTS}
         stated = speakers_of(await self._store.facts(FactQuery(slots=slots)))
-        lexicon = await self._store.term_stats((), ())
-        return Speakers(user=stated.user or lexicon.user_called, agent=stated.agent or lexicon.agent_called)
+        stats = (await self._store.search_words((), (), 0)).stats
+        return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
     async def _all_facts(self) -> list[Fact]:
         return await self._store.facts(FactQuery())

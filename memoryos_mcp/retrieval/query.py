@@ -80,17 +80,17 @@ def plain(query: str) -> str:
     return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
 
 
-def subject_of(query: str, lexicon: TermStats) -> str:
+def subject_of(query: str, stats: TermStats) -> str:
     """Return a query without the names of the two sides: pages do not contain them, so they would mislead."""
-    return without(query, lexicon.user_names | lexicon.agent_names)
+    return without(query, stats.user_names | stats.agent_names)
 
 
-def side_of(query: str, lexicon: TermStats) -> Side | None:
+def side_of(query: str, stats: TermStats) -> Side | None:
     """Return the side whose words are asked for: the one that is named, or named first ("What did Ada tell Ben?").
 
     None if neither is named, or both together ("Where did Ada and Ben meet?").
     """
-    sides = dict.fromkeys(lexicon.agent_names, Side.AGENT) | dict.fromkeys(lexicon.user_names, Side.USER)
+    sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
     for (_, end, side), (start, _, next_side) in pairwise(named):
         if side is not next_side and _IN_ONE_BREATH.fullmatch(query, end, start):

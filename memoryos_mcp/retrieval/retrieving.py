@@ -44,7 +44,7 @@ from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import FactQuery, Outlines, PageQuery, TokenRows, WordMatches
-from memoryos_mcp.text.addressees import Speakers, capitalised
+from memoryos_mcp.text.addressees import Speakers, capitalised, without
 from memoryos_mcp.text.terms import query_words, stems
 
 logger = logging.getLogger(__name__)
@@ -116,6 +116,8 @@ class Retrieving:
         self._zone = zone
         self._clock = clock
         self._asked_before = QueryCache()
+        # The names of the two sides in earlier queries: a query is embedded without them before its own are looked up.
+        self._side_names: AbstractSet[str] = frozenset()
 
     async def retrieve(self, query: str, limits: Limits) -> Recall:
         """Return what all tiers know about a query, which must not be blank.
@@ -135,8 +137,9 @@ class Retrieving:
         if limits.is_cut:
             ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
-        found = await self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked})
-        facts = await self._facts(asked)
+        found, facts = await asyncio.gather(
+            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(asked)
+        )
         speakers = self._speakers(asked)
         fitted = fit(
             Found(
@@ -205,29 +208,31 @@ class Retrieving:
             StorageError: The store could not be read.
         """
         text = plain(query)
-        _, lexicon = await asyncio.gather(
-            self.cache.refresh(), self._store.term_stats(query_words(text), capitalised(text))
-        )
-        subject = subject_of(text, lexicon)
-        hits, embedded, times = await asyncio.gather(
-            self._store.search_words(lexicon.counts, CANDIDATES_BY_WORDS),
-            self._embedded(subject),
+        names = capitalised(text)
+        _, found_words, embedded, times = await asyncio.gather(
+            self.cache.refresh(),
+            self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS),
+            self._embedded(expected := without(text, self._side_names)),
             anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
         )
+        stats = found_words.stats
+        self._side_names = (self._side_names - {*names}) | stats.user_names | stats.agent_names
+        if (subject := subject_of(text, stats)) != expected:
+            embedded = await self._embedded(subject)
         pieces = embedded.spans if embedded else ()
         asked = ParsedQuery(
             subject=subject,
-            side=side_of(text, lexicon),
-            counts=lexicon.counts,
-            pages=lexicon.pages,
+            side=side_of(text, stats),
+            counts=stats.counts,
+            pages=stats.pages,
             times=times,
             is_for_several=asks_for_several(text),
             embedded=embedded,
-            weights=piece_weights(subject, pieces, lexicon.counts, lexicon.pages),
-            user_called=lexicon.user_called,
-            agent_called=lexicon.agent_called,
+            weights=piece_weights(subject, pieces, stats.counts, stats.pages),
+            user_called=stats.user_called,
+            agent_called=stats.agent_called,
         )
-        words = {hit.seq: hit.score for hit in hits}
+        words = {hit.seq: hit.score for hit in found_words.hits}
         found = _with_neighbours(list(words), NEIGHBOURS_OF // 2 if embedded else NEIGHBOURS_OF)
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:

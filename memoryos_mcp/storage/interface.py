@@ -40,11 +40,10 @@ from memoryos_mcp.storage.values import (
     Snapshot,
     Space,
     StoreOptions,
-    TermStats,
     TokenRows,
     Unembedded,
-    WordHit,
     WordMatches,
+    WordSearch,
 )
 
 
@@ -100,16 +99,13 @@ class Pages(Protocol):
 class Index(Protocol):
     """What ranking reads of many pages at once, without their texts."""
 
-    async def term_stats(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
-        """Return how many pages contain each word, and which lower-cased ``names`` the sides call each other by."""
-        ...
-
-    async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-        """Return at most ``limit`` pages that contain any of the words, best first.
+    async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
+        """Return the best pages that contain any of the words, and the statistics of words and names.
 
         Args:
-            counts: Number of pages that contain each word, by word.
-            limit: Maximum number of pages.
+            words: The words of a query, in the form of `text.terms.query_words`.
+            names: Lower-cased words of the query that may be names of the user or of the assistant.
+            limit: Maximum number of pages; 0 returns the statistics alone.
         """
         ...
 

@@ -118,6 +118,14 @@ class WordHit:
 
 
 @dataclass(frozen=True, slots=True)
+class WordSearch:
+    """The result of a keyword search: the pages found, best first, and the statistics of the query's words."""
+
+    stats: TermStats
+    hits: Sequence[WordHit]
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The last failure of a kind of background work.
 

@@ -71,12 +71,11 @@ from memoryos_mcp.storage.values import (
     Snapshot,
     Space,
     StoreOptions,
-    TermStats,
     TokenRows,
     Unembedded,
     Vectors,
-    WordHit,
     WordMatches,
+    WordSearch,
 )
 
 NO_SPACE = 0
@@ -249,16 +248,15 @@ class SqliteStore:
 
         return await self._database.read(query)
 
-    async def term_stats(self, words: Sequence[str], names: Sequence[str]) -> TermStats:
-        return await self._database.read(
-            lambda connection: term_stats.term_stats(connection, words, names, self._word_counts)
-        )
-
     async def word_matches(self, counts: Mapping[str, int], seqs: Sequence[int]) -> WordMatches:
         return await self._database.read(lambda connection: lexical.matches(connection, counts, seqs))
 
-    async def search_words(self, counts: Mapping[str, int], limit: int) -> list[WordHit]:
-        return await self._database.read(lambda connection: lexical.search(connection, counts, limit))
+    async def search_words(self, words: Sequence[str], names: Sequence[str], limit: int) -> WordSearch:
+        def read(connection: apsw.Connection) -> WordSearch:
+            stats = term_stats.term_stats(connection, words, names, self._word_counts)
+            return WordSearch(stats, lexical.search(connection, stats.counts, limit) if limit else ())
+
+        return await self._database.read(read)
 
     # Segments, chains, profile, knowledge --------------------------------------------------------------------------
 
