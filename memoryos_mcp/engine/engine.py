@@ -500,7 +500,7 @@ class MemoryEngine:
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._spaces.waiting()
+        return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
         """Return the distinct keywords of all topics, most prominent topic first.

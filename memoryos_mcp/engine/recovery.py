@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 AT_ONCE = 2
 POLL_S = 0.5
 # While callers are served, each pause is this many times as long as the work before it.
-RESTS_PER_WORK = 4.0
+PAUSE_PER_WORK = 4.0
 # Time limit for one user, and the delay after a failure: a model may be unreachable.
-PATIENCE_S = 60.0
-NEXT_TRY = timedelta(minutes=5)
+USER_LIMIT_S = 60.0
+RETRY_AFTER = timedelta(minutes=5)
 
 
-class CatchingUp:
+class Recovery:
     """Opens users with unfinished work, a few at a time, and keeps each open until nothing is due.
 
     Args:
@@ -84,19 +84,19 @@ class CatchingUp:
         now = self._clock()
         due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
         began = time.monotonic()
-        await asyncio.gather(*map(self._work_off, due))
+        await asyncio.gather(*map(self._finish_work, due))
         if due and self._is_busy():
-            await asyncio.sleep(RESTS_PER_WORK * (time.monotonic() - began))
+            await asyncio.sleep(PAUSE_PER_WORK * (time.monotonic() - began))
         return bool(due)
 
-    async def _work_off(self, user_id: str) -> None:
+    async def _finish_work(self, user_id: str) -> None:
         """Keep a user open until nothing is due or the time limit is reached."""
         try:
-            async with asyncio.timeout(PATIENCE_S), self._borrow(user_id) as engine:
+            async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
             pass  # closing the user records what is left
         except StorageError as error:
             logger.warning("a user's background work could not be caught up on: %s", type(error).__name__)
-            self.note(user_id, self._clock() + NEXT_TRY)
+            self.note(user_id, self._clock() + RETRY_AFTER)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation.loops import Errands
+from memoryos_mcp.consolidation.loops import BackgroundTasks
 from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, Validation, check_range
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
@@ -108,7 +108,7 @@ class Responding:
         self._forgettings = forgettings
         self._validation = admitting
         self._clock = clock
-        self._errands = Errands()
+        self._tasks = BackgroundTasks()
 
     async def respond(
         self,
@@ -160,7 +160,7 @@ class Responding:
             with reading_since(noted):
                 return await listen(chat, request, pieces.put_nowait)
 
-        listening = self._errands.begin(listened())
+        listening = self._tasks.start(listened())
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
@@ -174,7 +174,7 @@ class Responding:
 
     async def close(self) -> None:
         """Cancel the LLM calls in progress."""
-        await self._errands.cancelled()
+        await self._tasks.cancel()
 
     def _llm(self) -> ChatModel:
         """Return the LLM.

@@ -24,8 +24,8 @@ import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.descriptors import fitting_users
-from memoryos_mcp.consolidation.loops import Errands, to_the_end
-from memoryos_mcp.engine.recovery import CatchingUp
+from memoryos_mcp.consolidation.loops import BackgroundTasks, to_the_end
+from memoryos_mcp.engine.recovery import Recovery
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.callers import Caller
@@ -203,15 +203,15 @@ class MemoryService:
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None
-        self._errands = Errands()
+        self._tasks = BackgroundTasks()
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
-        self._catching_up = CatchingUp(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
+        self._recovery = Recovery(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
-        if self._catching_up is not None:
-            self._catching_up.start()
+        if self._recovery is not None:
+            self._recovery.start()
         return self
 
     async def __aexit__(
@@ -296,7 +296,7 @@ class MemoryService:
         if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())
             survey = self._survey = _Survey(len(users))
-            survey.task = self._errands.begin(self._look(survey, users))
+            survey.task = self._tasks.start(self._look(survey, users))
         await asyncio.wait([survey.task], timeout=SURVEY_LIMIT_S)
         return survey.backlog(self._clock())
 
@@ -316,12 +316,12 @@ class MemoryService:
 
     async def _end(self) -> None:
         async with self._ending:
-            if self._catching_up is not None:
-                await self._catching_up.close()
-            await self._errands.finished()
+            if self._recovery is not None:
+                await self._recovery.close()
+            await self._tasks.wait()
             for user in list(self._users.values()):
                 self._begin_closing(user)
-            await self._errands.finished()
+            await self._tasks.wait()
             if self._components is not None:
                 await self._components.aclose()
 
@@ -352,9 +352,9 @@ class MemoryService:
             return await self._borrow(user_id)
         if user is None:
             user = self._users[user_id] = _User(user_id)
-            if self._catching_up is not None:
-                self._catching_up.forget(user_id)
-            user.opening = self._errands.begin(self._open(user_id))
+            if self._recovery is not None:
+                self._recovery.forget(user_id)
+            user.opening = self._tasks.start(self._open(user_id))
         user.uses += 1
         try:
             await asyncio.shield(user.opening)
@@ -399,7 +399,7 @@ class MemoryService:
 
     def _begin_closing(self, user: _User) -> None:
         del self._users[user.user_id]
-        self._closings[user.user_id] = self._errands.begin(self._close(user))
+        self._closings[user.user_id] = self._tasks.start(self._close(user))
 
     async def _close(self, user: _User) -> None:
         """Close one memory; a failure is logged and does not affect other users."""
@@ -417,8 +417,8 @@ class MemoryService:
             del self._closings[user.user_id]
 
     async def _note_what_is_left(self, user_id: str, engine: "MemoryEngine") -> None:
-        if self._catching_up is not None and (at := await engine.next_work_at()) is not None:
-            self._catching_up.note(user_id, at)
+        if self._recovery is not None and (at := await engine.next_work_at()) is not None:
+            self._recovery.note(user_id, at)
 
     def _users_with_work(self) -> list[str]:
         from memoryos_mcp.engine.wiring import configured_model
@@ -441,7 +441,7 @@ class MemoryService:
     async def _load_components(self) -> "Components":
         while self._components is None:
             if self._loading is None:
-                self._loading = self._errands.begin(self._load())
+                self._loading = self._tasks.start(self._load())
             await asyncio.shield(self._loading)
         return self._components
 
