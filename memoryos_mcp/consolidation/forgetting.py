@@ -269,9 +269,7 @@ def _check(selection: Selection) -> None:
         problem = "nothing is selected; give ids, a query, after or before, or everything"
         raise ArgumentError(argument="ids", problem=problem)
     if sum(ways) > 1:
-        problem = (
-            "is combined with another selection; give ids alone, everything alone, or a query with after and before"
-        )
+        problem = "cannot be combined with others; give ids alone, everything alone, or a query with after and before"
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
 
 
