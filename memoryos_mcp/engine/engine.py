@@ -201,7 +201,14 @@ class MemoryEngine:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        new = NewTurn(user_input, agent_response, timestamp, idempotency_key, meta_data, source)
+        new = NewTurn(
+            user_input,
+            agent_response,
+            timestamp=timestamp,
+            meta_data=meta_data,
+            idempotency_key=idempotency_key,
+            source=source,
+        )
         return await self._add(await self._validation.turn(new))
 
     async def add_answer(

@@ -311,9 +311,8 @@ def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default
 
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
-        **shown_turn(recalled.page, recalled.quote),
+        **shown_turn(recalled.page, recalled.quote, is_excerpt=recalled.quote.is_excerpt),
         page_id=recalled.page.page_id,
-        excerpt=recalled.quote.is_excerpt,
     )
 
 
@@ -334,9 +333,8 @@ def _left_out(left_out: "LeftOut | None") -> LeftOutOfResult | None:
 def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage:
     page = recalled.page
     return RetrievedPage(
-        **shown_turn(page, recalled.quote),
+        **shown_turn(page, recalled.quote, is_excerpt=recalled.quote.is_excerpt),
         page_id=page.page_id,
-        excerpt=recalled.quote.is_excerpt,
         meta_info=shortened(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
         meta_data=shown_notes(recalled.notes),
         tier=page.tier.value,

@@ -146,8 +146,7 @@ def _page(view: "PageView") -> ShownPage:
     return ShownPage(
         kind="page",
         id=page.page_id,
-        **shown_turn(page, page),
-        excerpt=view.is_excerpt,
+        **shown_turn(page, page, is_excerpt=view.is_excerpt),
         meta_data=shown_notes(page.meta_data),
         tier=page.tier.value,
         segment_id=_id(Kind.SEGMENT, page.segment),
