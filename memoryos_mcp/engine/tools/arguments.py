@@ -43,7 +43,7 @@ class RetrieveMemoryArguments(Arguments):
 
     query: str = Field(description="A question or a few words, in any language.")
     relationship_with_user: str = Field(default="", description="Your role towards the user; the result repeats it.")
-    style_hint: str = Field(default="", description="Tone of your answer; the result repeats it.")
+    style_hint: str = Field(default="", description="Tone of your answer; repeated.")
     max_results: Count = Field(
         default=None, description="Number of pages; usually left out.", json_schema_extra=RESULTS
     )

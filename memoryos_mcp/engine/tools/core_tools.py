@@ -183,7 +183,7 @@ TOOLS: Sequence[ToolDefinition] = (
         name="add_memory",
         title="Remember",
         description="Call once after each exchange worth keeping, with both sides verbatim, but without text that "
-        "retrieve_memory returned. It is on disk at once; topics, profile and facts follow.",
+        "retrieve_memory returned. It is on disk at once.",
         arguments=AddMemoryArguments,
         result=AddMemoryResult,
         reads_only=False,

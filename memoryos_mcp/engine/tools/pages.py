@@ -41,7 +41,7 @@ def _read_object(value: object) -> object:
 class AddMemoryArguments(Arguments):
     """Arguments of ``add_memory``: one turn of a dialogue."""
 
-    user_input: str = Field(description="What the user said, verbatim.")
+    user_input: str = Field(description="What the user said.")
     agent_response: str = Field(description="What you answered. Either may be empty.")
     timestamp: str = Field(default="", description="When it was said, ISO 8601. Default: now.")
     meta_data: Annotated[dict[str, Any] | None, BeforeValidator(_read_object)] = Field(
