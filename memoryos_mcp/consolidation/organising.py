@@ -70,7 +70,7 @@ class Organising:
         self._clock = clock
         # A plan depends on the current segments, so it is committed before the next one is made.
         self._planning = asyncio.Lock()
-        # The analyst's answers to batches that are not filed yet because an earlier batch failed, by page.
+        # The analyst's answers to batches that are not filed yet because an earlier batch failed; the key is ``_seqs``.
         self._answers: dict[tuple[int, ...], Organised] = {}
         self._forget_epoch = 0
         self._failed_steps = 0

@@ -54,7 +54,7 @@ class Recovery:
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start with a search for all users with unfinished work."""
+        """Start the loop, which first searches for all users with unfinished work."""
         self._loop.start()
 
     async def close(self) -> None:

@@ -347,7 +347,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all facts about the identity, and the newest `FACTS_SHOWN` of the other facts."""
+    """Return all wishes, all facts about names and the like (`is_head`), and the newest `FACTS_SHOWN` others."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]
