@@ -20,7 +20,7 @@ from tests.fakes import START, Clock
 LIMIT_S = 10
 
 
-async def test_a_wake_up_that_meets_the_closing_does_not_keep_the_loop_alive() -> None:
+async def test_a_wake_up_during_close_does_not_keep_the_loop_alive() -> None:
     async def nothing() -> bool:
         return False
 
@@ -34,7 +34,7 @@ async def test_a_wake_up_that_meets_the_closing_does_not_keep_the_loop_alive() -
             await loop.close()
 
 
-async def test_work_goes_on_at_once_while_there_is_more() -> None:
+async def test_steps_follow_immediately_while_there_is_more_work() -> None:
     done = asyncio.Event()
     left = [3]
 
@@ -52,7 +52,7 @@ async def test_work_goes_on_at_once_while_there_is_more() -> None:
     assert left == [0]
 
 
-async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_step_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 1)
     succeeded = asyncio.Event()
     failures: list[Exception] = [ModelError("first"), RuntimeError("a secret text"), LeaseLostError("taken")]
@@ -84,7 +84,7 @@ async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPa
     assert tried_at[2] - tried_at[1] >= timedelta(seconds=2)
 
 
-async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pauses_grow_to_a_limit(
+async def test_retry_pauses_follow_the_clock_and_grow_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 8.0)
@@ -109,7 +109,7 @@ async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pause
     assert tried_at == [0, 1, 3, 7, 15, 23, 31]
 
 
-async def test_a_clock_that_was_put_back_does_not_put_off_the_next_try() -> None:
+async def test_a_clock_that_is_set_back_does_not_delay_the_retry() -> None:
     clock = Clock()
     tries: list[datetime] = []
     tried, tried_twice = asyncio.Event(), asyncio.Event()
@@ -130,14 +130,14 @@ async def test_a_clock_that_was_put_back_does_not_put_off_the_next_try() -> None
     assert tries[1] < tries[0]
 
 
-async def test_closing_before_the_start_is_no_error() -> None:
+async def test_a_loop_may_be_closed_before_its_start() -> None:
     async def nothing() -> bool:
         return False
 
     await BackgroundLoop("test", nothing, poll_s=1, clock=Clock()).close()
 
 
-async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
+async def test_a_wake_up_does_not_shorten_the_pause_after_a_failure() -> None:
     tries: list[int] = []
     failed = asyncio.Event()
 
@@ -158,7 +158,7 @@ async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
     assert len(tries) == 1
 
 
-async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -> None:
+async def test_a_lease_is_renewed_during_a_slow_model_call(tmp_path: Path) -> None:
     options = StoreOptions("helper", 3, 1800, 100)
     threads = StoreThreads(4)
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
@@ -176,7 +176,7 @@ async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -
     threads.close()
 
 
-async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: Path) -> None:
+async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) -> None:
     options = StoreOptions("helper", 3, 1800, 100)
     threads, clock = StoreThreads(4), Clock()
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
@@ -205,7 +205,7 @@ async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: 
     threads.close()
 
 
-async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(tmp_path: Path) -> None:
+async def test_a_lease_is_free_after_close_at_any_moment(tmp_path: Path) -> None:
     options = StoreOptions("helper", 3, 1800, 100)
     threads, clock = StoreThreads(4), Clock()
     store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
@@ -233,7 +233,7 @@ async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(
     threads.close()
 
 
-async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_alive() -> None:
+async def test_a_step_that_fails_when_cancelled_does_not_block_close() -> None:
     began = asyncio.Event()
 
     async def step() -> bool:
@@ -253,7 +253,7 @@ async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_al
     assert loop.health.failed_attempts == 1
 
 
-async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
+async def test_work_is_finished_although_its_caller_is_cancelled() -> None:
     begun, may_end, done = asyncio.Event(), asyncio.Event(), []
 
     async def work() -> None:
@@ -273,7 +273,7 @@ async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
     assert done
 
 
-async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iteration_fails() -> None:
+async def test_closed_threads_refuse_calls() -> None:
     def stop() -> None:
         raise StopIteration
 
@@ -287,7 +287,7 @@ async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iterati
             await threads.run(lambda: 7)
 
 
-async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.001)
     failures: list[Exception] = [ModelError("first"), ModelError("second")]
     kept: list[tuple[int, str | None]] = []

@@ -78,7 +78,7 @@ def trait(level: Level, reason: str, *pages: int) -> TraitChange:
 # In the store ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Path) -> None:
+async def test_a_corrected_fact_becomes_history(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -100,7 +100,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
 
 
 @pytest.mark.parametrize("again", [PARIS, "i live in PARIS", "I live, in Paris!"])
-async def test_the_same_words_are_not_learned_again_from_pages_that_were_there(tmp_path: Path, again: str) -> None:
+async def test_a_corrected_fact_is_not_learned_again_from_old_pages(tmp_path: Path, again: str) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -124,7 +124,7 @@ async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequ
     return await store.commit(lease, learning)
 
 
-async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path) -> None:
+async def test_a_page_after_the_correction_may_state_the_fact_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
@@ -136,7 +136,7 @@ async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path
         assert await facts(store) == [PARIS]
 
 
-async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over(tmp_path: Path) -> None:
+async def test_lessons_from_before_a_correction_are_rejected(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -148,7 +148,7 @@ async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over
         assert await facts(store) == [LONDON]
 
 
-async def test_a_redo_neither_removes_nor_revives_what_was_corrected(tmp_path: Path) -> None:
+async def test_a_redo_does_not_change_a_correction(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -194,7 +194,7 @@ async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path:
         assert (known.level, known.reason) == (Level.LOW, "Eats all.")
 
 
-async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path) -> None:
+async def test_the_replacement_may_be_a_known_fact(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -205,7 +205,7 @@ async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path)
         assert (await look_at_fact(store, 2)).fact.learned_by == "user"
 
 
-async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_path: Path) -> None:
+async def test_a_trait_set_by_the_user_keeps_its_level(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -219,7 +219,7 @@ async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_
     assert [(past.level, past.is_corrected) for past in look.history] == [(Level.LOW, True)]
 
 
-async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_path: Path) -> None:
+async def test_a_wrong_trait_is_learned_again_only_from_new_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -249,13 +249,13 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
         ({"id": "'; DROP TABLE facts"}, "id: is no id"),
     ],
 )
-async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
+async def test_an_invalid_correction_names_the_problem(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
     async with opened(tmp_path) as store:
         with pytest.raises(ArgumentError, match=f"^{problem}"):
             await correct(store.user_data, given["id"], "redact", **{key: given[key] for key in given if key != "id"})
 
 
-async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
+async def test_a_secret_in_a_correction_is_removed_or_refused(tmp_path: Path) -> None:
     key = "ghp_" + "0123456789abcdefABCDEF" + "0123456789abcd"
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
@@ -298,14 +298,14 @@ async def bundled() -> AsyncIterator[Embed]:
         await embedder.aclose()
 
 
-async def test_what_was_corrected_is_not_learned_in_other_words_and_other_facts_are() -> None:
+async def test_reworded_corrected_facts_are_not_learned() -> None:
     async with bundled() as embed:
         assert [text for text in RESTATED if await kept(text, embed, 3, 5)] == []
         assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
         assert [text for text in RESTATED if await kept(text, embed, 3, 6)] == RESTATED
 
 
-async def test_without_a_model_that_works_the_words_tell() -> None:
+async def test_words_are_compared_without_a_working_model() -> None:
     async def failing(_: Sequence[str]) -> NDArray[np.float32]:
         msg = "down"
         raise ModelError(msg)
@@ -316,14 +316,14 @@ async def test_without_a_model_that_works_the_words_tell() -> None:
         assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
 
 
-async def test_old_pages_do_not_give_another_answer_to_what_the_user_has_answered() -> None:
+async def test_old_pages_do_not_change_a_corrected_attribute() -> None:
     assert not await kept("I live in Rome.", None, 5, slot="lives in")
     assert not await kept("The user has settled down in Rome", None, 5, supersedes=(2,))
     assert await kept("I live in Rome.", None, 6, slot="lives in")
     assert await kept("I live in Rome.", None, 5, slot="was born in")
 
 
-def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was() -> None:
+def test_the_prompt_contains_corrections_only_if_there_are_any() -> None:
     def shown(*corrected: CorrectedFact) -> tuple[str, str]:
         request = learn_request([], [], [], corrected, dimensions=(), max_prompt_tokens=4000)
         instructions, said = request.messages
@@ -413,7 +413,7 @@ async def number_of(store: SqliteStore, text: str) -> int:
     return next(known.fact for known in await store.facts(FactQuery(About.USER)) if known.text == text)
 
 
-async def test_a_correction_outlives_another_reading_of_the_same_pages(tmp_path: Path) -> None:
+async def test_a_correction_survives_another_reading_of_its_pages(tmp_path: Path) -> None:
     async with reading(tmp_path) as at:
         await at.read(ExtractiveAnalyst())
         assert PEANUTS in await at.known()

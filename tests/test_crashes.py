@@ -212,7 +212,7 @@ async def slow_answer(asked: Asked) -> Answer:
     return answer(asked)
 
 
-async def test_kills_lose_double_and_bring_back_no_page(data: Path) -> None:
+async def test_kills_neither_lose_nor_double_nor_restore_pages(data: Path) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown only if the test fails, so that its delays can be repeated
     dice = random.Random(seed)  # noqa: S311 - no secret

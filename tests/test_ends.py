@@ -92,7 +92,7 @@ def test_a_program_that_ends_early_ends_cleanly(tmp_path: Path, name: str) -> No
         assert (process.returncode, process.stderr.decode()) == (0, ""), f"after {delay_s:.3f} s"
 
 
-async def test_ctrl_c_ends_a_program_with_its_memory_closed(tmp_path: Path) -> None:
+async def test_ctrl_c_closes_the_memory_of_a_program(tmp_path: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for number in range(ENDS):
         process = await asyncio.create_subprocess_exec(

@@ -57,7 +57,7 @@ async def known(opened: Memory, count: int) -> list[str]:
     return [fact.text for fact in facts]
 
 
-async def test_what_a_new_user_says_is_in_the_profile_at_once_and_small_talk_is_not(data: Path) -> None:
+async def test_statements_of_a_new_user_are_in_the_profile_at_once(data: Path) -> None:
     async with memory(data, None, **RECENT) as opened:
         await opened.add(Said(said) for said in (*SMALL_TALK, *STATED))
         facts = await known(opened, len(STATED))
@@ -86,7 +86,7 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
     assert any("San Francisco" in fact["knowledge"] and "data" not in fact["knowledge"] for fact in found)
 
 
-async def test_pages_that_were_never_read_are_read_in_the_background(data: Path) -> None:
+async def test_unread_pages_are_read_in_the_background(data: Path) -> None:
     async with memory(data, None, **RECENT) as opened:
         await opened.add(map(Said, STATED))
         assert len(await known(opened, len(STATED))) == len(STATED)

@@ -89,7 +89,7 @@ def whole(server: PipeServer, model: str = "") -> dict[str, object]:
     return stats
 
 
-def test_2000_pages_move_between_three_models_although_each_move_is_killed(tmp_path: Path) -> None:
+def test_2000_pages_migrate_although_each_migration_is_killed(tmp_path: Path) -> None:
     models: Mapping[str, Mapping[str, object]] = {
         folder.name: {"embedding_model_name": str(folder)} for folder in (MINILM, bge_shaped(tmp_path / "small"))
     }

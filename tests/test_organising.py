@@ -196,7 +196,7 @@ def attempts(folder: Path) -> list[int]:
 # Organising
 
 
-async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attempts_are_counted(tmp_path: Path) -> None:
+async def test_pages_stay_in_the_backlog_while_the_analyst_fails(tmp_path: Path) -> None:
     async with bench(tmp_path, 6) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(2)
@@ -211,7 +211,7 @@ async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attem
         assert_counts_agree(tmp_path)
 
 
-async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_path: Path) -> None:
+async def test_after_five_failures_the_fallback_files_a_batch(tmp_path: Path) -> None:
     assert ATTEMPTS_BEFORE_FALLBACK == 5
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
@@ -232,7 +232,7 @@ async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_attempts_are_remembered_when_the_process_starts_again(tmp_path: Path) -> None:
+async def test_attempts_are_counted_across_restarts(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
@@ -240,7 +240,7 @@ async def test_attempts_are_remembered_when_the_process_starts_again(tmp_path: P
         assert at.fallback.organised == [ONE_TO_FOUR]
 
 
-async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path: Path) -> None:
+async def test_one_call_per_step_probes_a_failing_analyst(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise()
@@ -265,7 +265,7 @@ async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path:
         assert_counts_agree(tmp_path)
 
 
-async def test_once_five_calls_in_a_row_have_failed_the_fallback_files_what_one_more_call_fails_on(
+async def test_after_five_failed_steps_one_more_failure_is_enough(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -282,7 +282,7 @@ async def test_once_five_calls_in_a_row_have_failed_the_fallback_files_what_one_
         assert_counts_agree(tmp_path)
 
 
-async def test_an_answer_ends_the_row_of_failures(tmp_path: Path) -> None:
+async def test_an_answer_resets_the_count_of_failed_steps(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
@@ -296,7 +296,7 @@ async def test_an_answer_ends_the_row_of_failures(tmp_path: Path) -> None:
         assert at.fallback.organised == [FIVE_TO_EIGHT]
 
 
-async def test_the_probe_after_a_restart_counts_for_itself_alone(tmp_path: Path) -> None:
+async def test_a_probe_after_a_restart_counts_as_one_attempt(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = DOWN
         for number in range(1, ATTEMPTS_BEFORE_FALLBACK):
@@ -308,7 +308,7 @@ async def test_the_probe_after_a_restart_counts_for_itself_alone(tmp_path: Path)
         assert at.fallback.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
 
 
-async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp_path: Path) -> None:
+async def test_answers_to_later_batches_wait_for_an_earlier_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {2}
         await at.fail_to_organise(3)
@@ -328,7 +328,7 @@ async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp
         assert_counts_agree(tmp_path)
 
 
-async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_behind_the_fallback(
+async def test_answers_around_a_failed_batch_are_filed_in_page_order(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 12) as at:
@@ -351,7 +351,7 @@ async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_
         assert_counts_agree(tmp_path)
 
 
-async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp_path: Path) -> None:
+async def test_the_fallback_never_replaces_an_existing_answer(tmp_path: Path) -> None:
     class FailingLast(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             if batch[0].seq == 1:
@@ -371,7 +371,7 @@ async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp
         assert workers(tmp_path, "organised_by") == ["extractive"] * 4 + ["scripted"] * 4
 
 
-async def test_a_batch_that_has_grown_since_it_was_answered_is_asked_again(tmp_path: Path) -> None:
+async def test_a_batch_that_grew_after_its_answer_is_asked_again(tmp_path: Path) -> None:
     async with bench(tmp_path, 6) as at:
         at.llm.fails_on = {1}
         await at.fail_to_organise()
@@ -383,7 +383,7 @@ async def test_a_batch_that_has_grown_since_it_was_answered_is_asked_again(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_without_budget_the_fallback_files_at_once_and_no_attempt_is_counted(tmp_path: Path) -> None:
+async def test_the_fallback_files_at_once_if_the_budget_is_spent(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         assert await at.organise()
@@ -394,7 +394,7 @@ async def test_without_budget_the_fallback_files_at_once_and_no_attempt_is_count
         assert_counts_agree(tmp_path)
 
 
-async def test_a_bug_is_no_outage_and_never_sends_pages_to_the_fallback(tmp_path: Path) -> None:
+async def test_an_unexpected_error_does_not_start_the_fallback(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = RuntimeError("a bug")
         for _ in range(6):
@@ -428,7 +428,7 @@ def topics(*pages: tuple[int, ...]) -> tuple[Topic, ...]:
         Organised(False, runs((1, 2, 3, 4)), ()),
     ],
 )
-async def test_an_answer_that_does_not_hold_every_page_once_is_a_failure_and_files_nothing(
+async def test_an_answer_must_contain_every_page_once(
     tmp_path: Path, answer: Organised
 ) -> None:
     class Careless(Llm):
@@ -436,14 +436,14 @@ async def test_an_answer_that_does_not_hold_every_page_once_is_a_failure_and_fil
             return answer
 
     async with bench(tmp_path, 4, llm=Careless()) as at:
-        with pytest.raises(ModelError, match="every page of the batch once"):
+        with pytest.raises(ModelError, match="every page of the batch exactly once"):
             await at.organise()
         counts = await at.store.counts()
         assert (counts.backlog, counts.segments, counts.chains) == (4, 0, 0)
         assert attempts(tmp_path) == [1] * 4
 
 
-async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_score(tmp_path: Path) -> None:
+async def test_a_topic_joins_the_segment_that_it_names_if_it_exists(tmp_path: Path) -> None:
     class Naming(Llm):
         names: Segment | None = None
 
@@ -466,7 +466,7 @@ async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_
 # Doing again
 
 
-async def test_when_the_analyst_is_back_it_does_again_what_the_fallback_did(tmp_path: Path) -> None:
+async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> None:
     async with bench(tmp_path, 14) as at:
         await at.store.add_pages([Turn("Plan my tax return.", "I see.", START) for _ in range(2)])
         at.llm.failure = SPENT
@@ -484,7 +484,7 @@ async def test_when_the_analyst_is_back_it_does_again_what_the_fallback_did(tmp_
         assert not await at.organising.redo(at.lease)
 
 
-async def test_one_batch_shows_whether_the_analyst_is_back_and_all_stays_as_it_is_until_then(tmp_path: Path) -> None:
+async def test_a_redo_probes_the_analyst_with_one_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -498,7 +498,7 @@ async def test_one_batch_shows_whether_the_analyst_is_back_and_all_stays_as_it_i
         assert rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages") == before
 
 
-async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(tmp_path: Path) -> None:
+async def test_a_redo_files_answered_batches_and_retries_the_others(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -521,7 +521,7 @@ async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(t
         assert_counts_agree(tmp_path)
 
 
-async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_fallback_filed_it(tmp_path: Path) -> None:
+async def test_unusable_answers_make_the_fallbacks_filing_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -543,7 +543,7 @@ async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_fall
 
 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
-async def test_a_redo_never_lets_go_of_a_batch_because_the_analyst_is_away(tmp_path: Path, failure: ModelError) -> None:
+async def test_a_redo_never_gives_up_while_the_analyst_is_away(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -556,7 +556,7 @@ async def test_a_redo_never_lets_go_of_a_batch_because_the_analyst_is_away(tmp_p
 
 
 @pytest.mark.parametrize("is_filing", [True, False])
-async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of_others(
+async def test_a_batch_that_always_fails_does_not_block_the_redo(
     tmp_path: Path, is_filing: bool
 ) -> None:
     class Apart(Llm):
@@ -580,7 +580,7 @@ async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of
         assert workers(tmp_path, "organised_by")[4:] == ["scripted"] * 4
 
 
-async def test_pages_that_come_in_meanwhile_are_not_touched_by_a_redo(tmp_path: Path) -> None:
+async def test_a_redo_does_not_change_pages_added_meanwhile(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -598,7 +598,7 @@ async def test_pages_that_come_in_meanwhile_are_not_touched_by_a_redo(tmp_path: 
         assert_counts_agree(tmp_path)
 
 
-async def test_two_processes_that_redo_the_same_pages_file_them_once(tmp_path: Path) -> None:
+async def test_two_processes_redo_the_same_pages_once(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -619,7 +619,7 @@ async def test_what_the_fallback_files_as_the_analyst_is_not_degraded(tmp_path: 
 # Learning
 
 
-async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_fallback_after_five_attempts(
+async def test_the_fallback_reads_a_hot_segment_after_five_failures(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -638,7 +638,7 @@ async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_fal
         assert not await at.promotion.has_work()
 
 
-async def test_what_the_fallback_learned_is_learned_again_and_its_facts_go(tmp_path: Path) -> None:
+async def test_a_redo_replaces_the_fallbacks_facts(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         await at.organise_all()
@@ -656,7 +656,7 @@ async def test_what_the_fallback_learned_is_learned_again_and_its_facts_go(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_fallback_only_read_is_read_again_without_filing_it_anew(tmp_path: Path) -> None:
+async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -672,7 +672,7 @@ async def test_what_the_fallback_only_read_is_read_again_without_filing_it_anew(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN, GARBLED])
-async def test_the_fallback_reads_a_page_once_however_long_the_analyst_is_away(
+async def test_the_fallback_reads_a_page_only_once_in_an_outage(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -687,7 +687,7 @@ async def test_the_fallback_reads_a_page_once_however_long_the_analyst_is_away(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_known(
+async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -704,7 +704,7 @@ async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_k
         assert not await at.promotion.has_work()
 
 
-async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_and_each_once(tmp_path: Path) -> None:
+async def test_a_redo_reads_each_page_once_segment_by_segment(tmp_path: Path) -> None:
     class OnePageATopic(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             seqs = tuple(view.seq for view in batch)
@@ -729,7 +729,7 @@ async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_an
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_fallback_read_them(tmp_path: Path) -> None:
+async def test_unusable_answers_make_the_fallbacks_reading_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -748,7 +748,7 @@ async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_fallbac
         assert workers(tmp_path, "learned_by") == ["extractive"] * 4
 
 
-async def test_a_usable_answer_forgets_the_unusable_ones_before_it(tmp_path: Path) -> None:
+async def test_a_usable_answer_resets_the_count_of_unusable_ones(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -773,7 +773,7 @@ async def due_to_be_read_again(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes_to_the_fallback(
+async def test_due_segments_wait_for_the_analyst_in_an_outage(
     tmp_path: Path, failure: ModelError
 ) -> None:
     async with bench(tmp_path, 4) as at:
@@ -789,7 +789,7 @@ async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes
         assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
 
 
-async def test_what_is_due_goes_to_the_fallback_where_the_analyst_answers_but_never_usably(tmp_path: Path) -> None:
+async def test_due_segments_go_to_the_fallback_after_unusable_answers(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = GARBLED
@@ -819,7 +819,7 @@ class Apart(Llm):
         return Organised(False, (Run(seqs, "run"),), apart)
 
 
-async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_path: Path) -> None:
+async def test_simultaneous_readings_that_disagree_are_all_committed(tmp_path: Path) -> None:
     class Wavering(Apart):
         def portion(self, pages: Sequence[Page]) -> int:
             return 1
@@ -846,7 +846,7 @@ async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_pa
         assert len(trait.evidence) == 12
 
 
-async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: Path) -> None:
+async def test_read_segments_are_archived_although_another_fails(tmp_path: Path) -> None:
     async with bench(tmp_path, 4, llm=Apart()) as at:
         await at.organise_all()
         promotion = Promotion(
@@ -901,7 +901,7 @@ async def memory(
 
 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
-async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
+async def test_an_hour_without_the_llm_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
@@ -961,7 +961,7 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
     assert_counts_agree(tmp_path)
 
 
-async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
+async def test_a_restarted_process_redoes_work_done_without_the_llm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
@@ -989,7 +989,7 @@ async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
     assert_counts_agree(tmp_path)
 
 
-async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_everything_done_again(
+async def test_restarts_in_an_outage_lose_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
@@ -1017,7 +1017,7 @@ async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_e
 
 @pytest.mark.parametrize("is_filed_by_it", [False, True])
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
+async def test_an_hour_of_failed_redos_costs_few_calls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError, is_filed_by_it: bool
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
@@ -1053,7 +1053,7 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
         assert (await engine.stats()).counts.degraded == 16
 
 
-async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_llm_no_work_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock = Clock()
     async with memory(tmp_path, clock, None, short_term_capacity=0) as engine:
@@ -1074,7 +1074,7 @@ async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch:
         assert (await engine.stats()).counts.degraded == 4  # an LLM that is set later finds them
 
 
-async def test_the_llm_can_be_made_to_do_again_what_was_done_before_it_was_set(
+async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)

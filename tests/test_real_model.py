@@ -34,7 +34,7 @@ def model_address() -> Iterator[str]:
         yield address
 
 
-async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
+async def test_a_real_model_organises_pages_and_extracts_facts(
     tmp_path: Path, model_address: str
 ) -> None:
     assert DATA is not None

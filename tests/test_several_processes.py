@@ -22,7 +22,7 @@ PAGES = 600
 SPACE = "test:4:1"
 
 
-def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refused(data: Path) -> None:
+def test_four_servers_write_600_pages_without_loss(data: Path) -> None:
     settings = {**BUSY_BACKGROUND, "consolidation_batch_pages": 20}
     with ExitStack() as stack:
         servers = [
@@ -70,7 +70,7 @@ def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refuse
         connection.close()
 
 
-def test_a_page_of_one_process_is_found_by_the_others_at_once_and_by_meaning_soon(data: Path) -> None:
+def test_pages_of_one_process_are_found_by_other_processes(data: Path) -> None:
     with PipeServer(data, log=data.parent / "1.log") as one, PipeServer(data, log=data.parent / "2.log") as other:
         other.add("The weather is grey today.")
         other.wait_until_semantic()
@@ -112,7 +112,7 @@ def windows() -> list[Window]:
     return [Window(0, 5, np.array([1, 0, 0, 0], dtype=np.float32))]
 
 
-async def test_only_one_process_holds_the_lease_until_it_gives_it_back(data: Path, clock: Clock) -> None:
+async def test_only_one_process_has_the_lease_until_its_release(data: Path, clock: Clock) -> None:
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
         lease = await one.take_lease(LEASE_TTL_S)
@@ -129,7 +129,7 @@ async def test_only_one_process_holds_the_lease_until_it_gives_it_back(data: Pat
         await other.close()
 
 
-async def test_another_process_takes_over_from_one_that_died_and_the_late_write_of_the_first_is_refused(
+async def test_an_expired_lease_is_taken_over_and_late_writes_refused(
     data: Path, clock: Clock
 ) -> None:
     async with asyncio.timeout(LIMIT_S):
@@ -152,7 +152,7 @@ async def test_another_process_takes_over_from_one_that_died_and_the_late_write_
         await other.close()
 
 
-async def test_whoever_commits_keeps_the_lease(data: Path, clock: Clock) -> None:
+async def test_a_commit_renews_the_lease(data: Path, clock: Clock) -> None:
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
         await one.add_pages([Turn("Hello", "", clock.now)])

@@ -115,7 +115,7 @@ async def answers(engine: MemoryEngine, numbers: Sequence[int]) -> set[str]:
     return recipes
 
 
-async def test_the_model_before_answers_until_the_next_ones_vectors_are_whole(tmp_path: Path) -> None:
+async def test_the_previous_model_is_used_until_the_migration_ends(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(0)
@@ -160,7 +160,7 @@ class Reading:
         monkeypatch.setattr(SqliteStore, "all_vectors", held_vectors)
 
 
-async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
@@ -180,7 +180,7 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
         assert reading.pieces > PAGES
 
 
-async def test_a_load_that_has_given_way_for_long_enough_goes_on(
+async def test_a_load_gives_way_only_for_a_limited_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = Model("words", 16)
@@ -197,7 +197,7 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
 
 
 @pytest.mark.parametrize(("is_large", "is_semantic"), [(False, True), (True, False)])
-async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
+async def test_the_first_query_waits_only_for_a_small_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_large: bool, is_semantic: bool
 ) -> None:
     model = Model("words", 16)
@@ -218,7 +218,7 @@ async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
         await until(engine, is_settled)
 
 
-async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:
+async def test_a_migration_resumes_after_a_restart(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(1)
@@ -231,7 +231,7 @@ async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:
     assert new.embedded == PAGES - done
 
 
-async def test_a_model_that_is_taken_back_finds_its_vectors_and_embeds_only_what_is_new(tmp_path: Path) -> None:
+async def test_a_model_set_again_embeds_only_new_pages(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     async with opened(tmp_path, new, old) as engine:
@@ -245,7 +245,7 @@ async def test_a_model_that_is_taken_back_finds_its_vectors_and_embeds_only_what
     assert old.embedded == 3
 
 
-async def test_where_the_model_before_is_gone_the_new_one_answers_as_far_as_it_has_come(tmp_path: Path) -> None:
+async def test_the_incomplete_space_is_used_without_the_old_model(tmp_path: Path) -> None:
     new = Model("new", 24)
     await remember(tmp_path, Model("old", 16))
     new.batches = asyncio.Semaphore(0)
@@ -259,7 +259,7 @@ async def test_where_the_model_before_is_gone_the_new_one_answers_as_far_as_it_h
         assert "words" not in await answers(engine, range(0, PAGES, 5))
 
 
-async def test_where_the_new_model_cannot_be_loaded_the_one_before_answers_and_the_reason_is_told(
+async def test_the_previous_model_is_used_if_the_new_one_fails(
     tmp_path: Path,
 ) -> None:
     old, new = Model("old", 16), Model("new", 24)
@@ -276,7 +276,7 @@ async def test_where_the_new_model_cannot_be_loaded_the_one_before_answers_and_t
         assert await answers(engine, [3]) == {"words"}
 
 
-async def test_a_model_of_before_that_fails_does_not_hold_up_the_next_one(tmp_path: Path) -> None:
+async def test_a_failing_previous_model_does_not_delay_the_new_one(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(0)
@@ -292,7 +292,7 @@ async def test_a_model_of_before_that_fails_does_not_hold_up_the_next_one(tmp_pa
         assert "words" not in await answers(engine, [3, 99])
 
 
-async def test_vectors_of_a_model_that_was_not_used_for_a_week_are_deleted(
+async def test_vectors_of_a_model_unused_for_a_week_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new, clock = Model("old", 16), Model("new", 24), Clock()

@@ -30,7 +30,7 @@ class _Portion:
 class Promotion:
     """Reads hot and due segments, then archives the coldest segments beyond the capacity.
 
-    A segment is due if the analyst should read it again, because the fallback or an earlier analyst has read it.
+    A segment is due if the analyst should read pages again that the fallback has read.
 
     Args:
         fallback: Reads a segment if the analyst has failed too often; never fails.
