@@ -44,7 +44,9 @@ async def verify(verifier: TokenVerifier, token: str) -> AccessToken | None:
         return await verifier.verify_token(token)
 
 
-async def test_a_static_token_is_identified_by_its_id(verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer) -> None:
+async def test_a_static_token_is_identified_by_its_id(
+    verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer
+) -> None:
     token = tokens.add("Zoë", {Scope.WRITE}, START + timedelta(days=1))
     access = await verify(verifier, token)
     assert access == AccessToken(

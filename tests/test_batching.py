@@ -68,9 +68,7 @@ async def test_requests_during_a_pass_share_the_next_pass(doubling: Doubling, th
     assert doubling.passes == [[0], [1, 2, 3, 4], [5, 6, 7]]
 
 
-async def test_all_callers_of_a_failed_pass_get_the_error(
-    doubling: Doubling, thread: ThreadPoolExecutor
-) -> None:
+async def test_all_callers_of_a_failed_pass_get_the_error(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
     asking = MicroBatches(thread, doubling, max_rows=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         first = group.create_task(outcome(asking, 0))
@@ -85,9 +83,7 @@ async def test_all_callers_of_a_failed_pass_get_the_error(
     assert await outcome(asking, 4) == 8
 
 
-async def test_a_cancelled_caller_does_not_affect_others(
-    doubling: Doubling, thread: ThreadPoolExecutor
-) -> None:
+async def test_a_cancelled_caller_does_not_affect_others(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
     asking = MicroBatches(thread, doubling, max_rows=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         under_way = group.create_task(asking.answer(0))

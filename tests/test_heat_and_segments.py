@@ -44,9 +44,7 @@ def test_a_large_read_segment_outranks_a_small_one() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.floats(0, 1e9), st.floats(0, 1e9))
-def test_prominence_grows_with_size_and_visits(
-    visits: int, pages: int, first_s: float, more_s: float
-) -> None:
+def test_prominence_grows_with_size_and_visits(visits: int, pages: int, first_s: float, more_s: float) -> None:
     def at(visits: int, pages: int, ago_s: float) -> float:
         last = NOW - timedelta(seconds=ago_s)
         return prominence(n_visit=visits, page_count=pages, last_visit=last, now=NOW, mu_s=1e7)

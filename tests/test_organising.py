@@ -428,9 +428,7 @@ def topics(*pages: tuple[int, ...]) -> tuple[Topic, ...]:
         Organised(False, runs((1, 2, 3, 4)), ()),
     ],
 )
-async def test_an_answer_must_contain_every_page_once(
-    tmp_path: Path, answer: Organised
-) -> None:
+async def test_an_answer_must_contain_every_page_once(tmp_path: Path, answer: Organised) -> None:
     class Careless(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             return answer
@@ -556,9 +554,7 @@ async def test_a_redo_never_gives_up_while_the_analyst_is_away(tmp_path: Path, f
 
 
 @pytest.mark.parametrize("is_filing", [True, False])
-async def test_a_batch_that_always_fails_does_not_block_the_redo(
-    tmp_path: Path, is_filing: bool
-) -> None:
+async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path, is_filing: bool) -> None:
     class Apart(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             organised = await super().organise(batch, around)
@@ -672,9 +668,7 @@ async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Pat
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN, GARBLED])
-async def test_the_fallback_reads_a_page_only_once_in_an_outage(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_the_fallback_reads_a_page_only_once_in_an_outage(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = failure
@@ -687,9 +681,7 @@ async def test_the_fallback_reads_a_page_only_once_in_an_outage(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = SPENT
@@ -773,9 +765,7 @@ async def due_to_be_read_again(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_due_segments_wait_for_the_analyst_in_an_outage(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_due_segments_wait_for_the_analyst_in_an_outage(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = failure
@@ -989,9 +979,7 @@ async def test_a_restarted_process_redoes_work_done_without_the_llm(
     assert_counts_agree(tmp_path)
 
 
-async def test_restarts_in_an_outage_lose_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock = Clock()
     for number in range(1, 17):

@@ -34,9 +34,7 @@ def model_address() -> Iterator[str]:
         yield address
 
 
-async def test_a_real_model_organises_pages_and_extracts_facts(
-    tmp_path: Path, model_address: str
-) -> None:
+async def test_a_real_model_organises_pages_and_extracts_facts(tmp_path: Path, model_address: str) -> None:
     assert DATA is not None
     conversation = load(Path(DATA) / "locomo-dev.json").conversations[0]
     settings = Settings(

@@ -282,9 +282,7 @@ async def test_a_failure_is_raised_and_nothing_is_stored(tmp_path: Path, is_stre
 
 
 @pytest.mark.parametrize(("pieces", "is_cut"), [(("Porto",), True), (("<think>hm",), False), ((" \n",), False)])
-async def test_a_cut_or_empty_reply_is_an_error(
-    tmp_path: Path, pieces: tuple[str, ...], is_cut: bool
-) -> None:
+async def test_a_cut_or_empty_reply_is_an_error(tmp_path: Path, pieces: tuple[str, ...], is_cut: bool) -> None:
     chat = TalkingChat(*pieces)
     chat.is_cut = is_cut
     async with memory(tmp_path, chat) as engine:
@@ -319,9 +317,7 @@ async def test_the_error_without_an_llm_names_the_settings(tmp_path: Path) -> No
         {"query": "Hi", "max_reply_tokens": 0},
     ],
 )
-async def test_invalid_input_is_refused_before_the_llm_call(
-    tmp_path: Path, arguments: dict[str, Any]
-) -> None:
+async def test_invalid_input_is_refused_before_the_llm_call(tmp_path: Path, arguments: dict[str, Any]) -> None:
     chat = TalkingChat()
     async with memory(tmp_path, chat) as engine:
         with pytest.raises(ArgumentError):

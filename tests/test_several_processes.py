@@ -129,9 +129,7 @@ async def test_only_one_process_has_the_lease_until_its_release(data: Path, cloc
         await other.close()
 
 
-async def test_an_expired_lease_is_taken_over_and_late_writes_refused(
-    data: Path, clock: Clock
-) -> None:
+async def test_an_expired_lease_is_taken_over_and_late_writes_refused(data: Path, clock: Clock) -> None:
     async with asyncio.timeout(LIMIT_S):
         one, other = await open_one(data, clock), await open_one(data, clock)
         await one.add_pages([Turn("Hello", "", clock.now)])

@@ -180,9 +180,7 @@ async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch:
         assert reading.pieces > PAGES
 
 
-async def test_a_load_gives_way_only_for_a_limited_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_load_gives_way_only_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(priority, "PATIENCE_S", POLL_S)
