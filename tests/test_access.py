@@ -1,4 +1,4 @@
-"""The verifier that the server's door asks: static tokens and JWTs, told alike."""
+"""The verifier of bearer tokens: static tokens and JWTs."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Background loops go on after failures and end when they are told to."""
+"""Background loops continue after failures and end on `close`."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -101,7 +101,7 @@ async def test_retry_pauses_follow_the_clock_and_grow_to_a_limit(
     async with asyncio.timeout(LIMIT_S):
         while len(tried_at) < 7:
             tries = len(tried_at)
-            for _ in range(5):  # time to try again too soon, if the loop would
+            for _ in range(5):  # time for a premature retry
                 await asyncio.sleep(0.002)
             assert len(tried_at) in {tries, tries + 1}
             clock.move(seconds=1)
@@ -185,7 +185,7 @@ async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) ->
 
     async def hold_and_vanish() -> None:
         holding = keeper.hold()
-        left.append(holding)  # never left
+        left.append(holding)  # the context is never exited
         assert await holding.__aenter__() is not None
 
     left: list[Any] = []
@@ -195,9 +195,9 @@ async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) ->
         await keeper.close()
         lease = await other.take_lease(30)
         assert lease is not None
-        await asyncio.sleep(0.1)  # several heartbeats, if there still were any
+        await asyncio.sleep(0.1)  # longer than several renewals would take
         assert await store.take_lease(30) is None
-        await keeper.close()  # gives back nothing of another's
+        await keeper.close()  # does not release the lease of the other holder
         assert await store.take_lease(30) is None
         await left[0].__aexit__(None, None, None)
     await store.close()
@@ -303,7 +303,7 @@ async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: 
         if not health.failed_attempts:
             recovered.set()
         msg = "the disk is full"
-        raise StorageError(msg)  # that it cannot be kept does not end the loop
+        raise StorageError(msg)  # a failure to save must not end the loop
 
     loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, save_health=save)
     loop.start()

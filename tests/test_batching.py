@@ -1,4 +1,4 @@
-"""What goes through a model together, with events in place of a model's time."""
+"""Requests that share a pass of a model; events replace the time that a model takes."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ LIMIT_S = 10
 
 
 class Doubling:
-    """Answers numbers with their doubles, and waits in each pass until it may go on."""
+    """Returns the doubles of numbers; each pass waits for an event."""
 
     def __init__(self) -> None:
         self.passes: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""What the user says is wrong stays history: no reading of what was said before brings it back."""
+"""Corrected facts and traits become history, and are not learned again from earlier pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -54,7 +54,7 @@ async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
 
 
 async def correct_fact(store: SqliteStore, number: int, text: str | None = None) -> Corrected:
-    """Have a fact replaced by a text; without one it is wrong."""
+    """Replace a fact by a text, or mark it as wrong without one."""
     correction = Correction(text=text, is_wrong=text is None)
     return await store.user_data.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
 
@@ -200,7 +200,7 @@ async def test_the_replacement_may_be_a_known_fact(tmp_path: Path) -> None:
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1, 2], fact(PARIS, 1), fact(LONDON, 2))
         assert (await correct_fact(store, 1, LONDON.upper())).current_id == "k2"
-        assert await commit(store, lease, Lessons((), ()))  # the redo drops what the fallback alone had learned
+        assert await commit(store, lease, Lessons((), ()))  # the redo removes facts that only the fallback had learned
         assert await facts(store) == [LONDON]
         assert (await look_at_fact(store, 2)).fact.learned_by == "user"
 
@@ -268,7 +268,7 @@ async def test_a_secret_in_a_correction_is_removed_or_refused(tmp_path: Path) ->
         assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
 
 
-# In other words -------------------------------------------------------------------------------------------------------
+# Reworded facts -------------------------------------------------------------------------------------------------------
 
 CORRECTED = [
     CorrectedFact(About.USER, PARIS, "lives in", 5, 2, LONDON),
@@ -336,11 +336,11 @@ def test_the_prompt_contains_corrections_only_if_there_are_any() -> None:
     assert '"wrong_fact":"I live in Paris."' in wrong
 
 
-# Read again -----------------------------------------------------------------------------------------------------------
+# Repeated reading -----------------------------------------------------------------------------------------------------
 
 
 class Stubborn(ScriptedAnalyst):
-    """States what it is told to, whatever it is shown."""
+    """Returns fixed facts, whatever pages it gets."""
 
     def __init__(self, *texts: str) -> None:
         super().__init__()
@@ -371,7 +371,7 @@ class Reading:
     embed: Embed
 
     async def read(self, reader: Analyst, *, again: bool = False) -> None:
-        """Organise and read all pages; again as ``reconsolidate`` has an LLM do it."""
+        """Organise and read all pages, or do it again as ``reconsolidate`` does."""
         fallback, clock = ExtractiveAnalyst(), Clock()
         rule = BatchRule(pages=4, idle=timedelta(0))
         reading = PageReading(self.store, reader, fallback, self.embed)

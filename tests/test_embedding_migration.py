@@ -1,4 +1,4 @@
-"""A change of the embedding model: nothing is lost, no two models' vectors meet, queries are answered all along."""
+"""A change of the embedding model loses nothing, never compares vectors of two models, and always answers queries."""
 
 import asyncio
 import zlib
@@ -33,7 +33,7 @@ PAGES = 40
 
 
 class Model(WordEmbedder):
-    """A model of its own: other vectors than every other one's. Told to, it embeds pages only batch by batch."""
+    """A model whose vectors differ from those of all others; with ``batches``, it embeds one batch per release."""
 
     def __init__(self, name: str, dimension: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def opened(
     folder: Path, configured: Embedder | None, *before: Embedder, clock: Clock | None = None
 ) -> AsyncIterator[MemoryEngine]:
-    """Open a memory with a model, where models of before can be loaded again."""
+    """Open a memory with a model; the previous models can still be loaded."""
     settings = Settings(data_storage_path=folder, short_term_capacity=1, consolidation_idle_s=0.0)
     known = {embedder.model: embedder for embedder in before}
 
@@ -106,7 +106,7 @@ async def remember(folder: Path, model: Embedder, first: int = 0, count: int = P
 
 
 async def answers(engine: MemoryEngine, numbers: Sequence[int]) -> set[str]:
-    """Ask for some pages, and return by which recipes they were found."""
+    """Search for some pages, and return the signals by which they were found."""
     recipes = set()
     for number in numbers:
         recall = await engine.retrieve(f"friend{number} town{number}")
@@ -138,7 +138,7 @@ async def test_the_previous_model_is_used_until_the_migration_ends(tmp_path: Pat
 
 
 class Reading:
-    """Holds queries, and counts the pieces in which vectors are read or holds these too."""
+    """Blocks queries; counts the parts in which vectors are loaded, or blocks these too."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pieces = 0
@@ -173,7 +173,7 @@ async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch:
         await asyncio.sleep(POLL_S)
         reading.vectors.set()
         await asyncio.sleep(10 * POLL_S)
-        assert reading.pieces <= 1  # one that was begun before
+        assert reading.pieces <= 1  # it was started before
         reading.queries.set()
         assert not (await asking).is_semantic
         await until(engine, is_settled)

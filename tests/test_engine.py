@@ -1,4 +1,4 @@
-"""The engine as a whole, with a real store: pages become memory in the background, and no fault loses one."""
+"""The whole engine with a real store: the background work organises pages, and no failure loses a page."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -52,13 +52,13 @@ async def memory(
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition on the engine's public state holds; the caller's time limit ends a vain wait."""
+    """Wait for a condition on the engine's public state; the caller sets the time limit."""
     while not await condition():  # noqa: ASYNC110 - the state is another task's, it has no event to wait for
         await asyncio.sleep(0.01)
 
 
 async def settled(engine: MemoryEngine) -> Stats:
-    """Wait until nothing is left to derive."""
+    """Wait until all pages are organised and embedded."""
 
     async def is_settled() -> bool:
         stats = await engine.stats()
@@ -162,7 +162,7 @@ async def test_an_analyst_outage_keeps_every_page_and_the_profile(
             return await failed_attempts() >= 1
 
         async def has_failed_twice() -> bool:
-            # A step that finds no page embedded yet fails not, and the count begins anew.
+            # A step that finds no embedded page succeeds, which resets the count.
             clock.move(seconds=0.01)
             return await failed_attempts() >= 2
 

@@ -1,4 +1,4 @@
-"""What a user says is known at once: read from each page as it comes, in short-term memory and in cold topics alike."""
+"""Facts are extracted from each new page at once, before it is organised."""
 
 import asyncio
 from contextlib import closing
@@ -16,7 +16,7 @@ STATED = {
     "I live in Utrecht.": "live in Utrecht",
     "My favourite colour is green.": "green",
 }
-# For each kind of statement: what is said, and what of it is to be known. The last is said by the assistant.
+# For each kind of statement: the text, and the expected part of the fact. The last one is said by the assistant.
 KINDS = {
     "name, work and place": ("Hi! I'm Tom, I work as a data scientist in San Francisco.", ("Tom", "data scientist")),
     "age": ("I'm 38 years old.", ("38",)),
@@ -44,13 +44,13 @@ SMALL_TALK = [
 ]
 
 
-# Nothing is filed, so that what is known was read from short-term memory.
+# No page is filed, so that facts come from short-term memory.
 RECENT = {**UNFILED, "short_term_capacity": 20}
 LIMIT_S = 10
 
 
 async def known(opened: Memory, count: int) -> list[str]:
-    """Wait until at least so many facts about the user are known, and return their texts."""
+    """Wait for a number of facts about the user, and return their texts."""
     async with asyncio.timeout(LIMIT_S):
         while len(facts := (await opened.engine.profile()).user_facts) < count:  # noqa: ASYNC110 - another task's state
             await asyncio.sleep(POLL_S)
@@ -77,7 +77,7 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
             profile = server.call("get_user_profile", include_assistant_knowledge=True)
             return [*profile["user_knowledge"], *profile["assistant_knowledge"]]
 
-        # The first statement tells the name, the work and the place.
+        # The first statement contains name, work and place.
         wait_until(lambda: len(facts()) >= len(KINDS) + 2, "each statement is known", LIMIT_S)
         found = facts()
     for _, words in KINDS.values():

@@ -1,4 +1,4 @@
-"""What is remembered can be seen: by id with what belongs to it, and in lists that miss nothing and repeat nothing."""
+"""Memories are shown by id with their context, and in complete lists without duplicates."""
 
 import asyncio
 import base64

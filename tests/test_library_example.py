@@ -1,4 +1,4 @@
-"""Documented examples run: the reference's, with import, key and URL changed, on a real model, and our own."""
+"""The documented examples run: those of the reference, with another import, key and URL, and ours."""
 
 import asyncio
 import inspect

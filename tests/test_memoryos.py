@@ -1,4 +1,4 @@
-"""The class without `await`: in notebooks, in threads, after a close, a fork or an interpreter's end."""
+"""`Memoryos` in notebooks, in threads, and after close, a fork or the end of the interpreter."""
 
 import asyncio
 import gc
@@ -218,7 +218,7 @@ def test_the_end_of_the_interpreter_closes_open_memories(tmp_path: Path) -> None
 
 
 def run(script: str) -> "subprocess.CompletedProcess[str]":
-    # Python warns of forks beside threads; that is what this is about.
+    # Python warns about a fork in a process with threads, which is what this test does.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     return subprocess.run(
         command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S, env=clean_environment()

@@ -1,4 +1,4 @@
-"""A failing analyst costs time and nothing else: pages wait, the fallback helps out, and its work is done again."""
+"""While the analyst fails, pages wait, the fallback replaces it, and its work is redone later."""
 
 import asyncio
 from collections import Counter
@@ -42,7 +42,7 @@ GARBLED = ReplyFormatError("the LLM's reply could not be used, nor its second on
 
 
 class Llm(ScriptedAnalyst):
-    """Tells of each page a fact in words of its own, and can be told to fail on some pages only."""
+    """Learns one fact of its own wording from each page; fails on the pages in ``fails_on``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,8 +76,8 @@ class Llm(ScriptedAnalyst):
             raise self.fails_with
 
 
-class CountingStandIn(ExtractiveAnalyst):
-    """The fallback; remembers what it was given."""
+class CountingFallback(ExtractiveAnalyst):
+    """The fallback; records the pages of each call."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ def said(number: int) -> str:
 
 
 def quoted(number: int) -> str:
-    """What the fallback learns of that."""
+    """Return the fact that the fallback learns from `said`."""
     return f"I am allergic to food{number}."
 
 
@@ -114,12 +114,12 @@ def told_of(user_input: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The steps of consolidation on a real store, without the loops around them."""
+    """The steps of consolidation on a real store, without background loops."""
 
     store: SqliteStore
     lease: Lease
     llm: Llm
-    fallback: CountingStandIn
+    fallback: CountingFallback
     organising: Organising
     promotion: Promotion
 
@@ -152,7 +152,7 @@ class Bench:
             await self.promotion.step(self.lease)
 
     def restarted(self) -> Organising:
-        """Return what organises the same pages in a process that knows only what is stored."""
+        """Return a new `Organising` for the same store, as after a restart."""
         return organising(self.store, self.llm, self.fallback)
 
     async def facts(self) -> list[str]:
@@ -169,7 +169,7 @@ def organising(store: SqliteStore, llm: Analyst, fallback: Analyst) -> Organisin
 async def bench(folder: Path, pages: int, *, llm: Llm | None = None) -> AsyncIterator[Bench]:
     """Open a store with pages 1 to n in the backlog."""
     clock = Clock()
-    llm, fallback = llm or Llm(), CountingStandIn()
+    llm, fallback = llm or Llm(), CountingFallback()
     async with asyncio.timeout(LIMIT_S), opened(folder, clock=clock, short_term_capacity=0, space=None) as store:
         await store.add_pages([Turn(said(number), "I see.", START) for number in range(1, pages + 1)])
         promotion = Promotion(
@@ -244,7 +244,7 @@ async def test_one_call_per_step_probes_a_failing_analyst(tmp_path: Path) -> Non
     async with bench(tmp_path, 12) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise()
-        assert sorted(at.llm.organised) == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]  # nothing was known of it
+        assert sorted(at.llm.organised) == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]  # the outage was not known yet
         at.llm.organised.clear()
         await at.fail_to_organise()
         assert at.llm.organised == [ONE_TO_FOUR]
@@ -255,7 +255,7 @@ async def test_one_call_per_step_probes_a_failing_analyst(tmp_path: Path) -> Non
         at.llm.is_asked.clear()
         step = asyncio.gather(at.organise())
         await at.llm.is_asked.wait()
-        for _ in range(20):  # time to ask for more too soon, if it would
+        for _ in range(20):  # time for a premature call
             await asyncio.sleep(0.001)
         assert at.llm.organised == [ONE_TO_FOUR]
         at.llm.gate.set()
@@ -461,7 +461,7 @@ async def test_a_topic_joins_the_segment_that_it_names_if_it_exists(tmp_path: Pa
         assert_counts_agree(tmp_path)
 
 
-# Doing again
+# Redo
 
 
 async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> None:
@@ -525,7 +525,7 @@ async def test_unusable_answers_make_the_fallbacks_filing_final(tmp_path: Path) 
         await at.organise_all()
         at.llm.failure, at.llm.fails_on, at.llm.fails_with = None, {2}, GARBLED
         at.llm.organised.clear()
-        assert await at.redo()  # the others are done all the same
+        assert await at.redo()  # the other batches are redone
         assert attempts(tmp_path) == [1] * 4 + [0] * 8
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         assert not await at.redo()
@@ -567,7 +567,10 @@ async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path,
         await at.organise_all()
         at.llm.failure = SPENT
         await at.promotion.step(at.lease)
-        at.llm.failure, at.llm.fails_on = None, {2}  # longer than the model's context, or refused for what it says
+        at.llm.failure, at.llm.fails_on = (
+            None,
+            {2},
+        )  # for example too long for the model, or refused because of its content
         for _ in range(4 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
@@ -612,7 +615,7 @@ async def test_what_the_fallback_files_as_the_analyst_is_not_degraded(tmp_path: 
         assert (await at.store.counts()).degraded == 0
 
 
-# Learning
+# Reading
 
 
 async def test_the_fallback_reads_a_hot_segment_after_five_failures(
@@ -754,7 +757,7 @@ async def test_a_usable_answer_resets_the_count_of_unusable_ones(tmp_path: Path)
 
 
 async def due_to_be_read_again(at: Bench) -> None:
-    """Have the fallback file and read pages, and the analyst file them anew."""
+    """Have the fallback file and read pages, and the analyst file them again."""
     at.llm.failure = SPENT
     await at.organise_all()
     await at.promotion.step(at.lease)
@@ -801,7 +804,7 @@ async def test_due_segments_go_to_the_fallback_after_unusable_answers(tmp_path: 
 
 
 class Apart(Llm):
-    """Files each page under a topic of its own."""
+    """Files each page under a separate topic."""
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         seqs = tuple(view.seq for view in batch)
@@ -850,18 +853,18 @@ async def test_read_segments_are_archived_although_another_fails(tmp_path: Path)
             reading=Reading(at.store, at.llm, at.fallback),
         )
         at.llm.fails_on, at.llm.fails_with = {2}, GARBLED
-        for _ in range(2):  # once a call for all of them has failed, each is asked about alone
+        for _ in range(2):  # after the common call has failed, each segment gets its own call
             with pytest.raises(ModelError):
                 await promotion.step(at.lease)
         assert [segment.segment for segment in await at.store.segments()] == [2, 4]
         assert workers(tmp_path, "learned_by") == ["scripted", None, "scripted", "scripted"]
 
 
-# The whole memory
+# With the whole engine
 
 
 async def until(condition: Callable[[], Awaitable[bool]], clock: Clock, *, step_s: float = 0.0) -> None:
-    """Wait until a condition holds, moving the clock; the caller's time limit ends a vain wait."""
+    """Wait for a condition while moving the clock; the caller sets the time limit."""
     while not await condition():
         clock.move(seconds=step_s)
         await asyncio.sleep(0.01)
@@ -920,11 +923,11 @@ async def test_an_hour_without_the_llm_loses_nothing(
                 await add(1)
             await asyncio.sleep(0.02)
 
-        async def has_stood_in() -> bool:
+        async def has_fallen_back() -> bool:
             stats = await engine.stats()
             return stats.counts.degraded >= BATCH and stats.health["redo"].failed_attempts >= 1
 
-        await until(has_stood_in, clock, step_s=20)  # it reads once no more pages come
+        await until(has_fallen_back, clock, step_s=20)  # pages are read once no more pages arrive
         stats = await engine.stats()
         assert stats.counts.pages == 38
         assert stats.counts.degraded >= BATCH
@@ -972,7 +975,7 @@ async def test_a_restarted_process_redoes_work_done_without_the_llm(
             stats = await engine.stats()
             return stats.counts.degraded == 0 and stats.is_settled
 
-        await until(is_done_again, clock)  # no lease and no pause is left over from the process before
+        await until(is_done_again, clock)  # the first process left neither a lease nor a pause
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
         assert facts == {told_of(said(number)): 1 for number in range(1, 9)}
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 8
@@ -987,7 +990,7 @@ async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path, monkeypatch: p
         llm.failure = [SPENT, DOWN, GARBLED, None][number % 4]
         async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
             await engine.add(said(number), "I see.")
-            for _ in range(5 * number % 40):  # closed in the middle of anything
+            for _ in range(5 * number % 40):  # close at varying moments
                 await asyncio.sleep(0.001)
         assert_counts_agree(tmp_path)
     async with memory(tmp_path, clock, Llm(), short_term_capacity=0) as engine:
@@ -1035,7 +1038,7 @@ async def test_an_hour_of_failed_redos_costs_few_calls(
             await asyncio.sleep(0.02)
         calls = len(llm.organised) + len(llm.learned)
         longest = loops.LONGEST_BACKOFF_S
-        assert 3 <= calls <= 9 + hour_s / longest  # nine pauses of 1 s and more, each twice the last, then the longest
+        assert 3 <= calls <= 9 + hour_s / longest  # nine doubling pauses from 1 s on, then the longest pause
         assert (len(llm.organised) == 0) == is_filed_by_it
         assert await known() == facts
         assert (await engine.stats()).counts.degraded == 16
@@ -1059,7 +1062,7 @@ async def test_without_an_llm_no_work_is_redone(tmp_path: Path, monkeypatch: pyt
             await asyncio.sleep(0.01)
         assert rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages") == before
         assert (await engine.stats()).health["redo"].failed_attempts == 0
-        assert (await engine.stats()).counts.degraded == 4  # an LLM that is set later finds them
+        assert (await engine.stats()).counts.degraded == 4  # for an LLM that is configured later
 
 
 async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(

@@ -1,4 +1,4 @@
-"""Whoever was closed before their pages were organised and embedded is opened again for it."""
+"""Users who were closed with unfinished work are opened again to finish it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,14 +35,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class DeadEmbedder(WordEmbedder):
-    """Gives no page a vector."""
+    """Fails on every page."""
 
     async def embed_pages(self, passages: Any) -> list[list[Window]]:
         raise ModelError("the model is not there")
 
 
 class WatchedEmbedder(WordEmbedder):
-    """Counts how many pages it has been given."""
+    """Counts the pages that it embeds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ async def add(service: MemoryService, user_id: str, pages: int) -> None:
 
 
 async def written_and_closed_at_once(folder: Path, clock: Clock, pages: int = BATCH) -> None:
-    """Leave users whose pages have no vectors and are in no topic."""
+    """Create users whose pages have neither vectors nor topics, and close them."""
     async with service(folder, clock, DeadEmbedder(), catches_up=False, consolidation_batch_pages=100) as memory:
         for user_id in USERS:
             await add(memory, user_id, pages)
@@ -114,9 +114,11 @@ async def test_a_user_closed_for_room_is_reopened_when_work_is_due(tmp_path: Pat
         for user_id in USERS:
             await add(memory, user_id, 3)
         await asyncio.sleep(1)
-        assert set(users_waiting(tmp_path, MODEL)) == set(USERS)  # too few pages for a batch, and no silence yet
+        assert set(users_waiting(tmp_path, MODEL)) == set(
+            USERS
+        )  # the batch is not full, and not enough time has passed
         clock.now += timedelta(minutes=10)
-        await until_nobody_waits(tmp_path, but=USERS[-1])  # who is still open, and looks at the clock now and then
+        await until_nobody_waits(tmp_path, but=USERS[-1])  # this user is still open and polls the clock
 
 
 async def test_recovery_does_not_close_users_of_callers(tmp_path: Path) -> None:

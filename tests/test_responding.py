@@ -1,4 +1,4 @@
-"""Responses: what the LLM is shown of all tiers, what is heard of its reply, and when an exchange is remembered."""
+"""Responses: the prompt, the reply, and when an exchange is stored."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +23,7 @@ LIMIT_S = 30
 
 
 class TalkingChat:
-    """Says its pieces; can be told to fail after them, to be cut, or to wait before the last."""
+    """Streams its pieces; can fail after them, be cut, or wait before the last one."""
 
     name = "talker"
 
@@ -55,7 +55,7 @@ class TalkingChat:
             raise
 
     async def aclose(self) -> None:
-        """Nothing to release."""
+        """Release nothing."""
 
     @property
     def system(self) -> str:
@@ -251,7 +251,7 @@ async def test_memories_forgotten_during_a_stream_are_not_stored(tmp_path: Path)
         told = await engine.add("Nadia lives in Porto.", "I see.")
         async with aclosing(engine.respond_streaming("Where does Nadia live?")) as stream:
             assert await anext(stream) == "Nadia lives"
-            assert await anext(stream) == " in Porto."  # the reply is whole
+            assert await anext(stream) == " in Porto."  # the reply is complete
             dry_run = await engine.plan_forgetting(Selection(ids=[told.page_id]))
             await engine.forget(dry_run.handle)
             with pytest.raises(ModelError, match="a memory was forgotten while the LLM answered"):

@@ -30,7 +30,7 @@ POLL_S = 0.01
 
 
 class StubbornEmbedder(WordEmbedder):
-    """Does not stop when it is cancelled, until its gate is opened."""
+    """Ignores cancellation until its gate is opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ async def service(folder: Path, embedder: WordEmbedder | None = None, **settings
 
 @contextmanager
 def locked(folder: Path, user_id: str) -> Iterator[None]:
-    """Hold a new user's file, as another process that makes it would, so that opening it waits."""
+    """Lock a new user's file, as another process that creates it would, so that opening it waits."""
     path = database_file(folder, user_id)
     path.parent.mkdir(parents=True)
     beginning_mark(path).touch()
@@ -95,7 +95,7 @@ def open_users() -> set[str]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something of the system is so; the caller's time limit ends a vain wait."""
+    """Wait for a condition on the system; the caller sets the time limit."""
     while not is_so():  # noqa: ASYNC110 - the system tells nobody
         await asyncio.sleep(POLL_S)
 
@@ -178,11 +178,11 @@ def page_indexes() -> int:
 
 
 async def test_a_closed_memory_releases_its_ram_at_once(tmp_path: Path) -> None:
-    """Vectors that wait for the collector of cycles are hundreds of MB where users come and go."""
+    """Vectors that wait for the garbage collector would take hundreds of MB on a server with many users."""
     embedder = WordEmbedder()
     await embedder.load()
     gc.collect()
-    before = page_indexes()  # of memories that other tests hold open
+    before = page_indexes()  # from memories that other tests have open
     gc.disable()
     try:
         async with service(tmp_path, embedder, max_open_users=1) as memory:
@@ -273,7 +273,7 @@ async def test_a_cancelled_close_still_closes_the_service(tmp_path: Path) -> Non
         assert not open_users()
 
 
-# Many --------------------------------------------------------------------------------------------------------------
+# Many users---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))

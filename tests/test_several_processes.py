@@ -60,7 +60,7 @@ def test_four_servers_write_600_pages_without_loss(data: Path) -> None:
     assert len(pages) == PAGES
     connection = open_store(data)
     try:
-        # Work that was done by two processes would stand in these counts twice.
+        # These counts would be doubled if two processes had done the same work.
         filed = sum(page.segment is not None for page in pages)
         assert filed == PAGES - BUSY_BACKGROUND["short_term_capacity"]
         assert connection.execute("SELECT sum(page_count) FROM segments").get == filed
@@ -143,7 +143,7 @@ async def test_an_expired_lease_is_taken_over_and_late_writes_refused(data: Path
             await one.commit(lease, Vectors(pages={page.seq: windows()}))
         assert len(await one.pages(PageQuery(is_unembedded=True, limit=10))) == 1
         await other.commit(successor, Vectors(pages={page.seq: windows()}))
-        await one.release_lease(lease)  # a lease that is lost gives nothing back
+        await one.release_lease(lease)  # releasing a lost lease has no effect
         assert await one.take_lease(LEASE_TTL_S) is None
         assert await other.pages(PageQuery(is_unembedded=True, limit=10)) == []
         await one.close()

@@ -1,4 +1,4 @@
-"""A server that is told to stop answers what is under way and takes nothing new."""
+"""During shutdown, a server finishes calls in progress and refuses new ones."""
 
 import asyncio
 from typing import Any, cast
@@ -14,7 +14,7 @@ CONTEXT = cast(ServerRequestContext[Any, Any], None)
 
 
 class Call:
-    """A call that ends when it is told to."""
+    """A call that ends on an event."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()

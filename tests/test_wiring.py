@@ -1,4 +1,4 @@
-"""What settings become: which model they name, and that nothing secret of it gets into a user's store."""
+"""The embedding model that settings name, which is stored without secrets."""
 
 import json
 
