@@ -1,9 +1,10 @@
 """Background loops continue after failures and end on `close`."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,10 +21,24 @@ from tests.fakes import START, Clock
 LIMIT_S = 10
 
 
-async def test_a_wake_up_during_close_does_not_keep_the_loop_alive() -> None:
-    async def nothing() -> bool:
-        return False
+@asynccontextmanager
+async def two_stores(folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+    """Open the same user's memory twice."""
+    options, threads = StoreOptions("helper", 3, 1800, 100), StoreThreads(4)
+    store = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
+    other = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
+    async with asyncio.timeout(LIMIT_S):
+        yield store, other
+    await store.close()
+    await other.close()
+    threads.close()
 
+
+async def nothing() -> bool:
+    return False
+
+
+async def test_a_wake_up_during_close_does_not_keep_the_loop_alive() -> None:
     async with asyncio.timeout(LIMIT_S):
         for _ in range(200):
             loop = BackgroundLoop("test", nothing, poll_s=60, clock=Clock())
@@ -131,9 +146,6 @@ async def test_a_clock_that_is_set_back_does_not_delay_the_retry() -> None:
 
 
 async def test_a_loop_may_be_closed_before_its_start() -> None:
-    async def nothing() -> bool:
-        return False
-
     await BackgroundLoop("test", nothing, poll_s=1, clock=Clock()).close()
 
 
@@ -159,38 +171,21 @@ async def test_a_wake_up_does_not_shorten_the_pause_after_a_failure() -> None:
 
 
 async def test_a_lease_is_renewed_during_a_slow_model_call(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads = StoreThreads(4)
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
-    keeper = LeaseKeeper(store, ttl_s=1.5)
-    async with asyncio.timeout(LIMIT_S), keeper.hold() as lease:
-        assert lease is not None
-        until = asyncio.get_running_loop().time() + 4.0
-        while asyncio.get_running_loop().time() < until:
-            assert await other.take_lease(1.5) is None
-            await asyncio.sleep(0.02)
-    assert await other.take_lease(0.3) is not None
-    await store.close()
-    await other.close()
-    threads.close()
+    async with two_stores(tmp_path, utc_now) as (store, other):
+        async with LeaseKeeper(store, ttl_s=1.5).hold() as lease:
+            assert lease is not None
+            until = asyncio.get_running_loop().time() + 4.0
+            while asyncio.get_running_loop().time() < until:
+                assert await other.take_lease(1.5) is None
+                await asyncio.sleep(0.02)
+        assert await other.take_lease(0.3) is not None
 
 
 async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads, clock = StoreThreads(4), Clock()
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    keeper = LeaseKeeper(store, ttl_s=0.03)
-
-    async def hold_and_vanish() -> None:
+    async with two_stores(tmp_path, Clock()) as (store, other):
+        keeper = LeaseKeeper(store, ttl_s=0.03)
         holding = keeper.hold()
-        left.append(holding)  # the context is never exited
-        assert await holding.__aenter__() is not None
-
-    left: list[Any] = []
-    async with asyncio.timeout(LIMIT_S):
-        await hold_and_vanish()
+        assert await holding.__aenter__() is not None  # the context is not exited
         assert await other.take_lease(30) is None
         await keeper.close()
         lease = await other.take_lease(30)
@@ -199,18 +194,12 @@ async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) ->
         assert await store.take_lease(30) is None
         await keeper.close()  # does not release the lease of the other holder
         assert await store.take_lease(30) is None
-        await left[0].__aexit__(None, None, None)
-    await store.close()
-    await other.close()
-    threads.close()
+        await holding.__aexit__(None, None, None)
 
 
 async def test_a_lease_is_free_after_close_at_any_moment(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads, clock = StoreThreads(4), Clock()
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    async with asyncio.timeout(LIMIT_S):
+    clock = Clock()
+    async with two_stores(tmp_path, clock) as (store, other):
         for turns in range(60):
             keeper = LeaseKeeper(store, ttl_s=30)
 
@@ -228,9 +217,6 @@ async def test_a_lease_is_free_after_close_at_any_moment(tmp_path: Path) -> None
             lease = await other.take_lease(30)
             assert lease is not None
             await other.release_lease(lease)
-    await store.close()
-    await other.close()
-    threads.close()
 
 
 async def test_a_step_that_fails_when_cancelled_does_not_block_close() -> None:

@@ -68,8 +68,10 @@ class Llm(ScriptedAnalyst):
         if self.reading_failure is not None:
             raise self.reading_failure
         self._check(pages)
-        told = (AddFact(About.USER, told_of(view.user_input), None, view.occurred_at, (view.seq,)) for view in pages)
-        return Lessons(traits=(), knowledge=tuple(told))
+        facts_told = (
+            AddFact(About.USER, told_of(page.user_input), None, page.occurred_at, (page.seq,)) for page in pages
+        )
+        return Lessons(traits=(), knowledge=tuple(facts_told))
 
     def _check(self, pages: Sequence[Page]) -> None:
         if self.fails_on & {view.seq for view in pages}:
@@ -110,6 +112,14 @@ def quoted(number: int) -> str:
 
 def told_of(user_input: str) -> str:
     return f"The user cannot eat {user_input.split('.')[0].split()[-1]}"
+
+
+def told(start: int, stop: int) -> set[str]:
+    return {told_of(said(number)) for number in range(start, stop)}
+
+
+def turns(start: int, stop: int) -> list[Turn]:
+    return [Turn(said(number), "I see.", START) for number in range(start, stop)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,23 @@ class Bench:
         """Return a new `Organising` for the same store, as after a restart."""
         return organising(self.store, self.llm, self.fallback)
 
+    async def have_fallback_file(self) -> None:
+        """Organise all pages while the analyst fails; the failure stays set."""
+        self.llm.failure = SPENT
+        await self.organise_all()
+
+    async def have_fallback_read(self) -> None:
+        """Read all hot segments while the analyst fails; the failure stays set."""
+        self.llm.failure = SPENT
+        await self.promotion.step(self.lease)
+
+    async def backlog(self) -> list[int]:
+        return [page.seq for page in await self.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))]
+
+    async def degraded(self) -> list[int]:
+        query = PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
+        return [page.seq for page in await self.store.pages(query)]
+
     async def facts(self) -> list[str]:
         return [fact.text for fact in await self.store.facts(FactQuery(About.USER))]
 
@@ -171,7 +198,7 @@ async def bench(folder: Path, pages: int, *, llm: Llm | None = None) -> AsyncIte
     clock = Clock()
     llm, fallback = llm or Llm(), CountingFallback()
     async with asyncio.timeout(LIMIT_S), opened(folder, clock=clock, short_term_capacity=0, space=None) as store:
-        await store.add_pages([Turn(said(number), "I see.", START) for number in range(1, pages + 1)])
+        await store.add_pages(turns(1, pages + 1))
         promotion = Promotion(
             store,
             llm,
@@ -219,12 +246,7 @@ async def test_after_five_failures_the_fallback_files_a_batch(tmp_path: Path) ->
         assert ((await at.store.counts()).backlog, at.fallback.organised) == (4, [])
         assert await at.organise()
         assert at.fallback.organised == [ONE_TO_FOUR]
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == ONE_TO_FOUR
+        assert await at.degraded() == ONE_TO_FOUR
         counts = await at.store.counts()
         assert (counts.backlog, counts.degraded) == (0, 4)
         assert attempts(tmp_path) == [0] * 4
@@ -265,14 +287,12 @@ async def test_one_call_per_step_probes_a_failing_analyst(tmp_path: Path) -> Non
         assert_counts_agree(tmp_path)
 
 
-async def test_after_five_failed_steps_one_more_failure_is_enough(
-    tmp_path: Path,
-) -> None:
+async def test_after_five_failed_steps_one_more_failure_is_enough(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         await at.organise_all()
-        await at.store.add_pages([Turn(said(number), "I see.", START) for number in range(5, 13)])
+        await at.store.add_pages(turns(5, 13))
         at.llm.organised.clear()
         assert await at.organise()
         assert at.llm.organised == [FIVE_TO_EIGHT]
@@ -288,7 +308,7 @@ async def test_an_answer_resets_the_count_of_failed_steps(tmp_path: Path) -> Non
         await at.fail_to_organise(4)
         at.llm.failure = None
         await at.organise_all()
-        await at.store.add_pages([Turn(said(number), "I see.", START) for number in range(5, 9)])
+        await at.store.add_pages(turns(5, 9))
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         assert at.fallback.organised == []
@@ -312,11 +332,7 @@ async def test_answers_to_later_batches_wait_for_an_earlier_batch(tmp_path: Path
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {2}
         await at.fail_to_organise(3)
-        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == [
-            *ONE_TO_FOUR,
-            *FIVE_TO_EIGHT,
-            *NINE_TO_TWELVE,
-        ]
+        assert await at.backlog() == [*ONE_TO_FOUR, *FIVE_TO_EIGHT, *NINE_TO_TWELVE]
         at.llm.fails_on = set()
         await at.organise_all()
         assert Counter(map(tuple, at.llm.organised)) == {
@@ -328,9 +344,7 @@ async def test_answers_to_later_batches_wait_for_an_earlier_batch(tmp_path: Path
         assert_counts_agree(tmp_path)
 
 
-async def test_answers_around_a_failed_batch_are_filed_in_page_order(
-    tmp_path: Path,
-) -> None:
+async def test_answers_around_a_failed_batch_are_filed_in_page_order(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {6}
         await at.fail_to_organise(4)
@@ -342,12 +356,7 @@ async def test_answers_around_a_failed_batch_are_filed_in_page_order(
             tuple(FIVE_TO_EIGHT): 5,
             tuple(NINE_TO_TWELVE): 1,
         }
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == FIVE_TO_EIGHT
+        assert await at.degraded() == FIVE_TO_EIGHT
         assert_counts_agree(tmp_path)
 
 
@@ -467,8 +476,7 @@ async def test_a_topic_joins_the_segment_that_it_names_if_it_exists(tmp_path: Pa
 async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> None:
     async with bench(tmp_path, 14) as at:
         await at.store.add_pages([Turn("Plan my tax return.", "I see.", START) for _ in range(2)])
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         assert (await at.store.counts()).degraded == 16
         at.llm.failure = None
         at.llm.organised.clear()
@@ -484,8 +492,7 @@ async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> 
 
 async def test_a_redo_probes_the_analyst_with_one_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         before = rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages")
         at.llm.organised.clear()
         at.llm.failure = DOWN
@@ -498,20 +505,14 @@ async def test_a_redo_probes_the_analyst_with_one_batch(tmp_path: Path) -> None:
 
 async def test_a_redo_files_answered_batches_and_retries_the_others(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.fails_on = None, {7}
         at.llm.organised.clear()
         assert await at.redo()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 4 + ["extractive"] * 4 + ["scripted"] * 4
         assert_counts_agree(tmp_path)
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK + 1)
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == FIVE_TO_EIGHT
+        assert await at.degraded() == FIVE_TO_EIGHT
         at.llm.fails_on = set()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12
@@ -521,8 +522,7 @@ async def test_a_redo_files_answered_batches_and_retries_the_others(tmp_path: Pa
 
 async def test_unusable_answers_make_the_fallbacks_filing_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.fails_on, at.llm.fails_with = None, {2}, GARBLED
         at.llm.organised.clear()
         assert await at.redo()  # the other batches are redone
@@ -543,8 +543,7 @@ async def test_unusable_answers_make_the_fallbacks_filing_final(tmp_path: Path) 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
 async def test_a_redo_never_gives_up_while_the_analyst_is_away(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure = failure
         await at.fail_to_redo(2 * ATTEMPTS_BEFORE_FALLBACK)
         assert (await at.store.counts()).degraded == 4
@@ -563,14 +562,10 @@ async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path,
 
     async with bench(tmp_path, 8, llm=Apart()) as at:
         if is_filing:
-            at.llm.failure = SPENT
-        await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
-        at.llm.failure, at.llm.fails_on = (
-            None,
-            {2},
-        )  # for example too long for the model, or refused because of its content
+            await at.have_fallback_file()
+        await at.have_fallback_read()
+        # for example too long for the model, or refused because of its content
+        at.llm.failure, at.llm.fails_on = None, {2}
         for _ in range(4 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
@@ -581,16 +576,15 @@ async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path,
 
 async def test_a_redo_does_not_change_pages_added_meanwhile(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.gate = None, asyncio.Event()
         at.llm.is_asked.clear()
         redo = asyncio.gather(at.organising.redo(at.lease))
         await at.llm.is_asked.wait()
-        await at.store.add_pages([Turn(said(number), "", START) for number in range(9, 13)])
+        await at.store.add_pages(turns(9, 13))
         at.llm.gate.set()
         await redo
-        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == NINE_TO_TWELVE
+        assert await at.backlog() == NINE_TO_TWELVE
         await at.organise_all()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12
@@ -599,8 +593,7 @@ async def test_a_redo_does_not_change_pages_added_meanwhile(tmp_path: Path) -> N
 
 async def test_two_processes_redo_the_same_pages_once(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure = None
         done = await asyncio.gather(at.organising.redo(at.lease), at.organising.redo(at.lease))
         assert all(done)
@@ -618,9 +611,7 @@ async def test_what_the_fallback_files_as_the_analyst_is_not_degraded(tmp_path: 
 # Reading
 
 
-async def test_the_fallback_reads_a_hot_segment_after_five_failures(
-    tmp_path: Path,
-) -> None:
+async def test_the_fallback_reads_a_hot_segment_after_five_failures(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = DOWN
@@ -639,15 +630,14 @@ async def test_the_fallback_reads_a_hot_segment_after_five_failures(
 
 async def test_a_redo_replaces_the_fallbacks_facts(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         await at.promotion.step(at.lease)
         assert set(await at.facts()) == {f"I am allergic to food{number}." for number in range(1, 9)}
         assert await at.store.traits() != []
         at.llm.failure = None
         await at.redo_all()
         await at.promote_all()
-        assert set(await at.facts()) == {told_of(said(number)) for number in range(1, 9)}
+        assert set(await at.facts()) == told(1, 9)
         assert await at.store.traits() == []
         assert workers(tmp_path, "learned_by") == ["scripted"] * 8
         assert (await at.store.counts()).degraded == 0
@@ -658,8 +648,7 @@ async def test_a_redo_replaces_the_fallbacks_facts(tmp_path: Path) -> None:
 async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         before = rows(tmp_path, "SELECT seq, chain, segment FROM pages")
         at.llm.failure = None
         asked = len(at.llm.organised)
@@ -667,7 +656,7 @@ async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Pat
         assert not await at.promotion.has_work()
         assert len(at.llm.organised) == asked
         assert rows(tmp_path, "SELECT seq, chain, segment FROM pages") == before
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN, GARBLED])
@@ -687,8 +676,7 @@ async def test_the_fallback_reads_a_page_only_once_in_an_outage(tmp_path: Path, 
 async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         state = "SELECT seq, segment, is_analysed, learned_by, is_degraded, attempts FROM pages"
         before, known = rows(tmp_path, state), await at.facts()
         at.llm.failure = failure
@@ -711,8 +699,7 @@ async def test_a_redo_reads_each_page_once_segment_by_segment(tmp_path: Path) ->
 
     async with bench(tmp_path, 4, llm=OnePageATopic()) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         at.llm.failure = None
         at.llm.learned.clear()
         for left in (3, 2, 1, 0):
@@ -727,8 +714,7 @@ async def test_a_redo_reads_each_page_once_segment_by_segment(tmp_path: Path) ->
 async def test_unusable_answers_make_the_fallbacks_reading_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         known = await at.facts()
         at.llm.failure = GARBLED
         at.llm.learned.clear()
@@ -746,20 +732,18 @@ async def test_unusable_answers_make_the_fallbacks_reading_final(tmp_path: Path)
 async def test_a_usable_answer_resets_the_count_of_unusable_ones(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         at.llm.failure = GARBLED
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         at.llm.failure = None
         await at.redo_all()
         assert attempts(tmp_path) == [0] * 4
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
 async def due_to_be_read_again(at: Bench) -> None:
     """Have the fallback file and read pages, and the analyst file them again."""
-    at.llm.failure = SPENT
-    await at.organise_all()
+    await at.have_fallback_file()
     await at.promotion.step(at.lease)
     at.llm.failure = None
     await at.redo_all()
@@ -779,7 +763,7 @@ async def test_due_segments_wait_for_the_analyst_in_an_outage(tmp_path: Path, fa
         assert await at.promotion.has_work()
         at.llm.failure = None
         await at.promote_all()
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
 async def test_due_segments_go_to_the_fallback_after_unusable_answers(tmp_path: Path) -> None:
@@ -863,6 +847,16 @@ async def test_read_segments_are_archived_although_another_fails(tmp_path: Path)
 # With the whole engine
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
+
+
+async def add_all(engine: MemoryEngine, stop: int) -> None:
+    for number in range(1, stop):
+        await engine.add(said(number), "I see.")
+
+
 async def until(condition: Callable[[], Awaitable[bool]], clock: Clock, *, step_s: float = 0.0) -> None:
     """Wait for a condition while moving the clock; the caller sets the time limit."""
     while not await condition():
@@ -894,10 +888,7 @@ async def memory(
 
 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
-async def test_an_hour_without_the_llm_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_an_hour_without_the_llm_loses_nothing(tmp_path: Path, failure: ModelError) -> None:
     clock, llm = Clock(), Llm()
     page_ids: list[str] = []
     async with memory(tmp_path, clock, llm) as engine:
@@ -914,7 +905,7 @@ async def test_an_hour_without_the_llm_loses_nothing(
         await add(8)
         await until(is_all_learned, clock, step_s=5)
         known = {fact.text for fact in (await engine.profile()).user_facts}
-        assert known == {told_of(said(number)) for number in range(1, 6)} | {quoted(number) for number in range(6, 9)}
+        assert known == told(1, 6) | {quoted(number) for number in range(6, 9)}
 
         llm.failure = failure
         for step in range(60):
@@ -942,7 +933,7 @@ async def test_an_hour_without_the_llm_loses_nothing(
         assert (counts.pages, counts.short_term, counts.backlog, counts.mid_term) == (38, 3, 0, 35)
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
         assert facts == {
-            **{told_of(said(number)): 1 for number in range(1, 36)},
+            **Counter(told(1, 36)),
             **{quoted(number): 1 for number in range(36, 39)},
         }
         assert (await engine.profile()).traits == []
@@ -954,15 +945,11 @@ async def test_an_hour_without_the_llm_loses_nothing(
     assert_counts_agree(tmp_path)
 
 
-async def test_a_restarted_process_redoes_work_done_without_the_llm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_a_restarted_process_redoes_work_done_without_the_llm(tmp_path: Path) -> None:
     clock, llm = Clock(), Llm()
     llm.failure = SPENT
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
-        for number in range(1, 9):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 9)
 
         async def is_learned_without_the_llm() -> bool:
             return (await engine.stats()).counts.degraded == 8
@@ -977,13 +964,12 @@ async def test_a_restarted_process_redoes_work_done_without_the_llm(
 
         await until(is_done_again, clock)  # the first process left neither a lease nor a pause
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
-        assert facts == {told_of(said(number)): 1 for number in range(1, 9)}
+        assert facts == Counter(told(1, 9))
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 8
     assert_counts_agree(tmp_path)
 
 
-async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path) -> None:
     clock = Clock()
     for number in range(1, 17):
         llm = Llm()
@@ -1001,7 +987,7 @@ async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path, monkeypatch: p
 
         await until(is_done, clock)
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
-        assert facts == {told_of(said(number)): 1 for number in range(1, 17)}
+        assert facts == Counter(told(1, 17))
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 16
     assert_counts_agree(tmp_path)
 
@@ -1009,9 +995,8 @@ async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("is_filed_by_it", [False, True])
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
 async def test_an_hour_of_failed_redos_costs_few_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError, is_filed_by_it: bool
+    tmp_path: Path, failure: ModelError, is_filed_by_it: bool
 ) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock, llm, hour_s, step_s = Clock(), Llm(), 3600, 60
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
         llm.failure, llm.reading_failure = (None if is_filed_by_it else SPENT), SPENT
@@ -1025,8 +1010,7 @@ async def test_an_hour_of_failed_redos_costs_few_calls(
         async def has_tried_again() -> bool:
             return (await engine.stats()).health["redo"].failed_attempts > 0
 
-        for number in range(1, 17):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 17)
         await until(is_read, clock, step_s=1)
         await until(has_tried_again, clock, step_s=1)
         facts = await known()
@@ -1044,12 +1028,10 @@ async def test_an_hour_of_failed_redos_costs_few_calls(
         assert (await engine.stats()).counts.degraded == 16
 
 
-async def test_without_an_llm_no_work_is_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_without_an_llm_no_work_is_redone(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock, None, short_term_capacity=0) as engine:
-        for number in range(1, 5):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 5)
 
         async def is_settled() -> bool:
             stats = await engine.stats()
@@ -1065,10 +1047,7 @@ async def test_without_an_llm_no_work_is_redone(tmp_path: Path, monkeypatch: pyt
         assert (await engine.stats()).counts.degraded == 4  # for an LLM that is configured later
 
 
-async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(tmp_path: Path) -> None:
     clock = Clock()
 
     async def is_settled() -> bool:
@@ -1078,8 +1057,7 @@ async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(
     without = ScriptedAnalyst()
     without.name = "extractive"
     async with memory(tmp_path, clock, without, short_term_capacity=0) as engine:
-        for number in range(1, 9):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 9)
         await until(is_settled, clock)
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["extractive"] * 8
     async with memory(tmp_path, clock, Llm(), short_term_capacity=0) as engine:
@@ -1090,7 +1068,7 @@ async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(
         assert await engine.reconsolidate() == 8
         await until(is_settled, clock)
         facts = {fact.text for fact in (await engine.profile()).user_facts}
-        assert facts == {told_of(said(number)) for number in range(1, 9)}
+        assert facts == told(1, 9)
         assert await engine.reconsolidate() == 0
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 8
     assert_counts_agree(tmp_path)

@@ -15,7 +15,7 @@ async def takes_over(failure: ModelError, count: Count, *, failed_steps: int = 0
 
     Args:
         failure: Error of the analyst.
-        count: Not called if the budget is spent, because that is not an attempt.
+        count: Counts the failed attempt; not called if the budget is spent.
         failed_steps: Number of consecutive steps in which the analyst answered nothing; five are enough too.
     """
     if isinstance(failure, BudgetSpentError):
