@@ -17,9 +17,8 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
 from memoryos_mcp.llm.analysis import Organised, Surroundings
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
@@ -447,13 +446,7 @@ async def test_an_answer_without_one_of_the_pages_files_nothing(tmp_path: Path) 
 
 async def test_an_expired_fact_is_not_retrieved(tmp_path: Path) -> None:
     class Visiting(ScriptedAnalyst):
-        async def learn(
-            self,
-            pages: Sequence[Page],
-            traits: Sequence[Trait],
-            facts: Sequence[Fact] | None,
-            corrected: Sequence[CorrectedFact] = (),
-        ) -> Lessons:
+        async def learn(self, pages: Sequence[Page], *known: Any, **others: Any) -> Lessons:
             seqs = tuple(view.seq for view in pages)
             end = START + timedelta(days=3)
             stay = AddFact(About.USER, "The user stays in a pottery village", None, START, seqs, valid_until=end)
