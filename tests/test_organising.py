@@ -550,7 +550,8 @@ async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path,
 
     async with bench(tmp_path, 8, llm=Apart()) as at:
         if is_filing:
-            await at.have_fallback_file()
+            at.llm.failure = SPENT
+        await at.organise_all()
         await at.have_fallback_read()
         # for example too long for the model, or refused because of its content
         at.llm.failure, at.llm.fails_on = None, {2}
