@@ -210,7 +210,7 @@ class Worker:
             while await self._file(lease, is_hurried=True):
                 self._loops["embedding"].wake()
                 await self._until_embedded()
-            while await self._promotion.step(lease, however_cool=True):
+            while await self._promotion.step(lease, ignores_heat=True):
                 pass
         self._loops["embedding"].wake()
 

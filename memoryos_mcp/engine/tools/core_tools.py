@@ -317,13 +317,13 @@ def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     )
 
 
-def _understood(asked: "ParsedQuery") -> UnderstoodQuery:
+def _understood(query: "ParsedQuery") -> UnderstoodQuery:
     return UnderstoodQuery(
-        subject=asked.subject,
-        side=None if asked.side is None else asked.side.value,
-        words=dict(asked.counts),
-        times=[str(span) for span in asked.times],
-        several=asked.is_for_several,
+        subject=query.subject,
+        side=None if query.side is None else query.side.value,
+        words=dict(query.counts),
+        times=[str(span) for span in query.times],
+        several=query.is_for_several,
     )
 
 
