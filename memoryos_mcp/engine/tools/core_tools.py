@@ -316,13 +316,13 @@ def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     )
 
 
-def _understood(asked: "ParsedQuery") -> UnderstoodQuery:
+def _understood(query: "ParsedQuery") -> UnderstoodQuery:
     return UnderstoodQuery(
-        subject=asked.subject,
-        side=None if asked.side is None else asked.side.value,
-        words=dict(asked.counts),
-        times=[str(span) for span in asked.times],
-        several=asked.is_for_several,
+        subject=query.subject,
+        side=None if query.side is None else query.side.value,
+        words=dict(query.counts),
+        times=[str(span) for span in query.times],
+        several=query.is_for_several,
     )
 
 
@@ -345,7 +345,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all facts about the identity, and the newest `FACTS_SHOWN` of the other facts."""
+    """Return all wishes, all facts about names and the like (`is_head`), and the newest `FACTS_SHOWN` others."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

@@ -28,7 +28,7 @@ def _empty_is_conversation(value: object) -> object:
 
 
 def _read_object(value: object) -> object:
-    """Return a JSON object that a client sent as text, parsed; any other value as it is."""
+    """Parse a JSON object that a client sent as text; return any other value unchanged."""
     if isinstance(value, str):
         try:
             return json.loads(value) if value.strip() else None
@@ -62,7 +62,7 @@ class AddedDetails(BaseModel):
 
 
 class AddMemoryResult(BaseModel):
-    """Receipt of a page, which is on disk."""
+    """Receipt of a page that is on disk."""
 
     status: Literal["success"]
     message: str
