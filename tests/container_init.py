@@ -1,4 +1,4 @@
-"""Becomes a container's process: run as a script in namespaces of its own, with a JSON object for its one argument.
+"""Becomes a container's process. Run as a script in new namespaces, with a JSON object as its only argument.
 
 ``root``: the image's folder. ``mounts``: arguments of ``mount``, each in turn. ``wants_loopback``: whether the network
 namespace is new. ``user``: ids with a colon between them. ``folder``, ``environment``, ``command``: as they are inside.

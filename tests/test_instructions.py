@@ -1,4 +1,4 @@
-"""What models want before a query and before a passage."""
+"""Instructions that embedding models expect before queries and passages."""
 
 import pytest
 
@@ -52,5 +52,5 @@ NONE = Instructions()
         ("", NONE),
     ],
 )
-def test_a_models_name_tells_what_goes_before_its_texts(name: str, instructions: Instructions) -> None:
+def test_instructions_follow_from_the_models_name(name: str, instructions: Instructions) -> None:
     assert instructions_of(name) == instructions

@@ -35,7 +35,7 @@ ADMIN = Caller("root", frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN}))
 AGENT = Caller("agent", frozenset({Scope.READ, Scope.WRITE, Scope.ACT_AS}))
 READING_AGENT = Caller("agent", frozenset({Scope.READ, Scope.ACT_AS}))
 
-# In memory the server answers each request in the context of who sent it.
+# The caller of the current request.
 _ASKING: ContextVar[Caller] = ContextVar("_ASKING")
 
 
@@ -64,7 +64,7 @@ class Asked:
         await self.call("add_memory", user_input=text, agent_response="", **arguments)
 
     async def tools(self) -> dict[str, dict[str, Any]]:
-        """Return the input schema of every tool listed."""
+        """Return the input schema of every listed tool."""
         _ASKING.set(self.caller)
         return {tool.name: tool.input_schema for tool in (await self.client.list_tools()).tools}
 
@@ -79,14 +79,14 @@ class Asked:
         return contents.text
 
     async def topics(self, typed: str, prompt: str = "recall", argument: str = "topic") -> Completion:
-        """Return what is suggested for a prompt's argument."""
+        """Return the suggestions for a prompt's argument."""
         _ASKING.set(self.caller)
         asked = PromptReference(type="ref/prompt", name=prompt)
         return (await self.client.complete(asked, {"name": argument, "value": typed})).completion
 
     async def settled(self) -> None:
         """Wait until every page has a topic."""
-        while (await self.call("get_memory_stats"))["backlog_pages"]:  # noqa: ASYNC110 - nobody tells a client
+        while (await self.call("get_memory_stats"))["backlog_pages"]:  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(POLL_S)
 
     async def _result(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
@@ -97,7 +97,7 @@ class Asked:
 
 
 class OneServer:
-    """One server object, asked by anybody."""
+    """A server that clients of several callers use."""
 
     def __init__(self, service: MemoryService, era: Era) -> None:
         self._server = make_server(service, lambda _: _ASKING.get())
@@ -120,7 +120,7 @@ async def one_server(folder: Path, era: Era, **settings_given: Any) -> AsyncIter
 
 
 @EVERY_ERA
-async def test_two_callers_of_one_server_never_meet(tmp_path: Path, era: Era) -> None:
+async def test_two_callers_of_one_server_have_separate_memories(tmp_path: Path, era: Era) -> None:
     async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as ada, server.asked_by(EVE) as eve:
         await asyncio.gather(*(who.add(f"My pottery secret is {n}.") for n in range(5) for who in (ada, eve)))
         await ada.add("My secret is blue.")
@@ -132,7 +132,7 @@ async def test_two_callers_of_one_server_never_meet(tmp_path: Path, era: Era) ->
 
 
 @EVERY_ERA
-async def test_a_caller_who_may_only_read_sees_and_calls_no_tool_that_writes(tmp_path: Path, era: Era) -> None:
+async def test_a_reading_caller_sees_and_calls_no_tool_that_writes(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
         server.asked_by(WRITER) as writer,
@@ -142,16 +142,16 @@ async def test_a_caller_who_may_only_read_sees_and_calls_no_tool_that_writes(tmp
         assert list(await writer.tools()) == TOOLS
         await writer.add("I keep bees.")
         refusal = await reader.refusal("add_memory", user_input="I keep ants.", agent_response="")
-        assert refusal == f"no such tool; known are: {', '.join(READ_TOOLS)}"
+        assert refusal == f"no such tool; the tools are: {', '.join(READ_TOOLS)}"
         assert refusal == await reader.refusal("no_such_tool")
-        assert await writer.refusal("no_such_tool") == f"no such tool; known are: {', '.join(TOOLS)}"
+        assert await writer.refusal("no_such_tool") == f"no such tool; the tools are: {', '.join(TOOLS)}"
         assert (await reader.call("get_memory_stats"))["total_pages"] == 1
         found = await reader.call("retrieve_memory", query="bees")
         assert [page["user_input"] for page in found["short_term_memory"]] == ["I keep bees."]
 
 
 @EVERY_ERA
-async def test_only_who_may_act_for_others_names_another_user(tmp_path: Path, era: Era) -> None:
+async def test_only_callers_with_act_as_may_name_another_user(tmp_path: Path, era: Era) -> None:
     async with one_server(tmp_path, era) as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
         await agent.add("Eve paints.", user_id="eve")
         await agent.add("I am the agent.")
@@ -168,7 +168,7 @@ async def test_only_who_may_act_for_others_names_another_user(tmp_path: Path, er
 
 
 @EVERY_ERA
-async def test_the_argument_user_id_is_listed_for_those_who_have_it(tmp_path: Path, era: Era) -> None:
+async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
         server.asked_by(AGENT) as agent,
@@ -188,7 +188,7 @@ async def test_the_argument_user_id_is_listed_for_those_who_have_it(tmp_path: Pa
                 assert schema == theirs[name] | {"properties": properties}
 
 
-async def test_a_misspelt_user_id_is_hinted_at_only_to_those_who_have_it(tmp_path: Path) -> None:
+async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) -> None:
     async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
         assert (
             await agent.refusal("get_memory_stats", userid="eve") == "userid: no such argument; did you mean user_id?"
@@ -197,9 +197,7 @@ async def test_a_misspelt_user_id_is_hinted_at_only_to_those_who_have_it(tmp_pat
 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", 5, True, ["eve"], {"id": "eve"}, "a\0b", "x" * 10_001])
-async def test_what_can_name_no_user_is_refused_and_not_taken_for_the_callers_own(
-    tmp_path: Path, user_id: object
-) -> None:
+async def test_an_invalid_user_id_is_refused(tmp_path: Path, user_id: object) -> None:
     async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent:
         refusal = await agent.refusal("add_memory", user_input="a", agent_response="", user_id=user_id)
         assert refusal.startswith("user_id: ")
@@ -209,7 +207,7 @@ async def test_what_can_name_no_user_is_refused_and_not_taken_for_the_callers_ow
 
 
 @EVERY_ERA
-async def test_the_settings_are_there_for_admins_only(tmp_path: Path, era: Era) -> None:
+async def test_the_settings_are_a_resource_for_admins_only(tmp_path: Path, era: Era) -> None:
     async with one_server(tmp_path, era) as server, server.asked_by(ADMIN) as admin:
         assert await admin.resources() == [STATUS, CONFIG, PROFILE]
         assert json.loads(await admin.read(CONFIG))["data_storage_path"] == str(tmp_path)
@@ -217,14 +215,14 @@ async def test_the_settings_are_there_for_admins_only(tmp_path: Path, era: Era) 
             async with server.asked_by(caller) as other:
                 assert await other.resources() == [STATUS, PROFILE]
                 for uri in (CONFIG, "memoryos://nothing"):
-                    with pytest.raises(MCPError, match=f"^no such resource; known are: {STATUS}, {PROFILE}$"):
+                    with pytest.raises(MCPError, match=f"^no such resource; the resources are: {STATUS}, {PROFILE}$"):
                         await other.read(uri)
                 assert json.loads(await other.read(STATUS))["user_id"] == caller.user_id
                 assert "<memory>" in await other.read(PROFILE)
 
 
 @EVERY_ERA
-async def test_the_topics_that_a_caller_is_offered_to_recall_are_their_own(tmp_path: Path, era: Era) -> None:
+async def test_a_callers_suggested_topics_are_their_own(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era, **BUSY_BACKGROUND) as server,
         server.asked_by(WRITER) as ada,
@@ -245,7 +243,7 @@ async def test_the_topics_that_a_caller_is_offered_to_recall_are_their_own(tmp_p
         assert (await eve.topics("")).values == []
 
 
-async def test_no_more_topics_are_offered_at_once_than_the_protocol_allows(tmp_path: Path) -> None:
+async def test_at_most_100_topics_are_suggested_at_once(tmp_path: Path) -> None:
     async with one_server(tmp_path, "auto", **BUSY_BACKGROUND) as server, server.asked_by(WRITER) as ada:
         for first in ascii_lowercase:
             await ada.add(" ".join(f"craft{first}{second}" for second in ascii_lowercase))
@@ -257,7 +255,7 @@ async def test_no_more_topics_are_offered_at_once_than_the_protocol_allows(tmp_p
 
 
 @EVERY_ERA
-async def test_who_asks_is_asked_anew_with_each_request(tmp_path: Path, era: Era) -> None:
+async def test_the_caller_is_determined_for_each_request(tmp_path: Path, era: Era) -> None:
     async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as writer:
         await writer.add("I am Ada.")
         eve, reader = replace(writer, caller=EVE), replace(writer, caller=READER)
@@ -267,7 +265,7 @@ async def test_who_asks_is_asked_anew_with_each_request(tmp_path: Path, era: Era
         await writer.add("I am still Ada.")
 
 
-def test_over_stdio_another_user_is_named_only_where_the_setting_says_so(data: Path) -> None:
+def test_over_stdio_only_act_as_allows_another_user(data: Path) -> None:
     with PipeServer(data, {"act_as": "true", **NO_MODEL}) as server:
         server.call("add_memory", user_input="Eve paints.", agent_response="", user_id="eve")
         assert server.call("get_memory_stats", user_id="eve")["total_pages"] == 1

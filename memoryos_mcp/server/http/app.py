@@ -1,4 +1,4 @@
-"""The app: one ASGI application with every route of the server, and the guards in front of them.
+"""The ASGI application with all routes of the server, and the guards in front of them.
 
 A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then reaches its
 route.
@@ -50,7 +50,7 @@ def make_app(
     closing: Closing,
     tracer: "Tracer | None" = None,
 ) -> Starlette:
-    """Return the application. Its lifespan ends every session; the caller closes the service."""
+    """Return the application. Its lifespan ends all sessions. The caller has to close the service."""
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]
@@ -58,7 +58,7 @@ def make_app(
         from memoryos_mcp.server.tracing import CallSpans
 
         server.middleware.append(CallSpans(tracer, _transport))
-    # Plain JSON answers: shutdown cuts event streams, together with the answers under way on them.
+    # Answers are plain JSON, because a shutdown would cut off event streams and the answers on them.
     sessions = StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -69,7 +69,7 @@ def make_app(
 
     async def show_metrics(request: Request) -> Response:
         if not caller_of(request.scope).is_admin:
-            return refusal(403, "metrics are for tokens with the scope admin")
+            return refusal(403, "metrics need a token with the scope admin")
         return Response(await metrics.text(), media_type=CONTENT_TYPE)
 
     async def ready(_: Request) -> Response:
@@ -128,7 +128,7 @@ async def _lifespan(sessions: StreamableHTTPSessionManager) -> AsyncIterator[Non
 
 
 def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
-    """Return the routes of the older transport: one for streams, and one for posted messages."""
+    """Return the routes of SSE, the older transport: one for streams, and one for posted messages."""
     transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
 
     unread = UnreadReplies(_key)

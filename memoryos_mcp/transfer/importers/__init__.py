@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from memoryos_mcp.transfer.found import Reader
 from memoryos_mcp.transfer.importers import (
     chatgpt,
     claude,
@@ -13,6 +12,7 @@ from memoryos_mcp.transfer.importers import (
     playground,
     server_memory,
 )
+from memoryos_mcp.transfer.interface import Reader
 
 READERS: tuple[Reader, ...] = (
     memoryos,
@@ -27,5 +27,5 @@ READERS: tuple[Reader, ...] = (
 
 
 def recognise(path: Path) -> Reader | None:
-    """Return the first importer that recognises a file or folder; None if none does."""
+    """Return the first importer that recognises a file or folder, or None."""
     return next((reader for reader in READERS if reader.recognises(path)), None)
