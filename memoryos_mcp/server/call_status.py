@@ -28,9 +28,8 @@ def tool_of(context: ServerRequestContext[Any, Any]) -> str:
 
 def outcome_of(result: HandlerResult) -> Outcome:
     """Return the outcome of a call that returned a result: the SDK's object, or the JSON object that is sent."""
-    is_error = result.is_error if isinstance(result, types.CallToolResult) else _says_error(result)
+    if isinstance(result, types.CallToolResult):
+        is_error = bool(result.is_error)
+    else:
+        is_error = isinstance(result, dict) and result.get("isError") is True
     return Outcome.REFUSED if is_error else Outcome.OK
-
-
-def _says_error(result: HandlerResult) -> bool:
-    return isinstance(result, dict) and result.get("isError") is True

@@ -1,15 +1,15 @@
 """Identifies callers over HTTP by bearer tokens: static tokens, or JWTs of an issuer."""
 
+from collections.abc import Iterable
+
 import anyio
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
 from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
-from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
+from memoryos_mcp.server.http.jwt_tokens import NO_TOKEN, JwtVerifier
 from memoryos_mcp.storage.capabilities import Tokens
 
-# Code that gets an `AccessToken` might print it, so it does not contain the client's token.
-_NOT_KEPT = ""
 _INCLUDED = {
     Scope.READ: frozenset({Scope.READ}),
     Scope.WRITE: frozenset({Scope.READ, Scope.WRITE}),
@@ -46,7 +46,8 @@ class BearerVerifier:
         """
         if token.startswith(TOKEN_PREFIX):
             return await self._static(token)
-        return await self._jwt(token)
+        content = None if self._jwts is None else await self._jwts.verify(token)
+        return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
         """Return whether callers need a token, because a static token was made at some time.
@@ -61,26 +62,12 @@ class BearerVerifier:
         if entry is None:
             return None
         return AccessToken(
-            token=_NOT_KEPT,
+            token=NO_TOKEN,
             client_id=entry.token_id,
             scopes=_with_included(entry.scopes),
             expires_at=None if entry.expires_at is None else int(entry.expires_at.timestamp()),
             resource=self._resource,
             subject=entry.user_id,
-        )
-
-    async def _jwt(self, token: str) -> AccessToken | None:
-        grant = None if self._jwts is None else await self._jwts.verify(token)
-        if grant is None:
-            return None
-        return AccessToken(
-            token=_NOT_KEPT,
-            client_id=grant.client_id,
-            scopes=_with_included(grant.scopes),
-            expires_at=int(grant.expires_at.timestamp()),
-            resource=grant.audience,
-            subject=grant.user_id,
-            claims={"iss": grant.issuer},
         )
 
 
@@ -93,7 +80,7 @@ def caller_of(access: AccessToken) -> Caller:
     )
 
 
-def _with_included(scopes: frozenset[Scope]) -> list[str]:
+def _with_included(scopes: Iterable[str]) -> list[str]:
     """Return the names of the scopes and of those that they imply, weakest first."""
-    all_scopes = frozenset[Scope]().union(*(_INCLUDED[scope] for scope in scopes))
+    all_scopes = frozenset[Scope]().union(*(_INCLUDED[Scope(scope)] for scope in scopes))
     return [scope.value for scope in Scope if scope in all_scopes]

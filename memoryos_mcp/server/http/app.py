@@ -4,9 +4,7 @@ A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `Ra
 route.
 """
 
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.auth.routes import build_resource_metadata_url
@@ -109,7 +107,7 @@ def make_app(
                 clock=time.monotonic,
             ),
         ],
-        lifespan=lambda _: _lifespan(sessions),
+        lifespan=lambda _: sessions.run(),
     )
 
 
@@ -119,12 +117,6 @@ def _who(ctx: ServerRequestContext[Any, Any]) -> Caller:
 
 def _transport(ctx: ServerRequestContext[Any, Any]) -> str:
     return "http" if cast(Request, ctx.request).url.path == MCP_PATH else "sse"
-
-
-@contextlib.asynccontextmanager
-async def _lifespan(sessions: StreamableHTTPSessionManager) -> AsyncIterator[None]:
-    async with sessions.run():
-        yield
 
 
 def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:

@@ -20,7 +20,9 @@ _BEARER = "bearer "
 
 
 class CallerGuard:
-    """Refuses requests without a valid bearer token, unless no token is needed.
+    """Refuses requests without a valid bearer token (401), unless no token is needed.
+
+    If tokens cannot be checked, requests are refused too (503).
 
     Routes get the caller from `caller_of`. The SDK gets the owner of a session from ``scope["user"]``.
 
@@ -51,7 +53,7 @@ class CallerGuard:
             self._challenge += f', resource_metadata="{metadata_url}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 401 without a valid token, 503 if tokens cannot be checked."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return

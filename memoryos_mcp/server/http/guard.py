@@ -49,7 +49,7 @@ def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
 
 
 class HostGuard:
-    """Refuses requests that name another host, and requests of web pages with an unknown origin.
+    """Refuses requests that name another host (421), and those of web pages with an unknown origin (403).
 
     A web page can make its visitor's browser send requests to this machine, but it cannot choose ``Host`` and
     ``Origin``.
@@ -67,7 +67,7 @@ class HostGuard:
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 421 for an unknown host, 403 for an unknown origin."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

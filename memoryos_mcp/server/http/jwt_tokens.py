@@ -10,7 +10,6 @@ import ipaddress
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 from jwt.types import Options
+from mcp.server.auth.provider import AccessToken
 
 from memoryos_mcp.errors import ArgumentError, ConfigError, IssuerError
 from memoryos_mcp.model.callers import Scope
@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 SCOPE_PREFIX = "memory:"
+# Code that gets an `AccessToken` might print it, so it does not contain the client's token.
+NO_TOKEN = ""
 KEYS_FRESH_S = 300.0
 # While the issuer is down, cached keys stay valid this long.
 KEYS_USABLE_S = 3600.0
@@ -49,24 +51,6 @@ _WITHOUT_SIGNATURE: Options = {
     "verify_iss": True,
 }
 _OPENID, _OAUTH = "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
-
-
-@dataclass(frozen=True, slots=True)
-class JwtGrant:
-    """The content of a valid JWT.
-
-    Attributes:
-        user_id: The token's ``sub``.
-        client_id: The token's ``azp`` or ``client_id``, or empty if it has neither.
-        audience: This server's name among the token's audiences.
-    """
-
-    user_id: str
-    scopes: frozenset[Scope]
-    client_id: str
-    issuer: str
-    audience: str
-    expires_at: datetime
 
 
 class JwtVerifier:
@@ -102,8 +86,8 @@ class JwtVerifier:
         self._audience = audience
         self._keys = _IssuerKeys(issuer, jwks_url, monotonic)
 
-    async def verify(self, token: str) -> JwtGrant | None:
-        """Return the content of a JWT, or None if the text is not a JWT that is valid for this server.
+    async def verify(self, token: str) -> AccessToken | None:
+        """Return the content of a JWT without the JWT itself, or None if it is not valid for this server.
 
         Scopes are read from ``scope`` and ``scp``: ``read``, ``write``, ``admin`` and ``act-as``, also with the prefix
         ``memory:``. A token without any of these scopes may read.
@@ -123,7 +107,7 @@ class JwtVerifier:
             key = await self._keys.find(key_id)
             if key is None:
                 return _none_for("its key is unknown")
-            return self._grant(self._decoded(token, key, _WITH_SIGNATURE))
+            return self._content(self._decoded(token, key, _WITH_SIGNATURE))
         except (jwt.PyJWTError, ArgumentError, OverflowError, ValueError) as error:
             return _none_for(type(error).__name__)
 
@@ -138,20 +122,22 @@ class JwtVerifier:
             leeway=LEEWAY_S,
         )
 
-    def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
+    def _content(self, claims: Mapping[str, Any]) -> AccessToken:
         from memoryos_mcp.storage.paths import (
             user_folder_name,  # imports NumPy, which would slow down the start
         )
 
         user_folder_name(claims["sub"])
         client = claims.get("azp") or claims.get("client_id")
-        return JwtGrant(
-            user_id=claims["sub"],
-            scopes=_scopes(claims),
+        return AccessToken(
+            token=NO_TOKEN,
             client_id=client if isinstance(client, str) else "",
-            issuer=self._issuer,
-            audience=self._audience,
-            expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
+            scopes=_scopes(claims),
+            # A time beyond all dates raises an error.
+            expires_at=int(datetime.fromtimestamp(int(claims["exp"]), UTC).timestamp()),
+            resource=self._audience,
+            subject=claims["sub"],
+            claims={"iss": self._issuer},
         )
 
 
@@ -256,7 +242,7 @@ async def _json_object(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
     return found
 
 
-def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
+def _scopes(claims: Mapping[str, Any]) -> list[str]:
     """Return the token's scopes that this server knows, or read if there are none."""
     named: set[str] = set()
     for value in (claims.get("scope"), claims.get("scp")):
@@ -265,13 +251,14 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[Scope]:
         elif isinstance(value, list):
             named.update(part for part in value if isinstance(part, str))
     ours = {name.removeprefix(SCOPE_PREFIX) for name in named}
-    return frozenset(scope for scope in Scope if scope.value in ours) or frozenset({Scope.READ})
+    return [scope.value for scope in Scope if scope.value in ours] or [Scope.READ.value]
 
 
-def _none_for(why: str) -> JwtGrant | None:
+def _none_for(why: str) -> AccessToken | None:
     """Log why a token is refused, without quoting the token, and return None."""
     logger.info("a JWT was refused: %s", why)
     return None
+    return
 
 
 def _is_safe(url: str) -> bool:

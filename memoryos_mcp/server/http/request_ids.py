@@ -20,7 +20,7 @@ class RequestIds:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, with its id in the log context and in the answer."""
+        """Pass the request on, with its id in the log and in the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from memoryos_mcp.errors import ImportFormatError
+from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.transfer.importers.forms import file_entries
-from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering, knowledge
+from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import Entry
 from memoryos_mcp.transfer.streams import listing
@@ -22,6 +23,7 @@ _TIERS = (SHORT_TERM, MID_TERM, USERS_FACTS)
 # A topic is one entry, and contains a vector of some kilobytes for each page.
 _TOPIC_MAX_BYTES = 1 << 30
 _SHOWN_USERS = 5
+_ABOUT = {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}
 _KINDS = {"sessions": "topic", "user_profiles": "profile", "knowledge_base": "fact", "assistant_knowledge": "fact"}
 
 
@@ -77,7 +79,7 @@ def _users(path: Path) -> list[Path]:
 def _take(gathering: Gathering, file: str, entry: Entry) -> Iterator[Skipped]:
     is_page = file == SHORT_TERM and not entry.section
     is_topic = file == MID_TERM and entry.section == "sessions"
-    about, is_profile = knowledge(entry.section), entry.section == "user_profiles"
+    about, is_profile = _ABOUT.get(entry.section), entry.section == "user_profiles"
     if not (is_page or is_topic or about or is_profile):
         return
     where = f"{file}, {_KINDS.get(entry.section, 'page')} {entry.number}"

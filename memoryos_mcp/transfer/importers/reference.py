@@ -63,9 +63,9 @@ class Gathering:
         words = [text if isinstance(text, str) else "" for text in sides]
         if any(text is not None and not isinstance(text, str) for text in sides):
             yield Skipped(DAMAGED, where)
-        if any(is_error(text) for text in words):
+        if any(_is_error(text) for text in words):
             yield Skipped(ERROR_TEXT, where)
-            words = ["" if is_error(text) else text for text in words]
+            words = ["" if _is_error(text) else text for text in words]
         if not any(text.strip() for text in words):
             yield Skipped(NO_WORDS, where)
             return
@@ -77,7 +77,7 @@ class Gathering:
             at=_time(raw.get("timestamp")),
             before=name_of(raw.get("pre_page")),
             after=name_of(raw.get("next_page")),
-            summary=summary if isinstance(summary, str) and not is_error(summary) else "",
+            summary=summary if isinstance(summary, str) and not _is_error(summary) else "",
             is_newest=is_newest,
         )
         known = self._pages.get(copy.page_id)
@@ -93,9 +93,9 @@ class Gathering:
         at = raw.get("timestamp") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
             yield Skipped(DAMAGED, where)
-        elif is_error(text):
+        elif _is_error(text):
             yield Skipped(ERROR_TEXT, where)
-        elif is_nothing(text):
+        elif _is_nothing(text):
             yield Skipped(NO_FACT, where)
         else:
             words = text.strip().removeprefix("- ").strip()
@@ -108,9 +108,9 @@ class Gathering:
         if not isinstance(text, str):
             if text is not None:
                 yield Skipped(DAMAGED, where)
-        elif is_error(text):
+        elif _is_error(text):
             yield Skipped(ERROR_TEXT, where)
-        elif not is_nothing(text):
+        elif not _is_nothing(text):
             self._documents.append(
                 NewTurn(
                     user_input=text,
@@ -143,12 +143,12 @@ class Gathering:
         yield from self._facts
 
 
-def is_error(text: str) -> bool:
+def _is_error(text: str) -> bool:
     """Return whether a text is the error message of a failed LLM call."""
     return text.lstrip().startswith(_ERROR)
 
 
-def is_nothing(text: str) -> bool:
+def _is_nothing(text: str) -> bool:
     """Return whether a text is empty or only a word like "none"."""
     return text.strip(" \t\r\n-*.`'\"").lower() in _NOTHING
 
@@ -189,8 +189,3 @@ def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
         at = known.replace(tzinfo=None) if known else at
         places[name] = (at, number)
     return places
-
-
-def knowledge(section: str) -> About | None:
-    """Return whom the facts of a section are about, or None for a section without facts."""
-    return {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}.get(section)
