@@ -1,8 +1,8 @@
 """Images and containers without Docker: the steps of a Dockerfile are carried out in a folder that becomes the root.
 
-Namespaces of Linux do what they do for Docker: a container sees its folder as ``/``, is process 1, has the recipe's
-user and, unless it is being built, no network but its own loopback. This machine's system programs, read-only, and the
-Python that runs the tests, at ``/usr/local``, stand in for the base image. It takes root, as Docker's service does.
+As with Docker, Linux namespaces isolate a container: it sees its folder as ``/``, is process 1, and has the recipe's
+user. Except during a build, its network has only the loopback address. The base image consists of this machine's system
+programs, read-only, and of the Python that runs the tests, at ``/usr/local``. All this needs root.
 """
 
 import json

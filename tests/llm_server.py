@@ -226,6 +226,6 @@ def _head(status: int, headers: Mapping[str, str], *, length: int) -> bytes:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    # With linger 0 the connection ends with a reset and not with an orderly close.
+    # With linger 0, closing resets the connection.
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

@@ -25,6 +25,9 @@ ERAS: tuple[Era, ...] = ("auto", "legacy")
 REPLY_LIMIT_S = 30.0
 EXIT_LIMIT_S = 20.0
 POLL_S = 0.02
+READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
+TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
+STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 USER = "default_user"
 # Limits so small that embedding and consolidation run with nearly every page.
 BUSY_BACKGROUND = {"short_term_capacity": 2, "consolidation_batch_pages": 3, "consolidation_idle_s": 0.1}

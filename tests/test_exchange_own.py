@@ -127,7 +127,7 @@ def test_without_disk_space_the_previous_export_stays(tmp_path: Path) -> None:
     asyncio.run(make_memory(tmp_path / "another", 1))
     run(tmp_path / "another", "export", file)
     before = file.read_bytes()
-    # The memory's own side file needs a part of that.
+    # SQLite's file next to the memory fits into the limit, but the export does not.
     told = run(tmp_path / "memory", "export", file, code=1, limit="ulimit -f 100").stderr.decode()
     assert f"{file} cannot be written" in told
     assert file.read_bytes() == before
@@ -200,7 +200,7 @@ def test_a_running_server_sees_an_import(file: Path, data: Path) -> None:
         imported(data, file)
         server.add("And now a cat.")
         assert server.stats()["total_pages"] == PAGES + 2
-        wait_until(lambda: bool(server.stats()["unembedded_pages"] == 0), "what was imported is embedded", 60)
+        wait_until(lambda: bool(server.stats()["unembedded_pages"] == 0), "the imported pages are embedded", 60)
         found = server.call("retrieve_memory", query="What did I say in Köln?", max_results=5)
         assert "Köln" in json.dumps(found, ensure_ascii=False)
         assert server.close() == 0

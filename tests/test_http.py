@@ -40,14 +40,11 @@ from tests.http_server import (
     tool_call,
 )
 from tests.memories import NO_MODEL
-from tests.servers import BUSY_BACKGROUND, stored_pages
+from tests.servers import BUSY_BACKGROUND, CONFIG, PROFILE, READ_TOOLS, STATUS, TOOLS, stored_pages
 
 LIMIT_S = 120
 USERS = 50
 WRITERS = 8
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
-TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
-STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=str)
 
 

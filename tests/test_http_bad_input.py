@@ -396,7 +396,7 @@ async def _echo(request: Request) -> Response:
 
 
 @asynccontextmanager
-async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
+async def server_with_timeouts(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
     """Yield the port of a server in this process with the time limits of `PatientProtocol`."""
     app: ASGIApp = Starlette(routes=[Route("/", _echo, methods=["GET", "POST"])])
     config = uvicorn.Config(
@@ -420,12 +420,12 @@ async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
 
 
 @pytest.fixture
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "HEAD_TIMEOUT_S", 0.2)
     monkeypatch.setattr(timeouts, "READ_TIMEOUT_S", 0.2)
 
 
-async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:
+async def drip_until_closed(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:
     """Send ``drop`` again and again until the server disconnects, and return what it sent."""
 
     async def drip() -> None:
@@ -445,7 +445,7 @@ async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.Strea
     return said
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     ("begin", "drop"),
     [
@@ -456,23 +456,23 @@ async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.Strea
     ],
 )
 async def test_a_head_that_never_ends_is_cut_off(begin: bytes, drop: bytes) -> None:
-    async with patient_server() as port:
+    async with server_with_timeouts() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begin)
-        said = await drip_until_hung_up(writer, reader, drop)
+        said = await drip_until_closed(writer, reader, drop)
         assert said.count(b"HTTP/1.1 200") == begin.count(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("drop", [b"", b"x"])
 async def test_a_body_that_never_ends_gets_408_and_is_cut_off(drop: bytes) -> None:
-    async with patient_server(body_timeout_s=0.2) as port:
+    async with server_with_timeouts(body_timeout_s=0.2) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n{")
-        said = await drip_until_hung_up(writer, reader, drop)
+        said = await drip_until_closed(writer, reader, drop)
         assert said.startswith(b"HTTP/1.1 408") or drop
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     ("begin", "status_line", "drop"),
     [
@@ -484,17 +484,17 @@ async def test_a_body_that_never_ends_gets_408_and_is_cut_off(drop: bytes) -> No
 )
 async def test_a_body_that_goes_on_after_its_answer_is_cut_off(begin: bytes, status_line: bytes, drop: bytes) -> None:
     """A refusal is sent before the body was read, and the connection must still have a time limit."""
-    async with patient_server() as port:
+    async with server_with_timeouts() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begin)
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(status_line)
         writer.write(b"x")
-        await drip_until_hung_up(writer, reader, drop)
+        await drip_until_closed(writer, reader, drop)
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 async def test_an_unread_answer_is_cut_off_but_a_slow_reader_is_not() -> None:
-    async with patient_server() as port:
+    async with server_with_timeouts() as port:
         slow, idle = [await asyncio.open_connection("127.0.0.1", port, limit=READ_AT_ONCE) for _ in range(2)]
         for _, writer in (slow, idle):
             writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -509,9 +509,9 @@ async def test_an_unread_answer_is_cut_off_but_a_slow_reader_is_not() -> None:
             writer.close()
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 async def test_a_connection_stays_open_between_requests() -> None:
-    async with patient_server(body_timeout_s=5) as port:
+    async with server_with_timeouts(body_timeout_s=5) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for pause_s in (0.0, 0.5, 0.5):
             await asyncio.sleep(pause_s)

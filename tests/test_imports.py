@@ -21,9 +21,9 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
 
 
 def test_the_server_replies_without_loading_a_model_library() -> None:
-    doors = "import memoryos_mcp.cli.main, memoryos_mcp.engine.service"
-    doors += ", memoryos_mcp.server.stdio, memoryos_mcp.server.assembly"
-    loaded = imported_by(doors)
+    entry_points = "import memoryos_mcp.cli.main, memoryos_mcp.engine.service"
+    entry_points += ", memoryos_mcp.server.stdio, memoryos_mcp.server.assembly"
+    loaded = imported_by(entry_points)
     assert not loaded & {*MODEL_LIBRARIES, "openai"}
     assert "mcp" in loaded
 

@@ -19,14 +19,22 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.assembly import make_server
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.memories import NO_MODEL
-from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, refusal_text
+from tests.servers import (
+    BUSY_BACKGROUND,
+    CONFIG,
+    ERAS,
+    PROFILE,
+    READ_TOOLS,
+    STATUS,
+    TOOLS,
+    Era,
+    PipeServer,
+    refusal_text,
+)
 
 LIMIT_S = 60
 POLL_S = 0.01
 EVERY_ERA = pytest.mark.parametrize("era", ERAS)
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
-TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
-STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 
 READER = Caller("ada", frozenset({Scope.READ}))
 WRITER = Caller("ada", frozenset({Scope.READ, Scope.WRITE}))
@@ -36,11 +44,11 @@ AGENT = Caller("agent", frozenset({Scope.READ, Scope.WRITE, Scope.ACT_AS}))
 READING_AGENT = Caller("agent", frozenset({Scope.READ, Scope.ACT_AS}))
 
 # The caller of the current request.
-_ASKING: ContextVar[Caller] = ContextVar("_ASKING")
+_CALLER: ContextVar[Caller] = ContextVar("_CALLER")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallerClient:
     """A client of one caller."""
 
     client: Client
@@ -65,22 +73,22 @@ class Asked:
 
     async def tools(self) -> dict[str, dict[str, Any]]:
         """Return the input schema of every listed tool."""
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         return {tool.name: tool.input_schema for tool in (await self.client.list_tools()).tools}
 
     async def resources(self) -> list[str]:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         return [str(one.uri) for one in (await self.client.list_resources()).resources]
 
     async def read(self, uri: str) -> str:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         [contents] = (await self.client.read_resource(uri)).contents
         assert isinstance(contents, TextResourceContents)
         return contents.text
 
     async def topics(self, typed: str, prompt: str = "recall", argument: str = "topic") -> Completion:
         """Return the suggestions for a prompt's argument."""
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         asked = PromptReference(type="ref/prompt", name=prompt)
         return (await self.client.complete(asked, {"name": argument, "value": typed})).completion
 
@@ -90,7 +98,7 @@ class Asked:
             await asyncio.sleep(POLL_S)
 
     async def _result(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         result = await self.client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         return result
@@ -100,13 +108,13 @@ class OneServer:
     """A server that clients of several callers use."""
 
     def __init__(self, service: MemoryService, era: Era) -> None:
-        self._server = make_server(service, lambda _: _ASKING.get())
+        self._server = make_server(service, lambda _: _CALLER.get())
         self._era = era
 
     @asynccontextmanager
-    async def asked_by(self, caller: Caller) -> AsyncIterator[Asked]:
+    async def client_of(self, caller: Caller) -> AsyncIterator[CallerClient]:
         async with Client(self._server, mode=self._era) as client:
-            yield Asked(client, caller)
+            yield CallerClient(client, caller)
 
 
 @asynccontextmanager
@@ -121,7 +129,7 @@ async def one_server(folder: Path, era: Era, **settings_given: Any) -> AsyncIter
 
 @EVERY_ERA
 async def test_two_callers_of_one_server_have_separate_memories(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as ada, server.asked_by(EVE) as eve:
+    async with one_server(tmp_path, era) as server, server.client_of(WRITER) as ada, server.client_of(EVE) as eve:
         await asyncio.gather(*(who.add(f"My pottery secret is {n}.") for n in range(5) for who in (ada, eve)))
         await ada.add("My secret is blue.")
         found = await eve.call("retrieve_memory", query="What is the secret?")
@@ -135,8 +143,8 @@ async def test_two_callers_of_one_server_have_separate_memories(tmp_path: Path, 
 async def test_a_reading_caller_sees_and_calls_no_tool_that_writes(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
-        server.asked_by(WRITER) as writer,
-        server.asked_by(READER) as reader,
+        server.client_of(WRITER) as writer,
+        server.client_of(READER) as reader,
     ):
         assert list(await reader.tools()) == READ_TOOLS
         assert list(await writer.tools()) == TOOLS
@@ -152,7 +160,7 @@ async def test_a_reading_caller_sees_and_calls_no_tool_that_writes(tmp_path: Pat
 
 @EVERY_ERA
 async def test_only_callers_with_act_as_may_name_another_user(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
+    async with one_server(tmp_path, era) as server, server.client_of(AGENT) as agent, server.client_of(EVE) as eve:
         await agent.add("Eve paints.", user_id="eve")
         await agent.add("I am the agent.")
         assert (await agent.call("get_memory_stats", user_id="eve"))["total_pages"] == 1
@@ -171,10 +179,10 @@ async def test_only_callers_with_act_as_may_name_another_user(tmp_path: Path, er
 async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
-        server.asked_by(AGENT) as agent,
-        server.asked_by(READING_AGENT) as reading_agent,
-        server.asked_by(ADMIN) as admin,
-        server.asked_by(READER) as reader,
+        server.client_of(AGENT) as agent,
+        server.client_of(READING_AGENT) as reading_agent,
+        server.client_of(ADMIN) as admin,
+        server.client_of(READER) as reader,
     ):
         theirs = await agent.tools()
         assert list(theirs) == TOOLS
@@ -189,7 +197,7 @@ async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, er
 
 
 async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) -> None:
-    async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
+    async with one_server(tmp_path, "auto") as server, server.client_of(AGENT) as agent, server.client_of(EVE) as eve:
         assert (
             await agent.refusal("get_memory_stats", userid="eve") == "userid: no such argument; did you mean user_id?"
         )
@@ -198,7 +206,7 @@ async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", 5, True, ["eve"], {"id": "eve"}, "a\0b", "x" * 10_001])
 async def test_an_invalid_user_id_is_refused(tmp_path: Path, user_id: object) -> None:
-    async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent:
+    async with one_server(tmp_path, "auto") as server, server.client_of(AGENT) as agent:
         refusal = await agent.refusal("add_memory", user_input="a", agent_response="", user_id=user_id)
         assert refusal.startswith("user_id: ")
         assert "x" * 100 not in refusal
@@ -208,11 +216,11 @@ async def test_an_invalid_user_id_is_refused(tmp_path: Path, user_id: object) ->
 
 @EVERY_ERA
 async def test_the_settings_are_a_resource_for_admins_only(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(ADMIN) as admin:
+    async with one_server(tmp_path, era) as server, server.client_of(ADMIN) as admin:
         assert await admin.resources() == [STATUS, CONFIG, PROFILE]
         assert json.loads(await admin.read(CONFIG))["data_storage_path"] == str(tmp_path)
         for caller in (READER, WRITER, AGENT):
-            async with server.asked_by(caller) as other:
+            async with server.client_of(caller) as other:
                 assert await other.resources() == [STATUS, PROFILE]
                 for uri in (CONFIG, "memoryos://nothing"):
                     with pytest.raises(MCPError, match=f"^no such resource; the resources are: {STATUS}, {PROFILE}$"):
@@ -225,8 +233,8 @@ async def test_the_settings_are_a_resource_for_admins_only(tmp_path: Path, era: 
 async def test_a_callers_suggested_topics_are_their_own(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era, **BUSY_BACKGROUND) as server,
-        server.asked_by(WRITER) as ada,
-        server.asked_by(EVE) as eve,
+        server.client_of(WRITER) as ada,
+        server.client_of(EVE) as eve,
     ):
         for text in ("My pottery is drying.", "My bees swarmed.", "The potatoes rot.", "It rains.", "It snows."):
             await ada.add(text)
@@ -244,7 +252,7 @@ async def test_a_callers_suggested_topics_are_their_own(tmp_path: Path, era: Era
 
 
 async def test_at_most_100_topics_are_suggested_at_once(tmp_path: Path) -> None:
-    async with one_server(tmp_path, "auto", **BUSY_BACKGROUND) as server, server.asked_by(WRITER) as ada:
+    async with one_server(tmp_path, "auto", **BUSY_BACKGROUND) as server, server.client_of(WRITER) as ada:
         for first in ascii_lowercase:
             await ada.add(" ".join(f"craft{first}{second}" for second in ascii_lowercase))
         await ada.settled()
@@ -256,7 +264,7 @@ async def test_at_most_100_topics_are_suggested_at_once(tmp_path: Path) -> None:
 
 @EVERY_ERA
 async def test_the_caller_is_determined_for_each_request(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as writer:
+    async with one_server(tmp_path, era) as server, server.client_of(WRITER) as writer:
         await writer.add("I am Ada.")
         eve, reader = replace(writer, caller=EVE), replace(writer, caller=READER)
         assert (await eve.call("get_memory_stats"))["total_pages"] == 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from memoryos_mcp.model.pages import NewTurn
 
-# A part ends after one of these, the first that occurs in its last tenth, or else at the maximum length.
+# A part ends after the first of these marks that is in its last tenth, or else at the maximum length.
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 

@@ -273,9 +273,9 @@ def _counted(counts: Counter[str], key: str) -> Iterator[None]:
 
 
 def _until_read(send: Send) -> Send:
-    """Return a ``send`` that returns from the last part of an answer only after the client has read the others.
+    """Return a ``send`` that sends the end of an answer only after the client has read the rest.
 
-    A server with much unsent data accepts one message and blocks before the next. So the last part is sent in two.
+    A server with much unsent data accepts one message and blocks before the next, so the last message is sent as two.
     """
 
     async def send_in_two(message: Message) -> None:

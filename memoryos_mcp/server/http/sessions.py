@@ -152,7 +152,7 @@ class SessionGuard:
         await self._app(scope, receive, watched)
         if opened is not None:
             self._in_use.setdefault(key, OrderedDict())[opened] = 0
-            await self._make_room(key, scope, leaving=0)
+            await self._make_room(key, scope, free=0)
 
     def _count(self, key: str, name: str, change: int) -> None:
         sessions = self._in_use.get(key)
@@ -160,10 +160,10 @@ class SessionGuard:
             sessions[name] += change
             sessions.move_to_end(name)
 
-    async def _make_room(self, key: str, scope: Scope, leaving: int = 1) -> None:
-        """End a caller's least recently used sessions, idle ones first, until ``leaving`` more may be opened."""
+    async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
+        """End a caller's least recently used sessions, idle ones first, until ``free`` more may be opened."""
         sessions = self._in_use.get(key, OrderedDict())
-        while len(sessions) > self._max_per_caller - leaving:
+        while len(sessions) > self._max_per_caller - free:
             idlest = next((name for name, uses in sessions.items() if not uses), next(iter(sessions)))
             self._forget(key, idlest)
             await self._end(idlest, scope)

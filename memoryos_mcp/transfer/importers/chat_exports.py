@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.transfer.importers.forms import outlines
+from memoryos_mcp.transfer.importers.json_files import outlines
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import entries
 from memoryos_mcp.transfer.streams import streams

@@ -18,7 +18,7 @@ from memoryos_mcp.transfer.importers.chat_exports import (
     read_conversations,
 )
 from memoryos_mcp.transfer.importers.keys import name_of
-from memoryos_mcp.transfer.importers.turns import Chat, Message, instant, pages
+from memoryos_mcp.transfer.importers.turns import Chat, Message, from_unix, pages
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "chatgpt"
@@ -56,7 +56,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
         system=NAME,
         name=name_of(value.get("conversation_id")) or name_of(value.get("id")),
         title=title if isinstance(title, str) else "",
-        at=instant(value.get("create_time")),
+        at=from_unix(value.get("create_time")),
     )
     yield from pages(chat, messages)
 
@@ -76,7 +76,7 @@ def _branch(nodes: Mapping[str, Any], last: str) -> list[str]:
 
 def _time(node: object) -> float:
     message = node.get("message") if isinstance(node, Mapping) else None
-    at = instant(message.get("create_time")) if isinstance(message, Mapping) else None
+    at = from_unix(message.get("create_time")) if isinstance(message, Mapping) else None
     return at.timestamp() if at else 0.0
 
 
@@ -96,7 +96,7 @@ def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
     if not text:
         return None, left
     is_users = author["role"] == "user"
-    return Message(is_users=is_users, text=text, at=instant(message.get("create_time")), name=name), left
+    return Message(is_users=is_users, text=text, at=from_unix(message.get("create_time")), name=name), left
 
 
 def _not_dialogue(role: object, message: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:

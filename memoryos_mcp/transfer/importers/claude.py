@@ -14,7 +14,7 @@ from memoryos_mcp.transfer.importers.chat_exports import (
     read_conversations,
 )
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import Chat, Message, moment, notes, pages
+from memoryos_mcp.transfer.importers.turns import Chat, Message, from_iso, meta_data, pages
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "claude"
@@ -41,7 +41,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
         system=NAME,
         name=name_of(value.get("uuid")),
         title=title if isinstance(title, str) else "",
-        at=moment(value.get("created_at")),
+        at=from_iso(value.get("created_at")),
     )
     messages: list[Message] = []
     for number, raw in enumerate(value["chat_messages"], 1):
@@ -50,7 +50,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
             yield Skipped(DAMAGED, place)
             continue
         text, left = _text(raw)
-        at, name = moment(raw.get("created_at")), name_of(raw.get("uuid"))
+        at, name = from_iso(raw.get("created_at")), name_of(raw.get("uuid"))
         if text:
             messages.append(Message(is_users=raw["sender"] == "human", text=text, at=at, name=name))
         for reason in left:
@@ -91,7 +91,7 @@ def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: st
             agent_response="",
             timestamp=message.at,
             idempotency_key=key(NAME, chat.name, message.name, f"file-{digest(text)}"),
-            meta_data=notes(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
+            meta_data=meta_data(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
             source=Source.DOCUMENT,
         )
     files = raw.get("files")

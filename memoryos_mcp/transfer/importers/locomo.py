@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.model.pages import NewTurn
-from memoryos_mcp.transfer.importers.forms import file_entries, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import notes
+from memoryos_mcp.transfer.importers.turns import meta_data
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "locomo"
@@ -59,7 +59,7 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
                 agent_response=assistant,
                 timestamp=began + index * _PAGE_INTERVAL,
                 idempotency_key=key(NAME, name, turn_id or f"{number}-{index}-{digest(user, assistant)}"),
-                meta_data=notes(conversation=name),
+                meta_data=meta_data(conversation=name),
             )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.importers.forms import file_entries, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import moment
+from memoryos_mcp.transfer.importers.turns import from_iso
 from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import Entry
 
@@ -52,7 +52,7 @@ def _memory(entry: Entry, where: str) -> ImportedFact | Skipped:
     return ImportedFact(
         about=About.ASSISTANT if is_assistants else About.USER,
         text=text.strip(),
-        at=moment(entry.value.get("updated_at")) or moment(entry.value.get("created_at")),
+        at=from_iso(entry.value.get("updated_at")) or from_iso(entry.value.get("created_at")),
         key=key(NAME, name_of(entry.value.get("id")) or digest(text)),
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.importers.forms import file_entries
+from memoryos_mcp.transfer.importers.json_files import file_entries
 from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import Entry

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from memoryos_mcp.transfer.importers.forms import file_entries, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.reference import Gathering
 from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 

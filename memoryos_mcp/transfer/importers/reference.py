@@ -13,7 +13,7 @@ from datetime import datetime
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import NewTurn, Source
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import moment, notes
+from memoryos_mcp.transfer.importers.turns import from_iso, meta_data
 from memoryos_mcp.transfer.interface import ImportedFact, Item, Skipped
 
 SYSTEM = "memoryos"
@@ -99,7 +99,7 @@ class Gathering:
             yield Skipped(NO_FACT, where)
         else:
             words = text.strip().removeprefix("- ").strip()
-            self._facts.append(ImportedFact(about, words, moment(at), key(SYSTEM, "fact", about, digest(words))))
+            self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
         """Add a profile's text as a document, because a trait would need pages as evidence."""
@@ -137,7 +137,7 @@ class Gathering:
                 agent_response=copy.agent_response,
                 timestamp=before or None,
                 idempotency_key=key(SYSTEM, name if seen[name] == 1 else f"{name}-{seen[name]}"),
-                meta_data=notes(chain=copy.summary),
+                meta_data=meta_data(chain=copy.summary),
             )
         yield from self._documents
         yield from self._facts
@@ -154,7 +154,7 @@ def _is_nothing(text: str) -> bool:
 
 
 def _time(value: object) -> str:
-    return value.strip() if isinstance(value, str) and moment(value) else ""
+    return value.strip() if isinstance(value, str) and from_iso(value) else ""
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
@@ -185,7 +185,7 @@ def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
             step = after.get(step)
     places, at = {}, datetime.min  # noqa: DTZ901 - only compared with times without a zone
     for number, name in enumerate(ordered):
-        known = moment(pages[name].at)
+        known = from_iso(pages[name].at)
         at = known.replace(tzinfo=None) if known else at
         places[name] = (at, number)
     return places

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.json_files import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key
 from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, TOO_LONG, parse

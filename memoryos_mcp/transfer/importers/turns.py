@@ -65,7 +65,7 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
         yield _page(chat, exchange, name, at)
 
 
-def instant(seconds: object) -> datetime | None:
+def from_unix(seconds: object) -> datetime | None:
     """Return the time of a number of seconds since 1970, or None if it is not valid."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return None
@@ -75,7 +75,7 @@ def instant(seconds: object) -> datetime | None:
         return None
 
 
-def moment(text: object) -> datetime | None:
+def from_iso(text: object) -> datetime | None:
     """Return the time of an ISO 8601 text, with or without a zone, or None if it is not valid."""
     try:
         return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
@@ -83,7 +83,7 @@ def moment(text: object) -> datetime | None:
         return None
 
 
-def notes(**values: str) -> Mapping[str, str] | None:
+def meta_data(**values: str) -> Mapping[str, str] | None:
     """Return metadata for a page, without empty values and with long ones cut, or None if all are empty."""
     return {name: value[:TITLE_MAX_CHARS] for name, value in values.items() if value} or None
 
@@ -107,5 +107,5 @@ def _page(chat: Chat, exchange: _Exchange, name: str, at: datetime | None) -> Ne
         agent_response=assistant,
         timestamp=at,
         idempotency_key=key(chat.system, chat.name, name or f"{exchange.number}-{digest(user, assistant, str(at))}"),
-        meta_data=notes(conversation=chat.name, title=chat.title),
+        meta_data=meta_data(conversation=chat.name, title=chat.title),
     )
