@@ -1,7 +1,7 @@
 """Becomes a container's process. Run as a script in new namespaces, with a JSON object as its only argument.
 
-``root`` is the image's folder. ``mounts`` are the arguments of each call of ``mount``. ``wants_loopback`` is whether the
-network namespace is new. ``user`` is a user id and a group id, joined by a colon. ``folder``, ``environment`` and
+``root`` is the image's folder. ``mounts`` are the arguments of each call of ``mount``. ``wants_loopback`` is whether
+the network namespace is new. ``user`` is a user id and a group id, joined by a colon. ``folder``, ``environment`` and
 ``command`` are those of the process in the container.
 """
 
