@@ -31,19 +31,19 @@ logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
 # Returns the caller who sent a request.
-Who = Callable[[Context], Caller]
+FindCaller = Callable[[Context], Caller]
 # The protocol's limit on the suggestions of one completion.
 MAX_COMPLETIONS = 100
 
 
-def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
+def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[str, Any]]:
     """Return an MCP server for both protocol eras, ready to run on any transport.
 
     Args:
         service: The memories. The code that opened the service must close it.
-        who: Returns the caller of a request. One connection may carry requests of different users.
+        find_caller: Returns the caller of a request. One connection may carry requests of different users.
     """
-    surface = _Surface(service, who)
+    surface = _Surface(service, find_caller)
     return Server(
         "memoryos",
         version=__version__,
@@ -63,38 +63,38 @@ def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
 class _Surface:
     """Handlers for the protocol's requests."""
 
-    def __init__(self, service: MemoryService, who: Who) -> None:
+    def __init__(self, service: MemoryService, find_caller: FindCaller) -> None:
         self._service = service
-        self._who = who
+        self._find_caller = find_caller
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        caller = self._who(context)
+        caller = self._find_caller(context)
         return types.ListToolsResult(tools=_listings(may_write=caller.may_write, may_act_as=caller.may_act_as))
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = self._who(context)
+        caller = self._find_caller(context)
         known = {tool.name: tool for tool in _tools(may_write=caller.may_write)}
         tool = known.get(params.name)
         if tool is None:
-            return _refusal(f"no such tool; the tools are: {', '.join(known)}")
+            return _tool_error(f"no such tool; the tools are: {', '.join(known)}")
         try:
             return await call(tool, self._service, caller, params.arguments or {})
         except MemoryOSError as error:
             logger.info("%s refused: %s", tool.name, type(error).__name__)
-            return _refusal(str(error))
+            return _tool_error(str(error))
         except Exception:
             logger.exception("%s failed unexpectedly", tool.name)
-            return _refusal(f"{tool.name} failed unexpectedly; see the server's log")
+            return _tool_error(f"{tool.name} failed unexpectedly; see the server's log")
 
     async def list_resources(
         self, context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[one.listing for one in _resources(self._who(context))])
+        return types.ListResourcesResult(resources=[one.listing for one in _resources(self._find_caller(context))])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        caller, uri = self._who(context), str(params.uri)
+        caller, uri = self._find_caller(context), str(params.uri)
         known = {one.listing.uri: one for one in _resources(caller)}
         resource = known.get(uri)
         if resource is None:
@@ -112,7 +112,7 @@ class _Surface:
         fitting: list[str] = []
         if isinstance(ref, types.PromptReference) and is_about_a_topic(ref.name, params.argument.name):
             try:
-                caller = self._who(context)
+                caller = self._find_caller(context)
                 async with self._service.as_seen_by(caller).user(caller.user_id) as engine:
                     topics = map(one_line, await engine.topics())
                     fitting = [topic for topic in topics if topic.casefold().startswith(typed)]
@@ -206,5 +206,5 @@ def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
     return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
 
 
-def _refusal(message: str) -> types.CallToolResult:
+def _tool_error(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)

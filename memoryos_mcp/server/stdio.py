@@ -42,7 +42,7 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
                 from memoryos_mcp.server.tracing import CallSpans
 
                 server.middleware.append(CallSpans(tracer, lambda _: "stdio"))
-            server.middleware.append(_Warmth(service, settings.user_id, group))
+            server.middleware.append(_WarmUp(service, settings.user_id, group))
             files = anyio.wrap_file(requests), anyio.wrap_file(cast(IO[str], replies))
             async with stdio_server(*files) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
@@ -55,19 +55,19 @@ def local_caller(settings: Settings) -> Caller:
     return Caller(settings.user_id, frozenset(scopes))
 
 
-class _Warmth:
+class _WarmUp:
     """Middleware that opens the user's memory after the first answer, so that loading the models does not delay it."""
 
     def __init__(self, service: MemoryService, user_id: str, group: anyio.abc.TaskGroup) -> None:
         self._service = service
         self._user_id = user_id
         self._group = group
-        self._is_begun = False
+        self._has_begun = False
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
-        if not self._is_begun:
-            self._is_begun = True
+        if not self._has_begun:
+            self._has_begun = True
             self._group.start_soon(self._open)
         return result
 

@@ -36,34 +36,34 @@ _FIRST_ID = re.compile(_ID)
 _REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
 
 
-class _Ledger:
+class _PendingRequests:
     """The requests without a reply yet. Safe to use from the reading and the writing thread."""
 
     def __init__(self) -> None:
-        self._waiting: set[int | str] = set()
+        self._ids: set[int | str] = set()
         self._changed = threading.Condition()
 
-    def asked(self, request: int | str) -> None:
+    def add(self, request_id: int | str) -> None:
         with self._changed:
-            self._waiting.add(request)
+            self._ids.add(request_id)
 
-    def answered(self, request: int | str) -> None:
+    def discard(self, request_id: int | str) -> None:
         with self._changed:
-            self._waiting.discard(request)
+            self._ids.discard(request_id)
             self._changed.notify_all()
 
     def wait_for_replies(self, timeout_s: float) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: not self._waiting, timeout_s):
-                logger.warning("the input ended and %d requests were not answered in time", len(self._waiting))
+            if not self._changed.wait_for(lambda: not self._ids, timeout_s):
+                logger.warning("the input ended and %d requests were not answered in time", len(self._ids))
 
 
 class Replies:
     """Stdout for the SDK: writes whole lines, one at a time, from any thread."""
 
-    def __init__(self, descriptor: int, ledger: _Ledger) -> None:
+    def __init__(self, descriptor: int, pending: _PendingRequests) -> None:
         self._descriptor = descriptor
-        self._ledger = ledger
+        self._pending = pending
         self._lock = threading.Lock()
         self._is_gone = False
 
@@ -77,7 +77,7 @@ class Replies:
                     logger.warning("the client no longer reads replies; its requests are still carried out")
                 self._is_gone = True
         if found := _REPLY_ID.match(text):
-            self._ledger.answered(json.loads(found[1]))
+            self._pending.discard(json.loads(found[1]))
         return len(text)
 
     def flush(self) -> None:
@@ -95,9 +95,9 @@ class Replies:
 class Requests(io.TextIOWrapper):
     """Stdin for the SDK: returns only lines that are messages, and ends only after every request was answered."""
 
-    def __init__(self, buffer: io.BufferedReader, ledger: _Ledger, replies: Replies) -> None:
+    def __init__(self, buffer: io.BufferedReader, pending: _PendingRequests, replies: Replies) -> None:
         super().__init__(buffer, encoding="utf-8", errors="replace")
-        self._ledger = ledger
+        self._pending = pending
         self._replies = replies
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
@@ -110,9 +110,9 @@ class Requests(io.TextIOWrapper):
                 self._refuse(line)
                 continue
             if isinstance(message, types.JSONRPCRequest):
-                self._ledger.asked(message.id)
+                self._pending.add(message.id)
             return line
-        self._ledger.wait_for_replies(DRAIN_TIMEOUT_S)
+        self._pending.wait_for_replies(DRAIN_TIMEOUT_S)
         return ""
 
     def _refuse(self, line: str) -> None:
@@ -142,10 +142,10 @@ def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    ledger = _Ledger()
-    replies = Replies(wire_out, ledger)
+    pending = _PendingRequests()
+    replies = Replies(wire_out, pending)
     try:
-        yield Requests(os.fdopen(wire_in, "rb", closefd=False), ledger, replies), replies
+        yield Requests(os.fdopen(wire_in, "rb", closefd=False), pending, replies), replies
     finally:
         os.dup2(wire_in, 0)
         os.dup2(wire_out, 1)

@@ -14,16 +14,7 @@ from memoryos_mcp.transfer.importers import (
 )
 from memoryos_mcp.transfer.interface import Reader
 
-READERS: tuple[Reader, ...] = (
-    memoryos,
-    memoryos_chroma,
-    playground,
-    chatgpt,
-    claude,
-    mem0,
-    server_memory,
-    locomo,
-)
+READERS: tuple[Reader, ...] = (memoryos, memoryos_chroma, playground, chatgpt, claude, mem0, server_memory, locomo)
 
 
 def recognise(path: Path) -> Reader | None:
