@@ -27,8 +27,8 @@ from memoryos_mcp.model.records import (
     Record,
     SegmentRecord,
 )
+from memoryos_mcp.transfer.export_lines import lines, opened
 from memoryos_mcp.transfer.interface import Progress
-from memoryos_mcp.transfer.lines import lines, opened
 
 NAME = FORMAT
 _HEADER_MAX_BYTES = 1_000

@@ -63,6 +63,9 @@ class Reader(Protocol):
     def read(self, path: Path, progress: Progress) -> Iterator[Item]:
         """Yield the contents, each conversation in order of time. At most one conversation is in memory at a time.
 
+        Each turn is checked afterwards by `model.pages.checked`. A turn that is refused, for instance because of its
+        time, is left out as a whole and reported with its key.
+
         Raises:
             ImportFormatError: The file is damaged, has another format, contains several users' memories, or exceeds a
                 limit.

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn
 
@@ -45,9 +46,20 @@ class Stream:
         """Return the next bytes. Raises ImportFormatError if they cannot be read."""
         return self._got(lambda: self._stream.read(size))
 
-    def line(self, size: int) -> bytes:
-        """Return the next line, or its first ``size`` bytes. Raises ImportFormatError if they cannot be read."""
-        return self._got(lambda: self._stream.readline(size))
+    def lines(self, max_bytes: int) -> Iterator[tuple[int, bytes | None]]:
+        """Yield the number of each line, from 1, and its bytes; None instead of a line of ``max_bytes`` or more.
+
+        Raises:
+            ImportFormatError: The lines could not be read.
+        """
+        for number in count(1):
+            line = self._got(lambda: self._stream.readline(max_bytes))
+            if not line:
+                return
+            is_whole = len(line) < max_bytes
+            while len(line) == max_bytes and not line.endswith(b"\n"):
+                line = self._got(lambda: self._stream.readline(max_bytes))
+            yield number, line if is_whole else None
 
     def _got(self, read: Callable[[], bytes]) -> bytes:
         try:

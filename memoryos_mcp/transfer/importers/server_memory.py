@@ -9,7 +9,7 @@ from memoryos_mcp.transfer.importers.json_files import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key
 from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, TOO_LONG, parse
-from memoryos_mcp.transfer.streams import Stream, streams
+from memoryos_mcp.transfer.streams import streams
 
 NAME = "server-memory"
 
@@ -24,9 +24,11 @@ def recognises(path: Path) -> bool:
 def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield a fact for each observation and each relation."""
     for stream in streams(path, JSON_FILES, progress):
-        for number, text, problem in _lines(stream):
+        for number, line in stream.lines(ENTRY_MAX_BYTES):
             where = f"line {number}"
-            value, problem = (None, problem) if problem else parse(text)
+            if line is not None and not line.strip():
+                continue
+            value, problem = (None, TOO_LONG) if line is None else parse(line)
             if problem:
                 yield Skipped(problem, where)
             elif isinstance(value, Mapping) and value.get("type") == "entity":
@@ -35,20 +37,6 @@ def read(path: Path, progress: Progress) -> Iterator[Item]:
                 yield _relation(value, where)
             else:
                 yield Skipped("neither an entity nor a relation", where)
-
-
-def _lines(stream: Stream) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield number, bytes and problem of each line that is not blank. A line that is too long has no bytes."""
-    number = 0
-    while line := stream.line(ENTRY_MAX_BYTES):
-        number += 1
-        is_whole = len(line) < ENTRY_MAX_BYTES
-        while len(line) == ENTRY_MAX_BYTES and not line.endswith(b"\n"):
-            line = stream.line(ENTRY_MAX_BYTES)
-        if not is_whole:
-            yield number, b"", TOO_LONG
-        elif line.strip():
-            yield number, line, None
 
 
 def _entity(value: Mapping[str, Any], where: str) -> Iterator[Item]:

@@ -52,9 +52,11 @@ class _Exchange:
 
 
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
-    """Yield the pages of one conversation in order. Every message is on exactly one page.
+    """Yield the pages of one conversation in order, while its messages are read. Every message is on exactly one page.
 
-    A page's key contains its last message, so an exchange that continued after an earlier export is imported again.
+    A page's key contains the name of its last message, so an exchange that continued after an earlier export is
+    imported again. Without a name, the key contains the text and the number of the exchange: if earlier messages are
+    added to the file, later ones get other keys.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):

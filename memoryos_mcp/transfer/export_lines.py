@@ -1,4 +1,4 @@
-"""Reads the lines of an untrusted file, with limits on their length and on decompression."""
+"""Reads the lines of an export of our own, with limits on their length and on decompression."""
 
 import gzip
 import os
