@@ -187,7 +187,7 @@ async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, er
         theirs = await agent.tools()
         assert list(theirs) == TOOLS
         for schema in theirs.values():
-            assert schema["properties"]["user_id"]["description"] == "Whose memory. Default: the caller's own."
+            assert schema["properties"]["user_id"]["description"] == "Owner of the memory. Default: the caller."
             assert "user_id" not in schema.get("required", [])
         assert await reading_agent.tools() == {name: theirs[name] for name in READ_TOOLS}
         for plain in (await admin.tools(), await reader.tools()):
