@@ -21,7 +21,7 @@ from pydantic import JsonValue, SecretStr
 
 from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.api import ATTEMPTS, retry_after_seconds
+from memoryos_mcp.llm.api import ATTEMPTS, Api, retry_after_seconds
 from memoryos_mcp.llm.api_errors import LONGEST_RETRY_AFTER_S
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.openai_chat import OpenAIChat
@@ -30,9 +30,10 @@ from memoryos_mcp.llm.providers import (
     PRESETS,
     REASONING_OUTPUT_TOKENS,
     TEMPERATURE,
+    WORDING,
     Dialect,
     Endpoint,
-    FormRung,
+    ReplyFormat,
 )
 from memoryos_mcp.model.pages import estimate_tokens
 from tests.llm_server import (
@@ -62,8 +63,8 @@ SCHEMA: dict[str, Any] = {
 }
 FORM = ReplyForm("organised", SCHEMA)
 REQUEST = ChatRequest(Purpose.ORGANISE, (Message("system", "You put pages in order."), Message("user", DIALOGUE)), FORM)
-ALL = Dialect(FormRung.JSON_SCHEMA, "max_completion_tokens")
-BAREST = Dialect(FormRung.PROMPT, None, temperature=None)
+ALL = Dialect(ReplyFormat.JSON_SCHEMA, "max_completion_tokens")
+BAREST = Dialect(ReplyFormat.PROMPT, None, temperature=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +82,15 @@ def endpoint_at(
     dialect: Dialect = ALL,
     key: str | None = KEY,
     key_source: str = "openai_api_key",
-    refuses_lengths: bool = False,
+    rejects_length_limits: bool = False,
     provider: LlmProvider | None = "openai",
 ) -> Endpoint:
     return Endpoint(
         provider=provider,
         model="tiny",
-        base_url=base_url,
-        key=None if key is None else SecretStr(key),
-        key_source=key_source,
+        api=Api(base_url, None if key is None else SecretStr(key), key_source, WORDING),
         dialect=dialect,
-        refuses_lengths=refuses_lengths,
+        rejects_length_limits=rejects_length_limits,
         output_tokens=OUTPUT_TOKENS,
     )
 
@@ -148,8 +147,8 @@ def refusing(is_refused: Callable[[Any], bool], error: Answer) -> Answering:
     return lambda asked: error if is_refused(asked.body) else completion("{}")
 
 
-def rung_of(body: Any) -> FormRung:
-    return FormRung(body["response_format"]["type"]) if "response_format" in body else FormRung.PROMPT
+def format_of(body: Any) -> ReplyFormat:
+    return ReplyFormat(body["response_format"]["type"]) if "response_format" in body else ReplyFormat.PROMPT
 
 
 # What is asked
@@ -178,9 +177,9 @@ async def test_a_request_carries_model_messages_schema_cap_and_key() -> None:
     }
 
 
-@pytest.mark.parametrize("rung", [FormRung.JSON_OBJECT, FormRung.PROMPT])
-async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_message(rung: FormRung) -> None:
-    async with talk(completion("{}"), dialect=replace(ALL, rung=rung)) as talked:
+@pytest.mark.parametrize("reply_format", [ReplyFormat.JSON_OBJECT, ReplyFormat.PROMPT])
+async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_message(reply_format: ReplyFormat) -> None:
+    async with talk(completion("{}"), dialect=replace(ALL, reply_format=reply_format)) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
     system, user = (message["content"] for message in body["messages"])
@@ -188,12 +187,12 @@ async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_m
     assert json.dumps(SCHEMA, separators=(",", ":")) in system
     assert "json" in system.lower()
     assert user == DIALOGUE
-    assert rung_of(body) is rung
+    assert format_of(body) is reply_format
 
 
 async def test_a_form_with_a_sketch_is_told_by_it() -> None:
     request = replace(REQUEST, form=replace(FORM, sketch='{"topic":"..."}'))
-    async with talk(completion("{}"), dialect=replace(ALL, rung=FormRung.JSON_OBJECT)) as talked:
+    async with talk(completion("{}"), dialect=replace(ALL, reply_format=ReplyFormat.JSON_OBJECT)) as talked:
         await talked.chat.complete(request)
         (body,) = talked.server.bodies
     system = body["messages"][0]["content"]
@@ -211,7 +210,7 @@ async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_r
     request = replace(REQUEST, form=ReplyForm("organised", bounded))
     sent = []
     for refuses in (False, True):
-        async with talk(completion("{}"), refuses_lengths=refuses) as talked:
+        async with talk(completion("{}"), rejects_length_limits=refuses) as talked:
             await talked.chat.complete(request)
             sent.append(talked.server.bodies[0]["response_format"]["json_schema"]["schema"])
     text = {"type": "string"}
@@ -406,7 +405,7 @@ async def test_a_host_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     text = await failure_at("http://llm.invalid/v1")
-    assert "llm.invalid/v1 is not found" in text
+    assert "llm.invalid/v1 was not found" in text
 
 
 async def test_a_server_that_speaks_no_tls_is_not_asked_twice() -> None:
@@ -469,7 +468,7 @@ async def test_a_refusal_is_not_tried_again_and_says_what_to_do(error: Answer, w
 async def test_a_local_server_that_wants_a_key_is_told_apart() -> None:
     async with talk(api_error(401), key=None) as talked:
         text = str(await failure(talked.chat))
-    assert "wants a key" in text
+    assert "requires a key" in text
     assert "set openai_api_key" in text
 
 
@@ -486,7 +485,7 @@ TOO_LONG = [
 async def test_a_prompt_over_the_context_is_no_matter_of_dialect(error: Answer) -> None:
     async with talk(error) as talked:
         text = str(await failure(talked.chat))
-        assert {rung_of(body) for body in talked.server.bodies} == {FormRung.JSON_SCHEMA}
+        assert {format_of(body) for body in talked.server.bodies} == {ReplyFormat.JSON_SCHEMA}
         assert len(talked.server.asked) == 2
         assert talked.pauses_s == []
     assert "llm_max_prompt_tokens" in text
@@ -497,7 +496,7 @@ async def test_a_cap_beyond_the_context_is_dropped(error: Answer) -> None:
     async with talk(refusing(lambda body: "max_completion_tokens" in body, error)) as talked:
         await talked.chat.complete(REQUEST)
         (_, body) = talked.server.bodies
-    assert rung_of(body) is FormRung.JSON_SCHEMA
+    assert format_of(body) is ReplyFormat.JSON_SCHEMA
 
 
 # The dialect
@@ -535,7 +534,7 @@ async def test_the_dialect_that_was_answered_is_remembered(refused: str, error: 
 async def test_the_form_steps_down_from_schema_to_object_to_words() -> None:
     async with talk(refusing(lambda body: "response_format" in body, api_error(400))) as talked:
         await talked.chat.complete(REQUEST)
-        assert [rung_of(body) for body in talked.server.bodies] == list(FormRung)
+        assert [format_of(body) for body in talked.server.bodies] == list(ReplyFormat)
 
 
 @pytest.mark.parametrize(
@@ -555,7 +554,7 @@ async def test_thinking_is_forbidden_where_the_server_wants_that_and_not_where_i
         await talked.chat.complete(REQUEST)
         assert talked.server.bodies[-1]["enable_thinking"] is False
     error = api_error(400, "Unrecognized request argument: enable_thinking")
-    dialect = replace(ALL, forbids_thinking=True)
+    dialect = replace(ALL, disables_thinking=True)
     async with talk(refusing(lambda body: "enable_thinking" in body, error), dialect=dialect) as talked:
         await talked.chat.complete(REQUEST)
         assert len(talked.server.asked) == 2
@@ -590,10 +589,10 @@ async def test_an_endpoint_that_refuses_everything_is_given_up_and_asked_anew_ne
 @pytest.mark.parametrize("provider", PRESETS)
 async def test_every_preset_s_dialect_can_be_asked(provider: LlmProvider) -> None:
     preset = PRESETS[provider]
-    async with talk(completion("{}"), dialect=Dialect(preset.rung, preset.cap), provider=provider) as talked:
+    async with talk(completion("{}"), dialect=Dialect(preset.reply_format, preset.cap), provider=provider) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
-    assert rung_of(body) is preset.rung
+    assert format_of(body) is preset.reply_format
     assert body[preset.cap] == OUTPUT_TOKENS < REASONING_OUTPUT_TOKENS
 
 

@@ -16,7 +16,7 @@ from memoryos_mcp.llm.providers import (
     REASONING_OUTPUT_TOKENS,
     TEMPERATURE,
     Endpoint,
-    FormRung,
+    ReplyFormat,
     endpoint_of,
     is_reasoning_model,
 )
@@ -62,11 +62,11 @@ def test_a_template_with_its_placeholder_asks_for_no_llm(placeholder: str, url: 
 
 def test_a_key_alone_means_openai() -> None:
     found = endpoint(openai_api_key=KEY)
-    assert (found.provider, found.base_url, found.model) == ("openai", "https://api.openai.com/v1", "gpt-4o-mini")
-    assert found.key == SecretStr(KEY)
-    assert found.dialect.rung is FormRung.JSON_SCHEMA
+    assert (found.provider, found.api.base_url, found.model) == ("openai", "https://api.openai.com/v1", "gpt-4o-mini")
+    assert found.api.key == SecretStr(KEY)
+    assert found.dialect.reply_format is ReplyFormat.JSON_SCHEMA
     assert found.dialect.cap == "max_completion_tokens"
-    assert found.refuses_lengths
+    assert found.rejects_length_limits
 
 
 @pytest.mark.parametrize(
@@ -84,21 +84,21 @@ def test_a_key_alone_means_openai() -> None:
 )
 def test_a_key_and_an_address_speak_the_dialect_of_the_host_behind_it(url: str, provider: LlmProvider | None) -> None:
     found = endpoint(openai_api_key=KEY, openai_base_url=url)
-    assert (found.provider, found.base_url) == (provider, url)
-    assert found.dialect.rung is (FormRung.JSON_SCHEMA if provider is None else PRESETS[provider].rung)
+    assert (found.provider, found.api.base_url) == (provider, url)
+    assert found.dialect.reply_format is (ReplyFormat.JSON_SCHEMA if provider is None else PRESETS[provider].reply_format)
 
 
 def test_an_unknown_server_is_told_how_long_texts_may_be() -> None:
-    assert not endpoint(openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1").refuses_lengths
+    assert not endpoint(openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1").rejects_length_limits
     assert not endpoint(
         llm_provider="openai", openai_api_key=KEY, openai_base_url="https://gateway.example.com/v1"
-    ).refuses_lengths
+    ).rejects_length_limits
 
 
 def test_an_address_without_a_key_is_a_server_that_wants_none() -> None:
     found = endpoint({"OPENAI_API_KEY": KEY}, openai_base_url="http://192.168.1.7:1234/v1")
-    assert found.key is None
-    assert found.base_url == "http://192.168.1.7:1234/v1"
+    assert found.api.key is None
+    assert found.api.base_url == "http://192.168.1.7:1234/v1"
 
 
 @pytest.mark.parametrize("provider", KEYED)
@@ -110,14 +110,14 @@ def test_the_address_of_a_provider_without_a_key_asks_for_no_llm(provider: LlmPr
 def test_a_named_provider_takes_its_key_from_its_own_variable(provider: LlmProvider) -> None:
     for variable in PRESETS[provider].key_variables:
         found = endpoint({variable: f" {KEY}\n"}, llm_provider=provider)
-        assert (found.key, found.key_source) == (SecretStr(KEY), variable)
-        assert found.base_url == PRESETS[provider].base_url
+        assert (found.api.key, found.api.key_source) == (SecretStr(KEY), variable)
+        assert found.api.base_url == PRESETS[provider].base_url
 
 
 def test_the_first_variable_that_holds_a_key_counts() -> None:
     environment = {"QWEN_API_KEY": "your-api-key", "DASHSCOPE_API_KEY": KEY, "OPENAI_API_KEY": "sk-other"}
-    assert endpoint(environment, llm_provider="qwen").key_source == "DASHSCOPE_API_KEY"
-    assert endpoint({**environment, "QWEN_API_KEY": "q-1"}, llm_provider="qwen").key_source == "QWEN_API_KEY"
+    assert endpoint(environment, llm_provider="qwen").api.key_source == "DASHSCOPE_API_KEY"
+    assert endpoint({**environment, "QWEN_API_KEY": "q-1"}, llm_provider="qwen").api.key_source == "QWEN_API_KEY"
 
 
 @pytest.mark.parametrize("provider", KEYED)
@@ -141,16 +141,16 @@ def test_settings_weigh_more_than_a_provider_s_preset_and_variable() -> None:
         openai_api_key=KEY,
         openai_base_url="https://proxy.example.com/v1",
     )
-    assert (found.key, found.key_source) == (SecretStr(KEY), "openai_api_key")
-    assert found.base_url == "https://proxy.example.com/v1"
-    assert found.dialect.rung is FormRung.JSON_OBJECT
+    assert (found.api.key, found.api.key_source) == (SecretStr(KEY), "openai_api_key")
+    assert found.api.base_url == "https://proxy.example.com/v1"
+    assert found.dialect.reply_format is ReplyFormat.JSON_OBJECT
 
 
 @pytest.mark.parametrize("provider", LOCAL)
 def test_a_local_server_needs_no_key_and_takes_one_from_the_settings_only(provider: LlmProvider) -> None:
-    assert endpoint({"OPENAI_API_KEY": KEY}, llm_provider=provider).key is None
-    assert endpoint(llm_provider=provider, openai_api_key=KEY).key == SecretStr(KEY)
-    assert endpoint(llm_provider=provider).is_on_this_machine
+    assert endpoint({"OPENAI_API_KEY": KEY}, llm_provider=provider).api.key is None
+    assert endpoint(llm_provider=provider, openai_api_key=KEY).api.key == SecretStr(KEY)
+    assert endpoint(llm_provider=provider).api.is_on_this_machine
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_other_models_get_a_low_temperature(model: str) -> None:
 )
 def test_qwen_is_told_not_to_think_where_it_can_be(provider: LlmProvider, model: str, is_told: bool) -> None:
     found = endpoint({"QWEN_API_KEY": KEY}, llm_provider=provider, llm_model=model)
-    assert found.dialect.forbids_thinking is is_told
+    assert found.dialect.disables_thinking is is_told
 
 
 def test_no_text_of_an_endpoint_shows_its_key_or_credentials(caplog: pytest.LogCaptureFixture) -> None:
@@ -195,8 +195,8 @@ def test_no_text_of_an_endpoint_shows_its_key_or_credentials(caplog: pytest.LogC
     found = endpoint(
         openai_api_key=KEY, openai_base_url="https://user:hunter2@gate.example.com:8443/v1/?token=t0ps3cret"
     )
-    assert found.address == "https://gate.example.com:8443/v1"
-    for text in (repr(found), str(found), found.address, caplog.text):
+    assert found.api.address == "https://gate.example.com:8443/v1"
+    for text in (repr(found), str(found), found.api.address, caplog.text):
         assert not re.search(f"{KEY}|hunter2|t0ps3cret", text)
 
 
@@ -212,5 +212,5 @@ def test_no_text_of_an_endpoint_shows_its_key_or_credentials(caplog: pytest.LogC
 )
 def test_an_endpoint_knows_whether_it_is_on_this_machine(url: str, is_here: bool) -> None:
     found = endpoint(openai_base_url=url)
-    assert found.is_on_this_machine is is_here
-    assert urlsplit(found.address).netloc == urlsplit(url).netloc
+    assert found.api.is_on_this_machine is is_here
+    assert urlsplit(found.api.address).netloc == urlsplit(url).netloc

@@ -13,9 +13,9 @@ from functools import partial
 from anyio import CapacityLimiter, to_thread
 
 from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
-from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
+from memoryos_mcp.llm.extractive.digests import PageTerms, digest_of, is_question, make_digest, page_terms, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
-from memoryos_mcp.llm.extractive.tastes import learn_traits
+from memoryos_mcp.llm.extractive.traits import learn_traits
 from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.profile import Trait
@@ -140,7 +140,7 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
         before: The page that arrived just before the first, if there is one.
         topic_threshold: Lowest ``segment_match``, 0 to 2.
     """
-    said = [spoken(view) for view in batch]
+    said = [page_terms(view) for view in batch]
     continues = [
         previous is not None and is_continuing(previous, view)
         for previous, view in zip((before, *batch), batch, strict=False)
@@ -197,13 +197,13 @@ def _is_follow_up(user_input: str) -> bool:
     return bool(text) and _FOLLOW_UP.match(text) is not None and len(words(text)) <= FOLLOW_UP_WORDS_MAX
 
 
-def _fill(group: _Group, members: list[int], batch: Sequence[Page], said: Sequence[Spoken]) -> None:
+def _fill(group: _Group, members: list[int], batch: Sequence[Page], said: Sequence[PageTerms]) -> None:
     group.members = members
     group.vector = mean_vector([vector for number in members if (vector := batch[number].vector) is not None])
     group.terms = frozenset(topic_terms((said[number] for number in members), PAGE_TERMS_MAX))
 
 
-def _merge(groups: list[_Group], batch: Sequence[Page], said: Sequence[Spoken], threshold: float) -> None:
+def _merge(groups: list[_Group], batch: Sequence[Page], said: Sequence[PageTerms], threshold: float) -> None:
     left = 0
     while left < len(groups):
         group = groups[left]
@@ -227,7 +227,7 @@ def _runs(batch: Sequence[Page], continues: Sequence[bool]) -> tuple[Run, ...]:
     return tuple(Run(pages=tuple(page.seq for page in run), summary=make_digest(run).summary) for run in runs)
 
 
-def _topic(group: _Group, batch: Sequence[Page], said: Sequence[Spoken]) -> Topic:
+def _topic(group: _Group, batch: Sequence[Page], said: Sequence[PageTerms]) -> Topic:
     pages = [batch[number] for number in group.members]
     return Topic(
         digest=digest_of(pages, [said[number] for number in group.members]), pages=tuple(page.seq for page in pages)

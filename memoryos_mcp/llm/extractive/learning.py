@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten
 _OF_PLACES = frozenset({"lives", "from"})
 _OWN = re.compile(r"(?:i|we|my|our|i['’]\w+|we['’]\w+)\b", re.IGNORECASE)
 _DAYS = re.compile(r" \[[^\]]+\]")
-_OF_A_COUPLE = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
+_OF_PARTNER = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
 _LEFT_WORK = re.compile(
     r"\b(?:quit|left|lost|laid off|fired|redundant|retired|resigned|unemployed|between jobs|handed in)\b", re.IGNORECASE
 )
@@ -60,14 +60,14 @@ def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[Knowl
     said = [list(statements(page)) for page in sorted(pages, key=lambda page: (page.occurred_at, page.seq))]
     if not any(said):
         return ()
-    known = _Known(facts)
+    known = _FactIndex(facts)
     for of_page in said:
         for change in _learned_from(of_page, known):
-            known.take(change)
+            known.apply(change)
     return known.changes()
 
 
-class _Known:
+class _FactIndex:
     """The facts that hold while pages are read. Added facts have negative numbers until they are stored."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
@@ -89,7 +89,7 @@ class _Known:
         """Whether a page is already among a fact's evidence."""
         return page in self._facts[number].evidence
 
-    def like(self, about: About, form: _Form) -> Fact | None:
+    def same_as(self, about: About, form: _Form) -> Fact | None:
         """Return a fact that says the same, or None."""
         # A fact that shares enough stems has at least one of these.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
@@ -106,12 +106,12 @@ class _Known:
         """Return the wishes."""
         return [self._facts[number] for number in self._wishes]
 
-    def of_a_couple(self) -> list[Fact]:
+    def of_partner(self) -> list[Fact]:
         """Return the facts about the user's partner."""
-        slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_A_COUPLE.match(slot)]
+        slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_PARTNER.match(slot)]
         return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
 
-    def take(self, change: KnowledgeChange) -> None:
+    def apply(self, change: KnowledgeChange) -> None:
         """Apply a change."""
         if isinstance(change, ConfirmFact):
             if change.fact in self._added:
@@ -160,19 +160,19 @@ class _Known:
             self._wishes.pop(number, None)
 
 
-def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeChange]:
+def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[KnowledgeChange]:
     """Return the changes that the statements of one page make."""
     said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
     loose = [statement for statement in said if statement.slot is None]
     for (about, slot), group in _by_slot(said).items():
-        loose.extend(_settle(group, known.of_slot(about, slot), known.forms, confirmed, added))
+        loose.extend(_resolve_slot(group, known.of_slot(about, slot), known.forms, confirmed, added))
     replaced = {number for _, numbers in added for number in numbers}
     single: list[Statement] = [statement for statement, _ in added]
     for statement in loose:
         form = _form_of(statement)
-        fact = known.like(statement.about, form)
+        fact = known.same_as(statement.about, form)
         twin = next((s for s in single if s.about is statement.about and _is_same(_form_of(s), form)), None)
         if fact is not None:
             if fact.fact not in replaced:
@@ -190,7 +190,7 @@ def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeCha
     return changes
 
 
-def _without_idle_guesses(said: Sequence[Statement], known: _Known) -> list[Statement]:
+def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
     """Return the statements without implied ones whose slot has an answer that was stated."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
@@ -213,7 +213,7 @@ def _by_slot(said: Iterable[Statement]) -> dict[tuple[About, str], list[Statemen
     return groups
 
 
-def _settle(
+def _resolve_slot(
     group: Sequence[Statement],
     known: Sequence[Fact],
     forms: Mapping[int, _Form],
@@ -238,15 +238,15 @@ def _settle(
         first, *others = same
         added.append((first, tuple(fact.fact for fact in known)))
         told = _form_of(first).stems
-        return [_loose(each) for each in others if len(_form_of(each).stems - told) >= _news_min(each)]
+        return [_without_slot(each) for each in others if len(_form_of(each).stems - told) >= _news_min(each)]
     told = forms[holding[0].fact].stems
-    more = [_loose(each) for each in same if len(_form_of(each).stems - told) >= _news_min(each)]
+    more = [_without_slot(each) for each in same if len(_form_of(each).stems - told) >= _news_min(each)]
     if len(more) < len(same):
         confirmed.setdefault(holding[0].fact, {}).update(newest.pages)
     return more
 
 
-def _loose(statement: Statement) -> Statement:
+def _without_slot(statement: Statement) -> Statement:
     return replace(statement, slot=None, value=frozenset(), pages=dict(statement.pages))
 
 
@@ -254,7 +254,7 @@ def _news_min(statement: Statement) -> int:
     return NEWS_OF_SOMEBODY_MIN if (statement.slot or "").startswith(("family:", "pet:")) else NEWS_STEMS_MIN
 
 
-def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> list[int]:
+def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
     """Return the facts that a statement ends, other than those it replaces."""
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
@@ -262,7 +262,7 @@ def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> li
     else:
         over = [fact for fact in known.with_stems(statement.about, statement.ends) if _is_over(fact, known)]
         if statement.slot == "marital status" and statement.value & _PARTED:
-            over += known.of_a_couple()
+            over += known.of_partner()
         if statement.slot == "work" and _LEFT_WORK.search(statement.text):
             over += known.of_slot(statement.about, "employer")
     is_over = {
@@ -273,7 +273,7 @@ def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> li
     return [*is_over]
 
 
-def _is_over(fact: Fact, known: _Known) -> bool:
+def _is_over(fact: Fact, known: _FactIndex) -> bool:
     """Whether a fact with the ended stems does end: only a positive statement in the first person does."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None

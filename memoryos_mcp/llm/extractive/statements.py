@@ -21,7 +21,7 @@ from memoryos_mcp.llm.extractive.patterns import (
     user_table,
     wish_table,
 )
-from memoryos_mcp.llm.extractive.patterns.around import (
+from memoryos_mcp.llm.extractive.patterns.context import (
     ABOUT_A_LINE,
     AGE_BESIDE_NAME,
     APPOSITION,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, at_places, finding, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, at_places, finding, positions
 
 # Issuers by the first digits and the length of their numbers (ISO/IEC 7812). Visa's old 13 digits are left out: every
 # German bar code would look like one.
@@ -80,7 +80,7 @@ _OWNER_CHARS = 45
 
 
 def _find_social_security_numbers(text: str, lower: str) -> Iterator[Span]:
-    for at in places(_OWNERS, lower):
+    for at in positions(_OWNERS, lower):
         match = _NINE_AFTER.match(text, at) or _NINE_BEFORE.search(text, max(at - _OWNER_CHARS, 0), at)
         if match and is_social_security_number(match["secret"]):
             yield match.span("secret")

@@ -30,7 +30,7 @@ _DIGITS_IN_CHOSEN = 2
 SENTENCE_ENDS = ".!?:*…。！？।،"
 _SYMBOLS = frozenset("!#$%^&*+?~")
 _PIECE = re.compile("[A-Z]?[a-z]++|[0-9]++|.")
-_CHARS_OF_A_DRAWN_PIECE = 2.4
+_CHARS_OF_A_RANDOM_PIECE = 2.4
 _CHOSEN_SYMBOLS = _SYMBOLS | {"@"}
 
 
@@ -50,7 +50,7 @@ def has_crc32(token: str) -> bool:
     return base62_crc32(body[:-_CRC_CHARS]) == body[-_CRC_CHARS:]
 
 
-def is_drawn(text: str) -> bool:
+def looks_random(text: str) -> bool:
     """Whether the text has enough different characters to be random."""
     return len(set(text)) >= DISTINCT_CHARS_MIN
 
@@ -61,7 +61,7 @@ def is_checked_token(token: str) -> bool:
     A valid checksum is enough. With an invalid one it may be a token with a typo, which is nearly as useful to a thief.
     Only text that is clearly not random does not count.
     """
-    return has_crc32(token) or is_drawn(token.partition("_")[2])
+    return has_crc32(token) or looks_random(token.partition("_")[2])
 
 
 def has_luhn(digits: str) -> bool:
@@ -74,14 +74,14 @@ def is_placeholder(text: str) -> bool:
     """Whether the text is one that examples and code have in place of a password."""
     if _PLACEHOLDER.search(text):
         return True
-    return _WORDS_OF_EXAMPLES.search(text) is not None and not _is_chosen(text)
+    return _WORDS_OF_EXAMPLES.search(text) is not None and not _looks_chosen(text)
 
 
-def _is_chosen(text: str) -> bool:
+def _looks_chosen(text: str) -> bool:
     """Whether letters, digits and symbols alternate as in a password, unlike in a program's identifiers."""
     if sum(map(str.isdigit, text)) >= _DIGITS_IN_CHOSEN and not _CHOSEN_SYMBOLS.isdisjoint(text):
         return True
-    return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_DRAWN_PIECE
+    return len(text) / max(len(_PIECE.findall(text)), 1) < _CHARS_OF_A_RANDOM_PIECE
 
 
 def is_password(text: str) -> bool:

@@ -85,7 +85,7 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
             yield match
 
 
-def places(roots: tuple[str, ...], lower: str) -> Iterator[int]:
+def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
     """Yield the positions of a few roots; several times as fast as a regular expression that begins with one."""
     for root in roots:
         at = lower.find(root)
@@ -99,7 +99,7 @@ def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> 
     pattern = re.compile(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:
-        for at in places(roots, lower):
+        for at in positions(roots, lower):
             match = pattern.match(text, at)
             if match and (check is None or check(match["secret"])):
                 yield match.span("secret")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, positions
 from memoryos_mcp.text.secrets.password_words import is_password_or_word
 
 # The rest of a command, including lines continued with a backslash.
@@ -43,7 +43,7 @@ def _find_arguments(text: str, lower: str) -> Iterator[Span]:
     if not ("curl" in lower or any(option in lower for option in _OPTIONS)):
         return
     for hint, form in _COMMANDS:
-        for at in places((hint,), lower):
+        for at in positions((hint,), lower):
             if match := form.match(text, at):
                 part = next(part for part in _SHELL_PARTS if match[part])
                 if (_is_option_value if hint == "--" else _is_argument)(match[part]):
@@ -76,11 +76,11 @@ def _find_cookies(text: str, lower: str) -> Iterator[Span]:
 
 def _is_session(name: str, value: str) -> bool:
     if _SESSION.search(name):
-        return checks.is_drawn(value) and not checks.is_placeholder(value) and any(map(str.isdigit, value))
-    return len(value) >= _DRAWN_COOKIE_CHARS and checks.is_named_key(value)
+        return checks.looks_random(value) and not checks.is_placeholder(value) and any(map(str.isdigit, value))
+    return len(value) >= _RANDOM_COOKIE_CHARS and checks.is_named_key(value)
 
 
-_DRAWN_COOKIE_CHARS = 16
+_RANDOM_COOKIE_CHARS = 16
 _ENV_SECRET_CHARS = 8
 
 
@@ -124,7 +124,7 @@ LOGINS: tuple[SecretPattern, ...] = (
                 r"otpauth(?:://[^\s\"'<>]{0,300}?[?&]secret=|-migration://offline\?data=)(?P<secret>[\w%+/=-]{8,}+)",
                 re.IGNORECASE,
             ),
-            checks.is_drawn,
+            checks.looks_random,
             re.compile("otpauth"),
         ),
     ),

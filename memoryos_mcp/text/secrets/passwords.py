@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import Check, SecretPattern, Span, places
+from memoryos_mcp.text.secrets.forms import Check, SecretPattern, Span, positions
 from memoryos_mcp.text.secrets.password_words import (
     CLOSING,
     IS,
@@ -131,7 +131,7 @@ _FORMS = (
 
 
 def _find(text: str, lower: str) -> Iterator[Span]:
-    for at in places(ROOTS, lower):
+    for at in positions(ROOTS, lower):
         if name := NAME.match(text, at):
             for form in _FORMS:
                 if (found := form.after.match(text, name.end())) and (
@@ -148,7 +148,7 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 def is_named_password(name: str, value: str) -> bool:
     """Whether a named value, as in JSON, is a password; a plain word only if the name ends in a word for a password."""
     named = None
-    for at in places(ROOTS, name.lower()):
+    for at in positions(ROOTS, name.lower()):
         named = NAME.match(name, at) or named
     if named is None:
         return False

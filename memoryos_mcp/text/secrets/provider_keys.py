@@ -18,11 +18,11 @@ _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "en
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
 
 
-def _is_given_out(text: str) -> bool:
-    return checks.is_drawn(text) and "EXAMPLE" not in text and "XXXXXXXX" not in text
+def _looks_issued(text: str) -> bool:
+    return checks.looks_random(text) and "EXAMPLE" not in text and "XXXXXXXX" not in text
 
 
-def key(kind: str, hints: str, form: str, check: Check | None = _is_given_out) -> SecretPattern:
+def key(kind: str, hints: str, form: str, check: Check | None = _looks_issued) -> SecretPattern:
     """Return the form of a provider's key; by default it must look random."""
     return forms.key(kind, hints, form, check)
 
@@ -63,7 +63,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
         "aws,secret",
         rf"(?:aws[\w .-]{{0,20}}(?:secret|access)|secret[ _-]?access)[\w .-]{{0,20}}{IS}"
         r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        checks.is_drawn,
+        checks.looks_random,
     ),
     key("google key", "AIza", rf"AIza{_W}{{35}}(?!{_W})"),
     key("google client secret", "GOCSPX-", rf"GOCSPX-{_W}{{24,}}+"),
@@ -73,11 +73,11 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
         "accountkey=,sharedaccesskey=",
         r"(?:accountkey|sharedaccesskey)=(?P<secret>[A-Za-z0-9+/]{42,90}+={0,2})",
     ),
-    named("azure signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}+={0,2})", checks.is_drawn),
+    named("azure signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}+={0,2})", checks.looks_random),
     key("azure client secret", "Q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
     key("digitalocean token", "dop_v1_ doo_v1_ dor_v1_", rf"do[opr]_v1_{_HEX}{{64}}{END}"),
     key("heroku key", "HRKU-", rf"HRKU-{_W}{{36,}}+"),
-    named("heroku key", "heroku", rf"heroku[\w .-]{{0,24}}{IS}(?P<secret>{_UUID}){END}", checks.is_drawn),
+    named("heroku key", "heroku", rf"heroku[\w .-]{{0,24}}{IS}(?P<secret>{_UUID}){END}", checks.looks_random),
     key("fly token", "fo1_ fm1r_ fm1a_ fm2_", rf"(?:fo1_{_W}{{43}}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{{100,}}+={{0,3}})"),
     key("planetscale token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}+"),
     key("supabase token", "sbp_ sb_secret_", rf"(?:sbp_{_HEX}{{40}}|sb_secret_{_W}{{20,}}+)"),
@@ -99,14 +99,14 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]{{17,20}}/{_W}{{60,}}+"),
     key("telegram token", ":A", rf"[0-9]{{8,10}}:A{_W}{{34}}(?!{_W})"),
     key("twilio key", "SK AC", rf"(?:SK|AC){_HEX}{{32}}{END}"),
-    named("twilio key", "twilio", rf"twilio[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}){END}", checks.is_drawn),
+    named("twilio key", "twilio", rf"twilio[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}){END}", checks.looks_random),
     key("sendgrid key", "SG.", rf"SG\.{_W}{{22}}\.{_W}{{43}}(?!{_W})"),
     key("mailgun key", "key-", rf"key-{_HEX}{{32}}{END}"),
     named(
         "mailgun key",
         "mailgun",
         rf"mailgun[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}-{_HEX}{{8}}-{_HEX}{{8}}){END}",
-        checks.is_drawn,
+        checks.looks_random,
     ),
     key("mailchimp key", "-us", rf"{_HEX}{{32}}-us[0-9]{{1,2}}{END}"),
     key("brevo key", "xkeysib-", rf"xkeysib-{_HEX}{{64}}-{_AN}{{16}}{END}"),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, positions
 
 # Of the second group only the plural counts: a list of codes to use once. A single "MFA code" is valid for a minute.
 _SORTS = (
@@ -42,7 +42,7 @@ _HEAD_CHARS = 45
 
 def _find(text: str, lower: str) -> Iterator[Span]:
     ends = set()
-    for at in places(_SORTS + _SORTS_OF_MANY, lower):
+    for at in positions(_SORTS + _SORTS_OF_MANY, lower):
         if head := _HEAD.search(lower, max(at - _HEAD_CHARS, 0), at + _HEAD_CHARS):
             ends.add(head.end())
     for end in ends:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import END, START, SecretPattern, Span, key, places
+from memoryos_mcp.text.secrets.forms import END, START, SecretPattern, Span, key, positions
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _B58 = f"[{_BASE58}]"
@@ -167,10 +167,10 @@ _HEX_CHARS = 160  # maximum distance between the start of a key and the word for
 
 
 def _find_hex_keys(text: str, lower: str) -> Iterator[Span]:
-    for at in places(_KEY_ROOTS, lower):
+    for at in positions(_KEY_ROOTS, lower):
         for form, chars in ((_HEX_AFTER_KEY, 0), (_HEX_BEFORE_KEY, _HEX_CHARS)):
             match = form.search(text, max(at - chars, 0), at + _HEX_CHARS)
-            if match and checks.is_drawn(match["secret"]):
+            if match and checks.looks_random(match["secret"]):
                 yield match.span("secret")
 
 
