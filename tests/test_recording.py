@@ -191,7 +191,7 @@ async def test_a_failed_call_is_logged_with_its_error_and_never_replayed(tmp_pat
     (line,) = lines(path)
     assert line["response"] is None
     assert line["error"] == {"code": "ReplyFormatError", "message": "no JSON; try another model"}
-    assert "does not answer" in await refusal(ReplayChat(path, model_name="m"), ask("x"))
+    assert "contains no reply" in await refusal(ReplayChat(path, model_name="m"), ask("x"))
     await chat.aclose()
 
 
@@ -418,7 +418,7 @@ async def test_lines_that_cannot_be_read_are_counted_in_one_warning_and_passed_o
     replies = await calls(replay, ask("a"), ask("a"))
     assert [reply.text for reply in replies] == ["A", "A"]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: lines that cannot be read and are ignored: 2"
+        f"{path}: number of invalid lines, which are ignored: 2"
     ]
 
 

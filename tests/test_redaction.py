@@ -453,6 +453,6 @@ def test_with_reject_a_server_refuses_the_page_and_stores_nothing(data: Path) ->
     token = checked_token("ghp", chance())
     with PipeServer(data, {"secret_policy": "reject", **NO_MODEL}) as server:
         refusal = server.refusal("add_memory", user_input=f"It is {token}", agent_response="")
-        assert re.match(r"user_input: holds a secret \(github token\)", refusal)
+        assert re.match(r"user_input: contains a secret \(github token\)", refusal)
         assert token not in refusal
         assert server.stats()["total_pages"] == 0

@@ -1,6 +1,7 @@
-"""Reading: what was read from a memory may be forgotten while a request about it is under way.
+"""Detects whether a part of the memory was forgotten after the memory was read for a request.
 
-The number of forgettings is noted before the memory is read. If it is higher later, what was read may be gone.
+The number of forget operations is noted before the memory is read. If the number is higher later, the text that was
+read may be forgotten.
 """
 
 from collections.abc import Iterator
@@ -13,16 +14,16 @@ _NOTED: ContextVar[int | None] = ContextVar("forgettings", default=None)
 
 
 class Forgettings(Protocol):
-    """Counts how often something was forgotten in one user's memory."""
+    """Counts the forget operations in one user's memory."""
 
     async def forgettings(self) -> int:
-        """Return the count."""
+        """Return the number of forget operations so far."""
         ...
 
 
 @contextmanager
 def reading_since(forgettings: int) -> Iterator[None]:
-    """Mark requests made inside, also by tasks started inside, as based on what was read at this count."""
+    """Note the number of forget operations for requests made inside, including those of tasks started inside."""
     token = _NOTED.set(forgettings)
     try:
         yield
@@ -35,8 +36,8 @@ class Reading:
     """The state of the memory that a request is based on.
 
     Attributes:
-        source: Counts later forgettings; None if nothing is ever forgotten.
-        noted: The count when the memory was read.
+        source: Counts the forget operations; None if nothing is ever forgotten.
+        noted: The number of forget operations when the memory was read.
     """
 
     source: Forgettings | None
@@ -44,12 +45,12 @@ class Reading:
 
     @classmethod
     async def begun(cls, source: Forgettings | None) -> "Reading":
-        """Return the state that the current request is based on: the noted one, else the present one."""
+        """Return the state noted for the current request; without one, the present state."""
         noted = _NOTED.get()
         if noted is None:
             noted = 0 if source is None else await source.forgettings()
         return cls(source, noted)
 
     async def is_current(self) -> bool:
-        """Whether nothing was forgotten since."""
+        """Whether nothing was forgotten since the memory was read."""
         return self.source is None or await self.source.forgettings() == self.noted

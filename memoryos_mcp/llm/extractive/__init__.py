@@ -1,8 +1,9 @@
-"""The fallback analyst, without an LLM: it groups, counts and quotes, and never says what nobody said.
+"""The fallback analyst, which groups, counts and quotes pages without an LLM.
 
-It is used when there is no key and when the LLM cannot be reached. Its results are simpler than an LLM's, but it takes
-milliseconds and works without vectors. Each of its sentences can be found in a page, except for the dates of relative
-days, added in brackets, and two facts made by rule: a home from a place of work, and an age from "I'm Tom, 41".
+It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
+takes milliseconds and works without vectors. Each of its sentences is quoted from a page, with two exceptions: dates of
+relative days are added in brackets, and two facts follow from rules (a home from a place of work, and an age from "I'm
+Tom, 41").
 """
 
 import re
@@ -25,18 +26,19 @@ from memoryos_mcp.text.terms import stems, words
 TOPIC_THRESHOLD = 0.6
 """``mid_term_similarity_threshold`` of the paper."""
 
-# With MiniLM on English chats, 1 in 5 pairs of pages from different sessions has a cosine over 0.42, and 2 in 3
-# neighbours in a session. A follow-up needs less, and an answer to a question something between.
+# Minimum cosine with which a page continues the previous one. With MiniLM on English chats, 1 in 5 pairs of pages from
+# different sessions has a cosine over 0.42, and 2 in 3 pairs of neighbours in a session. A follow-up needs less, and an
+# answer to a question a value in between.
 CONTINUES_COSINE = 0.42
 ANSWERS_COSINE = 0.3
 FOLLOWS_UP_COSINE = 0.15
-# For pages without vectors: the share of the shorter page's stems that the other page has too.
+# The same for pages without vectors: the share of the shorter page's stems that the other page contains too.
 CONTINUES_OVERLAP = 0.34
 ANSWERS_OVERLAP = 0.2
 SHARED_STEMS_MIN = 2
 FOLLOW_UP_WORDS_MAX = 14
 CONTINUES_BONUS = 0.15
-# Without vectors, the chain is most of the evidence.
+# Without vectors, continuing the previous page is most of the evidence for a topic.
 CONTINUES_BONUS_WORDS_ONLY = 0.5
 PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000
@@ -55,11 +57,11 @@ _FOLLOW_UP = re.compile(
 
 
 class ExtractiveAnalyst:
-    """An ``Analyst`` that needs no model, network or vectors, and gives equal answers to equal questions.
+    """An ``Analyst`` that needs no model, network or vectors. Equal arguments give equal results.
 
     Args:
         topic_threshold: Lowest ``segment_match`` with which a page joins a topic, 0 to 2.
-        limiter: Limits the threads of its work; None shares the process's limiter.
+        limiter: Limits the threads that it uses; None to use the process's default limiter.
     """
 
     def __init__(self, *, topic_threshold: float = TOPIC_THRESHOLD, limiter: CapacityLimiter | None = None) -> None:
@@ -68,21 +70,21 @@ class ExtractiveAnalyst:
 
     @property
     def name(self) -> str:
-        """Name of the analyst; stored with what it wrote."""
+        """Name of the analyst; stored with its results."""
         return "extractive"
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Find the chains and topics of a batch; never fails. See ``Analyst.organise``."""
+        """Return the chains and topics of a batch; never fails. See ``Analyst.organise``."""
         work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
     async def joined_digest(
         self,
-        known: Segment | None,  # noqa: ARG002 - it quotes the pages only
+        known: Segment | None,  # noqa: ARG002 - it only quotes the pages
         topics: Sequence[Topic],  # noqa: ARG002
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> Digest:
-        """Return the top keywords and one to three sentences of the pages, verbatim; never fails."""
+        """Return the top keywords and one to three quoted sentences of the pages; never fails."""
         return await self._digest(await pages())
 
     async def joined_summary(
@@ -91,13 +93,13 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return one to three sentences of the pages, verbatim; never fails."""
+        """Return one to three quoted sentences of the pages; never fails."""
         if run.summary and not earlier:
             return run.summary
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of pages: all can be read in one call."""
+        """Return the number of pages: one call can process all of them."""
         return len(pages)
 
     async def learn(
@@ -105,9 +107,9 @@ class ExtractiveAnalyst:
         pages: Sequence[Page],
         traits: Sequence[Trait],
         facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes the pages, wrong or not
+        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - the caller discards wrong facts
     ) -> Lessons:
-        """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails."""
+        """Return the user's quoted statements about themselves, and the subjects they mention often; never fails."""
         return await to_thread.run_sync(learn, list(pages), traits, facts, limiter=self._limiter)
 
     async def _digest(self, pages: Sequence[Page]) -> Digest:
@@ -115,14 +117,14 @@ class ExtractiveAnalyst:
 
 
 def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact] | None) -> Lessons:
-    """Return the changes that pages make to profile and knowledge; to the profile alone if ``facts`` is None."""
+    """Return the changes that pages make to profile and knowledge; only to the profile if ``facts`` is None."""
     knowledge = () if facts is None else learn_knowledge(pages, facts)
     return Lessons(traits=learn_traits(pages, traits), knowledge=knowledge)
 
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A topic under construction."""
+    """A topic that is being built, with the positions of its pages in the batch."""
 
     members: list[int] = field(default_factory=list)
     vector: Vector | None = None
@@ -130,15 +132,10 @@ class _Group:
 
 
 def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
-    """Return which pages continue the previous one, and the batch's topics in order of their first page.
+    """Return the runs and topics of a batch, in order of their first pages.
 
-    A page joins the topic with the best match, if that reaches the threshold. Then topics whose match with each other
-    reaches it are merged.
-
-    Args:
-        batch: Pages in order of arrival.
-        before: The page that arrived just before the first, if there is one.
-        topic_threshold: Lowest ``segment_match``, 0 to 2.
+    A page joins the topic with the best ``segment_match`` if this reaches the threshold (0 to 2). Afterwards, topics
+    whose match with each other reaches the threshold are merged. ``before`` is the page before the batch.
     """
     said = [page_terms(view) for view in batch]
     continues = [
@@ -174,7 +171,8 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 def is_continuing(previous: Page, view: Page) -> bool:
     """Whether a page continues the subject of the previous page.
 
-    Both must be of one session, and be similar, or the later one must answer or follow up the earlier.
+    Both must be in the same session and similar. A page that answers or follows up the previous one needs less
+    similarity.
     """
     if previous.session != view.session:
         return False

@@ -1,4 +1,4 @@
-"""Digests without an LLM: the words that distinguish a topic, and sentences quoted from its pages."""
+"""Digests of pages without an LLM: the most distinctive words as keywords, and quoted sentences as the summary."""
 
 import math
 import re
@@ -22,7 +22,7 @@ USER_WEIGHT = 1.5
 COVERED_AGAIN = 0.25
 GREETING_WORDS_MAX = 12
 
-# Filler words that name no topic; forms, not stems, so that "thinking" is left out and "thinker" is kept.
+# Words that are no keywords. They are not stemmed, so that "thinking" is excluded and "thinker" is not.
 FILLER = frozenset(
     """
     able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always
@@ -117,7 +117,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """A page's sentences, the weight of each term (a stem, or a run of unspaced script), and each term's forms."""
+    """A page's sentences, the weight of each term (a stem or a run of unspaced script), and the forms of each term."""
 
     sentences: tuple[Sentence, ...]
     terms: dict[str, float]
@@ -125,7 +125,7 @@ class PageTerms:
 
 
 def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms:
-    """Return a page's sentences with their terms; only the first ``side_max_chars`` of each side are read."""
+    """Return the sentences and terms of a page; only the first ``side_max_chars`` characters of each side are read."""
     found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
@@ -152,14 +152,14 @@ def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return keywords, and a summary that quotes the pages; more than ``PAGES_MAX`` pages are sampled evenly."""
+    """Return the digest of pages; of more than ``PAGES_MAX`` pages, an even sample is used."""
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
     return digest_of(pages, [page_terms(page, side_max_chars=limit) for page in pages])
 
 
 def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
-    """Return the digest of pages whose terms are already counted."""
+    """Return the digest of pages, given their terms."""
     weights = topic_terms(said)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for page in said:
@@ -175,7 +175,7 @@ def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
 
 
 def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the most telling terms of all the pages, with their weights, heaviest first."""
+    """Return the terms with the highest total weights in all pages, the highest first."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():
@@ -185,14 +185,14 @@ def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[st
 
 
 def evenly(pages: Sequence[Page], limit: int) -> Sequence[Page]:
-    """Return at most ``limit`` of the pages, evenly spread and in order."""
+    """Return at most ``limit`` pages at even distances, in order."""
     if len(pages) <= limit:
         return pages
     return [pages[i * len(pages) // limit] for i in range(limit)]
 
 
 def is_question(sentence: str) -> bool:
-    """Whether the sentence is a question."""
+    """Whether the text ends with a question mark."""
     return _QUESTION.search(sentence) is not None
 
 

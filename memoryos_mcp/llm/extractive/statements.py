@@ -1,7 +1,8 @@
-"""What people state about themselves, and what they wish of every answer, in their own words.
+"""Finds statements of users about themselves and wishes for all future answers, as quotes from their messages.
 
-Precision comes before recall: a missed fact is still on its page, but a wrong one is repeated for ever. So a statement
-must begin like one (``patterns``). Questions, quotations, suppositions, role play and texts that are shown are ignored.
+Precision is more important than recall: a missed fact is still on its page, but a wrong fact is repeated again and
+again. So the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions, role
+play and pasted texts are ignored.
 """
 
 import re
@@ -72,15 +73,15 @@ from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.text.terms import content_words as telling_words
 from memoryos_mcp.text.terms import is_unspaced, stem, words
 
-# Slots whose answer may be one of the past.
+# Slots whose answers may be about the past.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
-# Slots whose answer lasts even if it is said of now, and needs no context.
+# Slots whose answers are durable even with words such as "today", and are clear without context.
 SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# Beginning of a home that is only guessed: people mostly live in the town where they work.
+# Beginning of a text from which the home is only guessed: most people live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
@@ -90,13 +91,15 @@ class Statement:
     """A durable statement or wish.
 
     Attributes:
-        text: The words, verbatim except for white space and for the dates of relative days in brackets.
-        slot: The question it answers, or None.
+        about: The person that it is about.
+        text: The quoted text, with white space collapsed and the dates of relative days in brackets.
+        slot: The slot that it fills, or None.
         value: The stems of its answer; empty without a slot.
-        ends: The stems of what no longer holds; empty if it ends nothing.
-        said_at: When it was first said.
-        pages: The names of the pages it was said on, by ``seq``.
-        is_implied: Whether it is only learned if nothing is known for its slot.
+        said_at: Time of its page.
+        pages: The ids of its pages, by ``seq``.
+        kind: Whether it is a statement or a wish.
+        ends: The stems of the earlier statement that it ends; empty if it ends none.
+        is_implied: Whether it is a guess, which is only learned if the slot is empty.
     """
 
     about: About
@@ -112,7 +115,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text states; the fields are those of ``Statement``."""
+    """The content of a statement; the fields are those of ``Statement``."""
 
     slot: str | None = None
     value: frozenset[str] = frozenset()
@@ -121,7 +124,7 @@ class Answer:
 
 
 def statements(page: Page) -> Iterator[Statement]:
-    """Yield a page's durable statements and wishes in order, the user's first."""
+    """Yield a page's durable statements and wishes in order, first the user's."""
     said = list(_said_by_user(page.user_input))
     if said and not _is_shown(page.user_input):
         for piece, kind, found in said:
@@ -135,17 +138,17 @@ def statements(page: Page) -> Iterator[Statement]:
 
 
 def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | None:
-    """Return what a text states if it begins like a durable statement, else None.
+    """Return the content of a text if it begins like a durable statement, else None.
 
     Args:
-        text: A sentence or clause, without what leads into it.
-        table: How statements begin.
-        is_certain: Whether it is known to be a statement, so that the checks against it are skipped.
+        text: A sentence or clause without a lead-in such as "By the way,".
+        table: The beginnings of statements.
+        is_certain: Whether the text is certainly a statement, so that further checks are skipped.
     """
     when = WHEN.match(text)
     found = (table.first_match(text, when.end()) if when else None) or table.first_match(text, 0)
     if found is None and when is not None:
-        # "Next week I'm flying": the time is moved to the end, where the patterns expect it.
+        # The patterns expect the time at the end: "Next week I'm flying" becomes "I'm flying next week".
         text = f"{text[when.end() :].rstrip(' .!')} {when[0].strip(' ,')}"
         found = table.first_match(text, 0)
     if found is None:
@@ -157,7 +160,7 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the stems that carry the meaning of a text."""
+    """Return the stems of the content words of a text, or of all words if it has none."""
     stems = (stem(word) for word in telling_words(text) or words(text))
     return frozenset(SAME_STEM.get(each, each) for each in stems)
 
@@ -188,7 +191,7 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
 
 
 def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
-    """Yield a sentence's wishes; a part after "and" may be one if the part before is, or if it asks nicely."""
+    """Yield the wishes of a sentence. A part after "and" is only one after another wish or with words like "please"."""
     start, is_after_wish = 0, True
     ends = [(match.start(), match.end()) for match in NEXT_WISH.finditer(sentence)]
     for end, following in (*ends, (len(sentence), len(sentence))):
@@ -211,19 +214,19 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a text is shown or played, or is a letter: then it says nothing about its author."""
+    """Whether a text is pasted, role play or a letter, and so says nothing about its author."""
     head = text[:SIDE_MAX_CHARS]
     return bool(SHOWS_TEXT.search(head) or LETTER.search(head))
 
 
 def _asks_for_text(text: str) -> bool:
-    """Whether a text asks for a text or a play: then the reply says nothing about the assistant."""
+    """Whether a text requests a text or role play, so that the reply says nothing about the assistant."""
     head = text[:SIDE_MAX_CHARS]
     return _is_shown(text) or bool(ASKS_TEXT.search(head) or SHOWS_WHAT_FOLLOWS.search(head))
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to its request for a text, and whether what follows it is still the user's own."""
+    """Return a sentence up to its request for a text, and whether the following sentences are about the user."""
     made_up, asked = SHOWS_WHAT_FOLLOWS.search(sentence), ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
         return sentence[: asked.start()], FOR_OTHERS.search(sentence, asked.start()) is None
@@ -231,7 +234,7 @@ def _up_to_request(sentence: str) -> tuple[str, bool]:
 
 
 def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences that are the author's own, up to where a pasted text begins."""
+    """Yield the sentences that the author wrote, up to the beginning of a pasted text."""
     found = sentences(text, with_lists=False)
     for sentence, following in zip_longest(found, found[1:], fillvalue=""):
         if len(sentence) <= SENTENCE_MAX_CHARS and not ABOUT_A_LINE.match(following):
@@ -241,7 +244,7 @@ def _own_sentences(text: str) -> Iterator[str]:
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield what a sentence states, with its answers: the whole sentence, or each clause that states something."""
+    """Yield the statements of a sentence with their answers: the whole sentence, or each clause with a statement."""
     if HYPOTHETICAL.match(sentence):
         return
     whole = _without_lead_in(sentence)
@@ -259,19 +262,19 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
             return
         piece = clause.strip().rstrip(",")
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
-            # The text after a clause shows what it is: "I'm Tom, I work in Leeds" names a person.
+            # The text after a clause can show its meaning: in "I'm Tom, I work in Leeds", Tom is a name.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
             if found is None and may_lack_subject:
                 found = _elided(text, table)
             if found is not None:
                 yield from _both(text, found, table)
                 break
-        # A sentence that begins without its subject may go on without it.
+        # Only after a statement may the next clause lack its subject.
         may_lack_subject = found is not None
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence up to its quotation, without a clause that the quotation completes."""
+    """Return the clauses of a sentence before its first quotation, without the clause that the quotation completes."""
     bare = QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
     quote = QUOTE_MARKS.search(bare)
     if quote is None:
@@ -281,7 +284,7 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses, joined where they are one: "my wife and I", "with my wife and our son"."""
+    """Return the clauses after joining those split within a pair: "my wife and I", "with my wife and our son"."""
     joined: list[str] = []
     for clause in clauses:
         if joined and (
@@ -295,7 +298,7 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _elided(text: str, table: Table) -> Answer | None:
-    """Return what a text states if a subject is put before it: "Moved to Rome", "Allergic to nuts"."""
+    """Return the content of a text without a subject, such as "Moved to Rome" and "Allergic to nuts"."""
     for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)
@@ -303,7 +306,7 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield a statement, or two with a shared subject, and further facts in it about the speaker."""
+    """Yield a statement, or two with a shared subject, and further facts about the speaker in the same text."""
     shared = SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]
     if shared and subject.lower() in {"i", "we", "i'm", "i’m", "we're", "we’re", "ich"}:

@@ -1,4 +1,4 @@
-"""Beginnings of durable statements in English."""
+"""Patterns for durable statements in English."""
 
 from memoryos_mcp.llm.extractive.patterns.english_events import EVENTS
 from memoryos_mcp.llm.extractive.patterns.english_habits import ENDINGS, WAYS
