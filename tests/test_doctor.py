@@ -257,7 +257,7 @@ async def test_the_settings_are_told_with_where_the_key_is_from(
         (html("<h1>Not found</h1>", status=404), "no such model or path", "openai_base_url"),
         (html("Method not allowed", status=405), "refused the request", "ends in /v1"),
         (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "redirects to another", "set openai_base_url"),
-        (api_error(503, "overloaded"), "HTTP 503", "log tells more"),
+        (api_error(503, "overloaded"), "HTTP 503", "log may say more"),
         (Reply(WELL.body, headers=WELL.headers, sent_bytes=20), "broke before the reply was complete", "try again"),
     ],
 )
@@ -330,7 +330,7 @@ async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) ->
     async with asyncio.timeout(LIMIT_S), llm_server(with_models(Hang(), ["tiny"])) as server:
         found = await ask(server, data, "--llm-timeout-s", "0.3")
         assert len(chats(server)) == 1
-    assert "no whole reply within 0.3 s" in found["llm"]["found"]
+    assert "did not finish its reply within 0.3 s" in found["llm"]["found"]
     assert "llm_timeout_s" in found["llm"]["fix"]
 
 

@@ -86,7 +86,6 @@ class _FactIndex:
         return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
 
     def rests_on(self, number: int, page: str) -> bool:
-        """Whether a page is already among a fact's evidence."""
         return page in self._facts[number].evidence
 
     def same_as(self, about: About, form: _Form) -> Fact | None:
@@ -98,12 +97,10 @@ class _FactIndex:
         return next((self._facts[number] for number in sorted(numbers) if _is_same(self.forms[number], form)), None)
 
     def with_stems(self, about: About, stems: frozenset[str]) -> list[Fact]:
-        """Return the facts that have all the given stems."""
         sets = [self._by_stem.get((about, stem), set()) for stem in stems]
         return [self._facts[number] for number in sorted(set.intersection(*sets))] if sets else []
 
     def wishes(self) -> list[Fact]:
-        """Return the wishes."""
         return [self._facts[number] for number in self._wishes]
 
     def of_partner(self) -> list[Fact]:
@@ -112,7 +109,6 @@ class _FactIndex:
         return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
 
     def apply(self, change: KnowledgeChange) -> None:
-        """Apply a change."""
         if isinstance(change, ConfirmFact):
             if change.fact in self._added:
                 added = self._added[change.fact]

@@ -217,11 +217,9 @@ class _Style:
     words: str
 
     def level(self, mean: float) -> Level:
-        """Return the level for a mean."""
         return _ORDER[(mean >= self.medium) + (mean >= self.high)]
 
     def reason(self, mean: float, count: int) -> str:
-        """Return the reason with the mean and the number of messages."""
         value = f"{round(100 * mean)}%" if self.is_share else f"{mean:.1f}"
         return self.words.format(value=value, count=count)
 

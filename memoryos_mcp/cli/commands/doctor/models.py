@@ -180,7 +180,7 @@ async def _failed_call(
 ) -> Check:
     """Return the failure with hints: how to start a local server, which models it has, or its right address."""
     found, fix = parts(error)
-    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server says more"]
+    hints = [fix or f"try again; if it persists, the log of {api.wording.name}'s server says more"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
         if provider is not None and provider in started_with:

@@ -115,13 +115,10 @@ class Table:
 
     groups: tuple[Group, ...]
 
-    def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern with a match at ``start``, and the match."""
-        return _first_match(self, text, start)
-
 
 @lru_cache(256)
-def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+    """Return the first pattern of a table with a match at ``start``, and the match."""
     said = _words_of(text)
     for group in table.groups:
         if not group.needs or _may_be_in(group, said):
