@@ -1,7 +1,8 @@
 """The ranking of facts; facts that are no longer valid are only returned for questions about the past."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,25 @@ async def settled(engine: MemoryEngine) -> None:
         while not stats.is_settled or stats.counts.unembedded:
             await asyncio.sleep(POLL_S)
             stats = await engine.stats()
+
+
+@asynccontextmanager
+async def memory_of(page: str, folder: Path, *lessons: AddFact) -> AsyncIterator[tuple[MemoryService, MemoryEngine]]:
+    """Open a memory with one page, from which these facts were learned one after another."""
+    settings = Settings(data_storage_path=folder, short_term_capacity=0)
+    async with (
+        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
+        service.user("ada") as engine,
+    ):
+        await engine.add(page, "Noted.")
+        await settled(engine)
+        store = engine._store
+        lease = await store.take_lease(30)
+        assert lease is not None
+        for fact in lessons:
+            await store.commit(lease, Learning((1,), (1,), Lessons((), (fact,)), (), "test"))
+        await store.release_lease(lease)
+        yield service, engine
 
 
 def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
@@ -143,20 +163,9 @@ def test_a_wished_name_is_preferred_to_a_stated_name() -> None:
 
 
 async def test_a_question_about_the_past_finds_superseded_facts(tmp_path: Path) -> None:
-    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
-    async with (
-        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
-        service.user("ada") as engine,
-    ):
-        await engine.add("Good morning!", "Nice.")
-        await settled(engine)
-        store = engine._store
-        lease = await store.take_lease(30)
-        assert lease is not None
-        for text, supersedes in (("I live in Porto.", ()), ("I live in Lisbon.", (1,))):
-            change = AddFact(About.USER, text, "lives in", START, evidence=(1,), supersedes=supersedes)
-            await store.commit(lease, Learning((1,), (1,), Lessons((), (change,)), (), "test"))
-        await store.release_lease(lease)
+    porto = AddFact(About.USER, "I live in Porto.", "lives in", START, evidence=(1,))
+    lisbon = AddFact(About.USER, "I live in Lisbon.", "lives in", START, evidence=(1,), supersedes=(1,))
+    async with memory_of("Good morning!", tmp_path, porto, lisbon) as (_, engine):
         now = await engine.retrieve("Where do I live?")
         assert [recalled.fact.text for recalled in now.user_facts] == ["I live in Lisbon."]
         then = await engine.retrieve("Where did I live before?")
@@ -166,20 +175,9 @@ async def test_a_question_about_the_past_finds_superseded_facts(tmp_path: Path) 
 
 
 async def test_every_retrieval_contains_wishes_and_the_stated_name(tmp_path: Path) -> None:
-    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
-    async with (
-        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
-        service.user("ada") as engine,
-    ):
-        await engine.add("The ferry leaves at nine.", "Noted.")
-        await settled(engine)
-        store = engine._store
-        lease = await store.take_lease(30)
-        assert lease is not None
-        wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
-        name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
-        await store.commit(lease, Learning((1,), (1,), Lessons((), (wish, name)), (), "test"))
-        await store.release_lease(lease)
+    wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
+    name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
+    async with memory_of("The ferry leaves at nine.", tmp_path, wish, name) as (service, _):
         answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query="When does the ferry leave?"))
     lines = answer.text.splitlines()
     assert lines[2:4] == ["## What the user wants of every answer", "- Answer in metric units. (2026-05-08)"]

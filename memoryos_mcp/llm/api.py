@@ -66,7 +66,7 @@ class PassingError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Parts of error messages about an API: its name, the settings to check, and advice for a rate-limited user."""
+    """Parts of error messages about an API: its name, the settings to check, and advice on rate limits."""
 
     name: str
     url_setting: str
@@ -219,7 +219,7 @@ class ApiClient:
             raise ModelError(message) from None
 
     async def aclose(self) -> None:
-        """Release connections; calls under way and later ones fail."""
+        """Release connections. Running calls and later calls fail."""
         self._is_closed = True
         async with self._opening:
             client, self._client = self._client, None
@@ -273,7 +273,7 @@ class ApiClient:
 
 
 class Attempts:
-    """Counts the attempts at one request: at most three, after growing pauses or those that the server asks for.
+    """Limits the attempts at one request to three, with growing pauses or those that the server asks for.
 
     Args:
         pause: Waits for the given number of seconds.

@@ -1,6 +1,6 @@
-"""Errors for error responses of OpenAI-compatible APIs, except for those about a request's content.
+"""Translates error responses of OpenAI-compatible APIs into errors with our own messages.
 
-Error responses about the content differ between LLMs and embedding models; their own clients handle them.
+Responses about the content of a request differ between LLMs and embedding models, so their clients translate those.
 """
 
 import re
@@ -18,7 +18,7 @@ _NO_CREDIT = re.compile(r"insufficient_quota|insufficient balance|credit balance
 
 
 def common_error(response: ErrorResponse, api: Api) -> ModelError | None:
-    """Return the error for an error response; None if the response is about the request's content.
+    """Return the error to raise for a response; None if the response is about the request's content.
 
     Returns:
         A `PassingError` if the same request may succeed later, a bare `ModelError` if the user must act.

@@ -1,4 +1,4 @@
-"""Errors for error responses of an LLM's endpoint, with the simpler dialects to try next."""
+"""Translates error responses of an LLM's endpoint into errors, some with simpler dialects to try next."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ class DialectError(ModelError):
 
 
 def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> ModelError:
-    """Return the error to raise for an error response.
+    """Return the error to raise for a response.
 
     Returns:
         A `PassingError` if the same request may succeed later, a `DialectError` if a simpler request may succeed now,

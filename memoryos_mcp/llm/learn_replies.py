@@ -79,7 +79,7 @@ class FactsReading:
 
         Raises:
             ReplyFormatError: Fewer than half of the facts are usable (for the corrected reply: none is), or there are
-                impossibly many.
+                more than ``FACTS_PER_PAGE_MAX`` per page.
         """
         facts = items(found)
         most = FACTS_PER_PAGE_MAX * len(self._pages)
@@ -170,7 +170,7 @@ class LearnReading:
 
         Raises:
             ReplyFormatError: Fewer than half of the facts or traits are usable (for the corrected reply: none is), or
-                there are impossibly many facts.
+                there are more than ``FACTS_PER_PAGE_MAX`` facts per page.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"

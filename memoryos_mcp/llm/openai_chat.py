@@ -55,7 +55,7 @@ class OpenAIChat:
     Args:
         endpoint: The model and its address.
         timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
-        max_concurrent_calls: Maximum number of requests under way; others wait for their turn.
+        max_concurrent_calls: Maximum number of concurrent requests; others wait for their turn.
         pause: Waits for the given number of seconds.
     """
 
@@ -86,8 +86,8 @@ class OpenAIChat:
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        After a temporary failure, the request is sent again, up to three times in all. There is no further attempt
-        after a timeout, which already took long, or if the listener has received a part of the reply.
+        After a temporary failure, the request is sent again, with at most three attempts in all. There is no further
+        attempt after a timeout, which already took long, or if the listener has received a part of the reply.
 
         Raises:
             ModelError: As in ``ChatModel.complete``; the message does not contain the server's message either.

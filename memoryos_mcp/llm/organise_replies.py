@@ -73,7 +73,7 @@ class OrganiseReading:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
-        if len(topics) < len(described):  # some numbers are repeated, so the order is more reliable
+        if len(topics) < len(described):  # some numbers are repeated, so the order is used instead
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):

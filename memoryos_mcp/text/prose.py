@@ -63,7 +63,7 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return the text without the recalled memories that were pasted into it."""
+    """Return the text without pasted ``<memory>`` blocks, which contain memories that were recalled before."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 

@@ -22,7 +22,7 @@ USER_WEIGHT = 1.5
 COVERED_AGAIN = 0.25
 GREETING_WORDS_MAX = 12
 
-# Words that are no keywords. They are not stemmed, so that "thinking" is excluded and "thinker" is not.
+# Words that are not used as keywords. They are not stemmed, so that "thinking" is excluded and "thinker" is not.
 FILLER = frozenset(
     """
     able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always

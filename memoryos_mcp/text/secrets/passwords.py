@@ -38,7 +38,7 @@ _CLAUSE_ENDS = (
     r"(?=[\"'`*”»_]{0,3}(?:[.!]{0,3}[ \t]*(?:$|\n)|[.!,;)](?:[ \t\n]|$)"
     r"|[ \t](?:and|but|for|so|now|please|on|und|aber|en|maar|i|ve|y|et)[ \t]))"
 )
-# The end of a line, after emphasis marks and blanks.
+# The end of a line, after emphasis marks and spaces.
 _LINE_ENDS = r"(?=[*_`]{0,3}[ \t]*(?:[.,;][ \t]*)?(?:$|[\r\n]|\\n))"
 _DETERMINER = r"(?:my|our|the|mein|unser|das|mijn|het|ons|moje|nasze)"
 _CHANGED = r"(?:chang(?:ed?|ing)|set(?:ting)?|reset(?:ting)?|updat(?:ed?|ing)|switch(?:ed)?|rotat(?:ed?|ing)|made)"

@@ -13,7 +13,7 @@ _AN = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
-# Words before "key", "token" or "secret" in names of secrets. Sort keys, primary keys and page tokens are no secrets.
+# Words before "key", "token" or "secret" in names of secrets. Sort keys and page tokens are not secrets.
 _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "encryption", "bot", "refresh")
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
 

@@ -33,7 +33,7 @@ _TOKENS_BETWEEN = 3
 _GOES_ON_BEFORE = re.compile(r"[A-Za-z][ ,]{1,3}$")
 _GOES_ON_AFTER = re.compile(r"[ ,]{1,3}[A-Za-z]")
 _AROUND = "0123456789.,;:|#()*-_\"'`/"
-# Words joined by commas or slashes without blanks.
+# Words joined by commas or slashes without spaces.
 _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
@@ -99,7 +99,7 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
         yield from _phrases_of(text, group)
 
 
-def _may_hold_a_phrase(tokens: Sequence[str]) -> bool:
+def _may_contain_phrase(tokens: Sequence[str]) -> bool:
     """Whether a text contains 12 words of the list in a row; testing every eleventh token finds each such run."""
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):
@@ -178,6 +178,6 @@ WALLETS: tuple[SecretPattern, ...] = (
     key("wallet key", "prv", rf"[xyztuvYZUV]prv{_B58}{{100,112}}+{END}", _is_extended_key),
     key("wallet key", "", rf"[5KL9c]{_B58}{{50,51}}{END}", _is_wif),
     SecretPattern("wallet key", _KEY_ROOTS, _find_hex_keys, is_long=True),
-    SecretPattern("seed phrase", (), _find_seed_phrases, may_match=_may_hold_a_phrase),
+    SecretPattern("seed phrase", (), _find_seed_phrases, may_match=_may_contain_phrase),
     SecretPattern("seed phrase", (), _find_joined_phrases, is_word=True, is_long=True),
 )
