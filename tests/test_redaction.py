@@ -340,9 +340,9 @@ def test_the_time_to_redact_is_linear_in_the_length(piece: str) -> None:
         text = piece * (chars // len(piece)) + "!"
         times = []
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             redact(text)
-            times.append(time.perf_counter() - began)
+            times.append(time.process_time() - began)
         return min(times)
 
     # Linear time would be 8 times as long, quadratic time 64 times.
