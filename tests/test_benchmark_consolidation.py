@@ -145,7 +145,7 @@ async def test_an_answer_comes_after_the_latency() -> None:
 
 async def test_a_hanging_server_counts_the_call_and_never_answers() -> None:
     async with asyncio.timeout(LIMIT_S), running_llm_server(hangs=True) as llm, asking(llm, timeout_s=0.5) as analyst:
-        with pytest.raises(ModelError, match="no whole reply within"):
+        with pytest.raises(ModelError, match="did not finish its reply within"):
             await analyst.learn(views(), Surroundings())
         assert (await llm.tally()).of[Purpose.LEARN].calls == 1
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryos_mcp.llm.catalogue import Dimension, as_text, dimensions, find
-from memoryos_mcp.llm.extractive import tastes
+from memoryos_mcp.llm.extractive import traits
 
 REFERENCE = {
     "Psychological model": (
@@ -60,7 +60,7 @@ def test_a_dimension_is_complete_and_its_name_fits_a_list_in_a_prompt(dimension:
 
 
 def test_every_dimension_that_is_learned_without_an_llm_is_in_the_catalogue() -> None:
-    learned = {style.dimension for style in tastes._STYLES}.union(*tastes._cues().values())
+    learned = {style.dimension for style in traits._STYLES}.union(*traits._cues().values())
     assert learned
     assert learned <= set(NAMES)
 

@@ -261,7 +261,7 @@ async def test_a_secret_in_a_correction_is_removed_or_refused(tmp_path: Path) ->
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
         await learn(store, lease, [1], trait(Level.LOW, "Eats all.", 1))
-        with pytest.raises(ArgumentError, match=r"^reason: holds a secret \(github token\)") as caught:
+        with pytest.raises(ArgumentError, match=r"^reason: contains a secret \(github token\)") as caught:
             await correct(store.user_data, "trait:Diet", "reject", reason=f"Says {key}")
         assert key not in str(caught.value)
         await correct(store.user_data, "trait:Diet", "redact", reason=f"Says {key}")

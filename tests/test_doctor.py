@@ -256,9 +256,9 @@ async def test_the_settings_are_told_with_where_the_key_is_from(
         (html("<h1>Welcome</h1>"), "not as a chat API", "ends in /v1"),
         (html("<h1>Not found</h1>", status=404), "no such model or path", "openai_base_url"),
         (html("Method not allowed", status=405), "refused the request", "ends in /v1"),
-        (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "is elsewhere", "set openai_base_url"),
-        (api_error(503, "overloaded"), "HTTP 503", "log tells more"),
-        (Reply(WELL.body, headers=WELL.headers, sent_bytes=20), "broke before its reply was whole", "try again"),
+        (Reply(b"", 307, {"location": "https://elsewhere.example/"}), "redirects to another", "set openai_base_url"),
+        (api_error(503, "overloaded"), "HTTP 503", "log may say more"),
+        (Reply(WELL.body, headers=WELL.headers, sent_bytes=20), "broke before the reply was complete", "try again"),
     ],
 )
 async def test_a_refusal_fails_with_what_is_wrong_and_what_to_change(
@@ -330,7 +330,7 @@ async def test_silence_fails_after_the_time_limit_of_the_settings(data: Path) ->
     async with asyncio.timeout(LIMIT_S), llm_server(with_models(Hang(), ["tiny"])) as server:
         found = await ask(server, data, "--llm-timeout-s", "0.3")
         assert len(chats(server)) == 1
-    assert "no whole reply within 0.3 s" in found["llm"]["found"]
+    assert "did not finish its reply within 0.3 s" in found["llm"]["found"]
     assert "llm_timeout_s" in found["llm"]["fix"]
 
 
@@ -446,7 +446,7 @@ async def test_in_a_process_of_its_own_stdout_is_the_json_and_the_code_tells_of_
 
 async def test_a_placeholder_in_the_environment_and_a_mistyped_provider_are_named(data: Path) -> None:
     held = await run(data, "--llm-provider", "openai", OPENAI_API_KEY="your-api-key")
-    assert "OPENAI_API_KEY holds only a placeholder" in held.stdout
+    assert "OPENAI_API_KEY contains only a placeholder" in held.stdout
     mistyped = await run(data, "--llm-provider", "opnai")
     assert "did you mean openai?" in mistyped.stdout
 

@@ -87,7 +87,7 @@ def views(drawn: list[tuple[str, str, int, list[float] | None]]) -> list[Page]:
 
 
 def continued(organised: Organised) -> set[int]:
-    """Return the pages that carry on the one before them."""
+    """Return the pages that continue the previous page."""
     later = {seq for run in organised.runs for seq in run.pages[1:]}
     return later | ({organised.runs[0].pages[0]} if organised.is_continuing else set())
 
@@ -116,7 +116,7 @@ def test_pages_on_two_subjects_make_two_topics() -> None:
     assert "tax" in topics[1].digest.keywords
 
 
-def test_vectors_group_pages_that_share_no_word() -> None:
+def test_vectors_group_pages_without_common_words() -> None:
     near, far = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
     batch = [
         replace(page(1, "The kiln cracked."), vector=near),
@@ -126,7 +126,7 @@ def test_vectors_group_pages_that_share_no_word() -> None:
     assert {topic.pages for topic in organise(batch, None).topics} == {(1, 3), (2,)}
 
 
-def test_a_short_reply_continues_the_page_before_it_and_stays_in_its_topic() -> None:
+def test_a_short_follow_up_joins_the_previous_pages_topic() -> None:
     batch = [page(1, "I signed up for pottery."), page(2, "That was fun!")]
     organised = organise(batch, None)
     assert continued(organised) == {2}
@@ -139,14 +139,14 @@ def test_the_first_page_can_continue_the_page_before_the_batch() -> None:
     assert organise([page(2, "It sounds hot.")], before).is_continuing
 
 
-def test_a_run_ends_where_a_page_does_not_continue_the_one_before_it() -> None:
+def test_a_run_ends_before_a_page_on_another_subject() -> None:
     said = pages("I signed up for pottery.", "That was fun!", "Plan my tax return.", "Thanks!")
     organised = organise(said, None)
     assert [run.pages for run in organised.runs] == [(1, 2), (3, 4)]
     assert [run.summary for run in organised.runs] == [make_digest(said[:2]).summary, make_digest(said[2:]).summary]
 
 
-def test_no_page_continues_one_of_another_session() -> None:
+def test_no_page_continues_a_page_of_another_session() -> None:
     batch = [page(1, "The kiln is hot.", session=1), page(2, "It is hot.", session=2)]
     assert continued(organise(batch, None)) == set()
 
@@ -156,7 +156,7 @@ def test_no_page_continues_one_of_another_session() -> None:
 
 @calm
 @given(dialogue)
-def test_a_summary_quotes_only_what_was_said(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
+def test_a_summary_consists_of_quotes(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
     said = views(drawn)
     digest = make_digest(said)
     spoken = [squeezed(one.text) for one in said]
@@ -170,14 +170,14 @@ def test_a_summary_quotes_only_what_was_said(drawn: list[tuple[str, str, int, li
 
 
 def _is_made_of(quoted: str, spoken: str) -> bool:
-    """Whether the text is a row of quotes, each verbatim, however many quote marks stand inside them."""
+    """Whether the text is a row of exact quotes, which may contain quotation marks."""
     if not quoted:
         return True
     closings = [end for end in range(1, len(quoted)) if quoted[end] == '"' and quoted[end + 1 : end + 3] in ("", ' "')]
     return any(quoted[1:end].removesuffix("…") in spoken and _is_made_of(quoted[end + 2 :], spoken) for end in closings)
 
 
-def test_keywords_merge_inflections_and_leave_out_chat_filler() -> None:
+def test_keywords_merge_inflections_and_omit_chat_filler() -> None:
     said = pages(
         "Wow, thanks! I love painting. My paintings hang in the hallway.",
         "Great! 2023 was the year of paintings. See https://example.org/x_y and 0xdeadbeef99.",
@@ -188,7 +188,7 @@ def test_keywords_merge_inflections_and_leave_out_chat_filler() -> None:
     assert len([word for word in keywords if word.startswith("paint")]) == 1
 
 
-def test_chinese_and_japanese_give_keywords_and_whole_sentences() -> None:
+def test_chinese_pages_have_keywords_and_whole_sentences() -> None:
     digest = make_digest(pages("我最近在学陶艺。陶艺课非常有意思！", "陶艺工作室在公园旁边。"))
     assert "陶艺" in digest.keywords
     assert "我最近在学陶艺。" in digest.summary or "陶艺工作室在公园旁边。" in digest.summary
@@ -199,7 +199,7 @@ def test_statements_are_preferred_to_questions_and_greetings() -> None:
     assert '"I made a pottery bowl in the kiln."' in digest.summary
 
 
-def test_a_page_of_signs_alone_still_has_a_summary() -> None:
+def test_a_page_of_only_emoji_has_a_summary() -> None:
     assert make_digest([page(1, "🎉🎉")]).summary == '"🎉🎉"'
 
 
@@ -215,7 +215,7 @@ def test_a_long_sentence_is_cut_at_a_word_and_marked() -> None:
 
 @calm
 @given(dialogue)
-def test_every_fact_is_verbatim(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
+def test_every_fact_is_a_quote(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
     said = views(drawn)
     by_seq = {one.seq: squeezed(one.text) for one in said}
     lessons = learn(said, Surroundings())
@@ -285,11 +285,11 @@ def test_a_durable_statement_is_learned_with_its_slot(sentence: str, slot: str |
         "如果我住在上海，我有两只猫。",
     ],
 )
-def test_what_asks_wishes_quotes_or_shows_is_not_learned(text: str) -> None:
+def test_questions_wishes_quotes_and_pasted_texts_are_no_facts(text: str) -> None:
     assert knowledge([page(1, text)]) == ()
 
 
-def test_a_statement_inside_a_request_is_learned_alone() -> None:
+def test_a_statement_is_learned_without_the_request_after_it() -> None:
     said = (
         "I'm Crystal, a film producer based in Plymouth, and I'm trying to write a resume, can you help me with that?"
     )
@@ -299,7 +299,7 @@ def test_a_statement_inside_a_request_is_learned_alone() -> None:
 @pytest.mark.parametrize(
     "text", ["I moved to Rust.", "I'm French, a baker.", "I'm Native American.", "I work for free."]
 )
-def test_what_only_looks_like_an_address_a_name_or_an_employer_fills_no_slot(text: str) -> None:
+def test_lookalikes_of_places_names_and_employers_fill_no_slot(text: str) -> None:
     slots = {change.slot for change in knowledge([page(1, text)]) if isinstance(change, AddFact)}
     assert not slots & {"lives", "name", "employer"}
 
@@ -311,7 +311,7 @@ def test_prose_around_code_is_still_learned() -> None:
     ]
 
 
-def test_the_assistant_is_known_only_by_what_it_says_of_itself() -> None:
+def test_only_the_assistants_statements_on_itself_are_learned() -> None:
     one = page(1, "", "I'm an AI assistant made for cooks. I live in Oslo. I recommended the blue glaze.")
     changes = knowledge([one])
     assert [(change.about, change.text) for change in changes if isinstance(change, AddFact)] == [
@@ -320,14 +320,14 @@ def test_the_assistant_is_known_only_by_what_it_says_of_itself() -> None:
     ]
 
 
-def test_a_newer_answer_takes_the_place_of_the_known_one() -> None:
+def test_a_newer_answer_supersedes_the_known_fact() -> None:
     one = page(5, "I live in Oslo.")
     assert knowledge([one], [fact(7, "I live in Bergen.", "lives")]) == (
         AddFact(About.USER, "I live in Oslo.", "lives", one.occurred_at, (5,), supersedes=(7,)),
     )
 
 
-def test_a_fact_worded_by_someone_else_is_confirmed_or_superseded_by_its_answer() -> None:
+def test_facts_from_an_llm_are_compared_by_their_answer() -> None:
     known = fact(7, "The user lives in Bergen, Norway", "lives")
     assert knowledge([page(5, "I live in Bergen.")], [known]) == (ConfirmFact(7, (5,)),)
     assert [
@@ -335,12 +335,12 @@ def test_a_fact_worded_by_someone_else_is_confirmed_or_superseded_by_its_answer(
     ] == [(7,)]
 
 
-def test_an_older_answer_that_arrives_later_changes_nothing() -> None:
+def test_an_older_answer_that_arrives_late_changes_nothing() -> None:
     known = fact(7, "I live in Bergen.", "lives", day=30)
     assert knowledge([page(5, "I live in Oslo.", day=2)], [known]) == ()
 
 
-def test_of_two_answers_in_one_call_the_later_said_holds_whatever_the_order_of_arrival() -> None:
+def test_the_latest_of_two_answers_is_valid_in_any_order() -> None:
     later, earlier = page(1, "I live in Oslo.", day=9), page(2, "I live in Bergen.", day=3)
     assert knowledge([later, earlier]) == (
         AddFact(About.USER, "I live in Bergen.", "lives", earlier.occurred_at, (2,)),
@@ -348,7 +348,7 @@ def test_of_two_answers_in_one_call_the_later_said_holds_whatever_the_order_of_a
     )
 
 
-def test_who_returns_to_an_earlier_answer_has_been_elsewhere_meanwhile() -> None:
+def test_returning_to_an_earlier_answer_adds_two_facts() -> None:
     known = fact(7, "I live in Bergen.", "lives")
     away, back = knowledge(pages("I live in Oslo.", "I live in Bergen."), [known])
     assert isinstance(away, AddFact)
@@ -361,18 +361,18 @@ def test_who_returns_to_an_earlier_answer_has_been_elsewhere_meanwhile() -> None
     )
 
 
-def test_what_is_said_again_confirms_and_the_same_page_confirms_once() -> None:
+def test_a_repeated_statement_confirms_a_fact_once_per_page() -> None:
     known = fact(7, "I have two cats.", evidence=("p_1",))
     assert knowledge(pages("I have two cats!", "I have TWO cats"), [known]) == (ConfirmFact(7, (2,)),)
     assert knowledge(pages("I have two cats!"), [known]) == ()
 
 
-def test_the_same_statement_in_one_call_is_one_fact_with_both_pages() -> None:
+def test_equal_statements_on_two_pages_are_one_fact() -> None:
     said = pages("I have two cats.", "Well, I have two cats!")
     assert knowledge(said) == (AddFact(About.USER, "I have two cats.", None, said[0].occurred_at, (1, 2)),)
 
 
-def test_a_denial_or_another_number_is_not_the_same_statement() -> None:
+def test_a_negation_or_another_number_is_a_new_fact() -> None:
     assert texts(
         pages("I never eat meat.", "I have two cats."), [fact(1, "I often eat meat."), fact(2, "I have three cats.")]
     ) == [
@@ -384,7 +384,7 @@ def test_a_denial_or_another_number_is_not_the_same_statement() -> None:
 # Traits
 
 
-def test_two_pages_make_an_interest_that_cites_them() -> None:
+def test_two_pages_on_a_subject_are_an_interest() -> None:
     (change,) = learn(pages("I love playing guitar on weekends.", "The concert was loud."), Surroundings()).traits
     assert (change.dimension, change.level, change.evidence) == ("Music", Level.LOW, (1, 2))
     assert change.reason == (
@@ -393,11 +393,11 @@ def test_two_pages_make_an_interest_that_cites_them() -> None:
     )
 
 
-def test_one_page_makes_no_interest() -> None:
+def test_one_page_is_not_enough_for_an_interest() -> None:
     assert learn(pages("I love playing guitar on weekends."), Surroundings()).traits == ()
 
 
-def test_one_page_adds_to_an_interest_and_its_count_goes_on() -> None:
+def test_one_page_continues_the_count_of_an_interest() -> None:
     first = learn(pages("I love playing guitar on weekends.", "The concert was loud."), Surroundings()).traits[0]
     trait = Trait(first.dimension, first.level, first.reason, ("p_1", "p_2"), START)
     (change,) = learn([page(9, "My piano is out of tune.")], Surroundings(traits=(trait,))).traits
@@ -408,23 +408,23 @@ def test_one_page_adds_to_an_interest_and_its_count_goes_on() -> None:
     )
 
 
-def test_the_same_pages_again_change_no_interest() -> None:
+def test_known_pages_do_not_change_an_interest() -> None:
     trait = Trait("Music", Level.LOW, "Spoke of it.", ("p_1", "p_2"), START)
     assert learn(pages("I love my guitar.", "The concert was loud."), Surroundings(traits=(trait,))).traits == ()
 
 
-def test_a_reason_that_somebody_else_wrote_is_kept_and_no_level_falls() -> None:
+def test_a_reason_from_an_llm_and_a_higher_level_do_not_change() -> None:
     trait = Trait("Music", Level.HIGH, "A violinist by trade.", ("p_90",), START)
     (change,) = learn(pages("The concert was loud."), Surroundings(traits=(trait,))).traits
     assert (change.level, change.reason, change.evidence) == (Level.HIGH, "A violinist by trade.", (1,))
 
 
-def test_interests_of_the_assistant_and_of_pasted_code_do_not_count() -> None:
+def test_the_assistants_text_and_code_give_no_interests() -> None:
     said = [page(1, "ok", "guitar concert"), page(2, "```\nguitar concert\n```", "piano")]
     assert learn(said, Surroundings()).traits == ()
 
 
-def test_manner_needs_five_messages_and_goes_on_from_its_own_words() -> None:
+def test_a_style_needs_five_messages_and_continues_its_count() -> None:
     lines = ["So nice!", "Wow!", "Quiet day.", "Fine by me.", "Rain."]
     assert learn(pages(*lines[:4]), Surroundings()).traits == ()
     found = {change.dimension: change for change in learn(pages(*lines), Surroundings()).traits}
@@ -439,7 +439,7 @@ def test_manner_needs_five_messages_and_goes_on_from_its_own_words() -> None:
 # The analyst
 
 
-async def test_the_analyst_keeps_the_protocol() -> None:
+async def test_the_analyst_implements_the_protocol() -> None:
     analyst: Analyst = ExtractiveAnalyst()
     assert analyst.name == "extractive"
     view = page(1, "I live in Oslo and paint.")
@@ -449,7 +449,7 @@ async def test_the_analyst_keeps_the_protocol() -> None:
     assert analyst.portion([view] * 300) == 300
 
 
-async def test_what_joins_is_digested_together_with_what_was_there() -> None:
+async def test_a_joined_digest_covers_old_and_new_pages() -> None:
     earlier, later = pages("My pottery kiln is hot.", "The pottery glaze is blue.")
     topic = Topic(make_digest([later]), (2,))
     run = Run((2,), "the run alone")
@@ -480,17 +480,17 @@ async def test_what_joins_is_digested_together_with_what_was_there() -> None:
         "a, " * 33_000,
     ],
 )
-def test_a_page_of_the_greatest_length_is_digested_and_learned(text: str) -> None:
+def test_the_longest_pages_are_digested_and_learned(text: str) -> None:
     view = page(1, text, text)
     assert organise([view], None).topics[0].pages == (1,)
     assert len(learn([view], Surroundings()).knowledge) <= 1
 
 
-# Pages that are read together
+# Batches of different sizes
 
 
 def held_after(*steps: Sequence[Page]) -> list[str]:
-    """Return what holds once pages are read, some of them together, as a store keeps it."""
+    """Return the valid facts after learning from several batches of pages, as a store would keep them."""
     known: dict[int, Fact] = {}
     number = 0
     for step in steps:
@@ -518,14 +518,12 @@ def held_after(*steps: Sequence[Page]) -> list[str]:
         (("I live in Leeds.", "I live in York.", "I live in Leeds."), ["I live in Leeds."]),
     ],
 )
-def test_what_was_said_last_holds_whether_pages_are_read_together_or_not(
-    told: tuple[str, ...], holds: list[str]
-) -> None:
+def test_the_last_statement_is_valid_for_any_batch_size(told: tuple[str, ...], holds: list[str]) -> None:
     assert held_after(pages(*told)) == holds
     assert held_after(*([page] for page in pages(*told))) == holds
 
 
-def test_a_year_read_at_once_teaches_what_it_teaches_page_by_page() -> None:
+def test_a_year_of_pages_gives_the_same_facts_in_any_batches() -> None:
     year = life_pages(tomllib.loads((LIFE / "year.toml").read_text(encoding="utf-8"))["page"])
     assert held_after(year) == held_after(*([page] for page in year))
 
@@ -534,11 +532,11 @@ def test_a_year_read_at_once_teaches_what_it_teaches_page_by_page() -> None:
     st.lists(st.sampled_from(["next", "last", "Frıday", "laſt", "week", "ſix", "ago", "in", "3", "years", "today"])),
     st.datetimes(timezones=st.just(UTC)),
 )
-def test_dates_are_only_ever_added_to_a_text(told: list[str], said_at: datetime) -> None:
+def test_dates_are_only_added_to_a_text(told: list[str], said_at: datetime) -> None:
     text = " ".join(told)
     assert re.sub(r" \[[^\]]+\]", "", with_days(text, said_at)) == text
 
 
 @pytest.mark.parametrize("text", ["next Frıday", "laſt week", "ſix weeks ago", "in fıve days"])
-def test_letters_that_only_look_like_those_of_a_day_are_no_day(text: str) -> None:
+def test_lookalike_letters_do_not_match_a_day(text: str) -> None:
     assert with_days(text, START) == text

@@ -1,7 +1,8 @@
-"""Facts in the order in which they answer, and those that hold no more only when they are asked for."""
+"""The ranking of facts; facts that are no longer valid are only returned for questions about the past."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,12 +31,31 @@ TODAY = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
 
 
 async def settled(engine: MemoryEngine) -> None:
-    """Wait until the background, which would take the lease, has nothing to do."""
+    """Wait until the background work, which would take the lease, is done."""
     async with asyncio.timeout(LIMIT_S):
         stats = await engine.stats()
         while not stats.is_settled or stats.counts.unembedded:
             await asyncio.sleep(POLL_S)
             stats = await engine.stats()
+
+
+@asynccontextmanager
+async def memory_of(page: str, folder: Path, *lessons: AddFact) -> AsyncIterator[tuple[MemoryService, MemoryEngine]]:
+    """Open a memory with one page, from which these facts were learned one after another."""
+    settings = Settings(data_storage_path=folder, short_term_capacity=0)
+    async with (
+        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
+        service.user("ada") as engine,
+    ):
+        await engine.add(page, "Noted.")
+        await settled(engine)
+        store = engine._store
+        lease = await store.take_lease(30)
+        assert lease is not None
+        for fact in lessons:
+            await store.commit(lease, Learning((1,), (1,), Lessons((), (fact,)), (), "test"))
+        await store.release_lease(lease)
+        yield service, engine
 
 
 def asked(query: str, counts: Mapping[str, int] | None = None) -> ParsedQuery:
@@ -61,18 +81,18 @@ def fact(number: int, text: str, since: datetime = NOW) -> Fact:
         "Где я жил раньше?",
     ],
 )
-def test_a_query_may_ask_for_what_was(query: str) -> None:
+def test_queries_about_the_past_are_recognised(query: str) -> None:
     assert asks_past(query, asked(query), TODAY)
 
 
 @pytest.mark.parametrize(
     "query", ["Where do I live?", "What is my job?", "Wo wohne ich?", "我住在哪里？", "this month"]
 )
-def test_most_queries_ask_for_what_is(query: str) -> None:
+def test_other_queries_are_about_the_present(query: str) -> None:
     assert not asks_past(query, asked(query), TODAY)
 
 
-def test_the_fact_that_holds_more_of_the_query_comes_first_and_rare_words_count_more() -> None:
+def test_rare_query_words_rank_a_fact_first() -> None:
     facts = [fact(1, "I like tea."), fact(2, "I like the samovar."), fact(3, "I live in Lisbon.")]
     query = asked("Which tea, which samovar?", {"tea": 9, "samovar": 1})
     ranked = FactTable(facts).ranked(query)
@@ -80,33 +100,33 @@ def test_the_fact_that_holds_more_of_the_query_comes_first_and_rare_words_count_
     assert ranked[0].score > ranked[1].score > ranked[2].score == 0
 
 
-def test_of_equal_facts_the_newest_comes_first_and_none_is_no_fault() -> None:
+def test_the_newest_of_equal_facts_comes_first() -> None:
     facts = [fact(1, "I like tea."), fact(2, "We like tea.")]
     assert [recalled.fact.fact for recalled in FactTable(facts).ranked(asked("tea"))] == [2, 1]
     assert FactTable().ranked(asked("tea")) == []
 
 
-def test_a_fact_of_the_time_that_is_named_goes_ahead() -> None:
+def test_a_fact_from_the_time_in_the_query_comes_first() -> None:
     facts = [fact(1, "I moved.", NOW - timedelta(days=400)), fact(2, "I moved.", datetime(2026, 2, 3, tzinfo=UTC))]
     ranked = FactTable(facts).ranked(asked("Where did I move in February 2026?"))
     assert [recalled.fact.fact for recalled in ranked] == [2, 1]
 
 
-def test_an_archived_fact_stands_below_a_current_one_that_answers_alike() -> None:
+def test_an_archived_fact_ranks_below_an_equal_current_one() -> None:
     facts = [fact(1, "I like tea."), replace(fact(2, "I like tea a lot."), is_archived=True), fact(3, "I ski.")]
     ranked = FactTable(facts).ranked(asked("Do I like tea?"))
     assert [recalled.fact.fact for recalled in ranked] == [1, 2, 3]
     assert ranked[0].score > ranked[1].score > ranked[2].score
 
 
-def test_a_fact_that_has_ended_answers_nothing() -> None:
+def test_a_fact_that_has_ended_is_not_ranked() -> None:
     ended = replace(fact(1, "I like tea.", NOW - timedelta(days=2)), valid_until=NOW - timedelta(days=1))
     table = FactTable([ended, fact(2, "I like tea.")])
     assert [recalled.fact.fact for recalled in table.ranked(asked("tea"), NOW)] == [2]
     assert [recalled.fact.fact for recalled in table.ranked(asked("tea"))] == [2, 1]
 
 
-def test_facts_of_both_sides_come_in_one_ranking_and_few_far_below_the_best() -> None:
+def test_facts_of_both_sides_share_one_ranking() -> None:
     mine = [fact(number, f"I saw the bridge, day {number}.") for number in range(1, 6)]
     yours = [replace(fact(number, "I promised tea."), about=About.ASSISTANT) for number in range(6, 9)]
     query = asked("Who promised tea?", {"promised": 1, "tea": 1})
@@ -114,12 +134,12 @@ def test_facts_of_both_sides_come_in_one_ranking_and_few_far_below_the_best() ->
     assert [recalled.fact.fact for recalled in best] == [8, 7, 6]
 
 
-def test_at_least_three_facts_come_however_far_from_the_query() -> None:
+def test_at_least_three_facts_are_returned() -> None:
     best = best_of(FactTable([fact(number, "I ski.") for number in range(1, 6)]).ranked(asked("Where is the tea?")))
     assert len(best) >= 3
 
 
-def test_wishes_that_hold_come_newest_first_and_answer_no_query() -> None:
+def test_valid_wishes_come_newest_first_and_are_not_ranked() -> None:
     wish = replace(fact(1, "Answer in metric units."), kind=Kind.WISH)
     ended = replace(wish, fact=2, valid_until=NOW - timedelta(days=1))
     newer = replace(wish, fact=3, text="No emojis.")
@@ -128,35 +148,24 @@ def test_wishes_that_hold_come_newest_first_and_answer_no_query() -> None:
     assert [recalled.fact.fact for recalled in table.ranked(asked("metric units"), NOW)] == [4]
 
 
-def test_the_name_that_was_stated_last_counts() -> None:
+def test_the_last_stated_name_is_used() -> None:
     ended = replace(fact(3, "My name is Kim."), slot="name", valid_until=NOW - timedelta(days=1))
     facts = [replace(fact(1, "I'm Ada."), slot="name"), fact(2, "I'm Bob's sister."), ended]
     assert speakers_of(FactTable(facts).named(NOW)).user == "Ada"
     assert speakers_of(FactTable(facts[1:]).named(NOW)).user is None
 
 
-def test_a_name_that_is_wished_for_goes_before_the_one_that_was_stated() -> None:
+def test_a_wished_name_is_preferred_to_a_stated_name() -> None:
     wished = replace(fact(1, "Call me Al."), slot="called", kind=Kind.WISH)
     coach = replace(fact(2, "From now on your name is Max."), slot="assistant called", kind=Kind.WISH)
     facts = [wished, coach, replace(fact(3, "My name is Albert."), slot="name")]
     assert speakers_of(FactTable(facts).named(NOW)) == Speakers(user="Al", agent="Max")
 
 
-async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp_path: Path) -> None:
-    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
-    async with (
-        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
-        service.user("ada") as engine,
-    ):
-        await engine.add("Good morning!", "Nice.")
-        await settled(engine)
-        store = engine._store
-        lease = await store.take_lease(30)
-        assert lease is not None
-        for text, supersedes in (("I live in Porto.", ()), ("I live in Lisbon.", (1,))):
-            change = AddFact(About.USER, text, "lives in", START, evidence=(1,), supersedes=supersedes)
-            await store.commit(lease, Learning((1,), (1,), Lessons((), (change,)), (), "test"))
-        await store.release_lease(lease)
+async def test_a_question_about_the_past_finds_superseded_facts(tmp_path: Path) -> None:
+    porto = AddFact(About.USER, "I live in Porto.", "lives in", START, evidence=(1,))
+    lisbon = AddFact(About.USER, "I live in Lisbon.", "lives in", START, evidence=(1,), supersedes=(1,))
+    async with memory_of("Good morning!", tmp_path, porto, lisbon) as (_, engine):
         now = await engine.retrieve("Where do I live?")
         assert [recalled.fact.text for recalled in now.user_facts] == ["I live in Lisbon."]
         then = await engine.retrieve("Where did I live before?")
@@ -165,21 +174,10 @@ async def test_a_superseded_fact_is_told_when_the_question_asks_for_what_was(tmp
         assert past["I live in Porto."] is not None
 
 
-async def test_wishes_and_a_stated_name_come_with_every_retrieval(tmp_path: Path) -> None:
-    settings = Settings(data_storage_path=tmp_path, short_term_capacity=0)
-    async with (
-        MemoryService(settings, clock=Clock(), embedder=WordEmbedder()) as service,
-        service.user("ada") as engine,
-    ):
-        await engine.add("The ferry leaves at nine.", "Noted.")
-        await settled(engine)
-        store = engine._store
-        lease = await store.take_lease(30)
-        assert lease is not None
-        wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
-        name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
-        await store.commit(lease, Learning((1,), (1,), Lessons((), (wish, name)), (), "test"))
-        await store.release_lease(lease)
+async def test_every_retrieval_contains_wishes_and_the_stated_name(tmp_path: Path) -> None:
+    wish = AddFact(About.USER, "Answer in metric units.", None, START, evidence=(1,), kind=Kind.WISH)
+    name = AddFact(About.USER, "My name is Ada.", "name", START, evidence=(1,))
+    async with memory_of("The ferry leaves at nine.", tmp_path, wish, name) as (service, _):
         answer = await retrieve_memory(service, "ada", RetrieveMemoryArguments(query="When does the ferry leave?"))
     lines = answer.text.splitlines()
     assert lines[2:4] == ["## What the user wants of every answer", "- Answer in metric units. (2026-05-08)"]

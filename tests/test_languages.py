@@ -1,7 +1,7 @@
-"""Search by words alone, in seven languages: a question finds its page though it inflects the page's words.
+"""Keyword search in seven languages: a question finds its page by other inflections of the page's words.
 
-Each file in ``tests/languages`` has one language's ``pages``, both sides of each, in the order in which they were said,
-and ``questions``, each with the number of the one page that answers it.
+Each file in ``tests/languages`` has the ``pages`` of one language in order, both sides of each, and ``questions``, each
+with the number of the one page that answers it.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ class Corpus:
     """Dialogue in one language, and questions about it.
 
     Attributes:
-        pages: What the user said and what the assistant answered.
-        questions: Each with the place in ``pages`` of its answer.
+        pages: The user's and the assistant's message of each page.
+        questions: The questions, each with the position of its answer in ``pages``.
     """
 
     pages: Sequence[tuple[str, str]]
@@ -46,7 +46,7 @@ def corpus(language: str) -> Corpus:
 
 @asynccontextmanager
 async def memory_of(folder: Path, pages: Sequence[tuple[str, str]]) -> AsyncIterator[MemoryEngine]:
-    """Open a memory that has no embedder and holds the pages, each said an hour after the one before."""
+    """Open a memory with the pages, one per hour, and without an embedder."""
     settings = Settings(
         data_storage_path=folder, embedding_model_name="none", short_term_capacity=1, consolidation_idle_s=0.0
     )
@@ -55,18 +55,18 @@ async def memory_of(folder: Path, pages: Sequence[tuple[str, str]]) -> AsyncIter
         for user_input, agent_response in pages:
             await engine.add(user_input, agent_response)
             clock.move(hours=1)
-        while (await engine.stats()).counts.backlog:  # noqa: ASYNC110 - it is another task that files them
+        while (await engine.stats()).counts.backlog:  # noqa: ASYNC110 - another task files the pages
             await asyncio.sleep(0.01)
         yield engine
 
 
 async def missed(engine: MemoryEngine, questions: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the questions whose page, named by what the user said on it, is not among the first five."""
+    """Return the questions whose page, given by the user's message, is not among the first five."""
     found = {query: await engine.retrieve(query, max_results=5) for query, _ in questions}
     return [query for query, said in questions if said not in {hit.page.user_input for hit in found[query].pages}]
 
 
-def test_every_corpus_has_enough_pages_and_questions_about_different_ones() -> None:
+def test_every_corpus_has_enough_different_pages_and_questions() -> None:
     for language in LANGUAGES:
         read = corpus(language)
         assert len({user for user, _ in read.pages}) == len(read.pages) >= 40
@@ -74,7 +74,7 @@ def test_every_corpus_has_enough_pages_and_questions_about_different_ones() -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_words_alone_find_inflected_words(language: str, tmp_path: Path) -> None:
+async def test_keyword_search_finds_inflected_words(language: str, tmp_path: Path) -> None:
     read = corpus(language)
     questions = [(query, read.pages[page][0]) for query, page in read.questions]
     async with asyncio.timeout(LIMIT_S), memory_of(tmp_path, read.pages) as engine:
@@ -82,7 +82,7 @@ async def test_words_alone_find_inflected_words(language: str, tmp_path: Path) -
     assert len(misses) <= MISSES_AT_MOST * len(questions), misses
 
 
-async def test_words_alone_find_pages_in_a_memory_of_many_languages(tmp_path: Path) -> None:
+async def test_keyword_search_works_in_a_multilingual_memory(tmp_path: Path) -> None:
     read = [corpus(language) for language in LANGUAGES]
     pages = [page for each in read for page in each.pages]
     questions = [(query, each.pages[page][0]) for each in read for query, page in each.questions]

@@ -1,4 +1,4 @@
-"""A server that is killed while its LLM answers: the call was paid for, but each page is organised exactly once."""
+"""A server is killed while its LLM replies: the call is lost, but each page is organised exactly once."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.campaign
 
 KILLS = 30
 PAGES_PER_ROUND = 3
-# The commit follows the reply within a few milliseconds: kills fall before, between and after.
+# The commit follows the reply within a few milliseconds, so servers are killed before, between and after both.
 LATENCY_S = 0.02
 LONGEST_DELAY_S = 0.08
 LIMIT_S = 300
@@ -31,7 +31,7 @@ SETTINGS = {
 
 
 def end_lease(data: Path) -> None:
-    """Let the lease of the killed server run out now, and not in half a minute."""
+    """End the lease of the killed server now, instead of waiting half a minute."""
     connection = open_store(data)
     try:
         connection.execute("UPDATE lease SET expires_us = 0")
@@ -39,7 +39,7 @@ def end_lease(data: Path) -> None:
         connection.close()
 
 
-async def test_each_page_is_organised_once_when_the_server_is_killed_30_times_between_call_and_commit(
+async def test_each_page_is_organised_once_although_servers_are_killed(
     data: Path,
 ) -> None:
     seed = random.SystemRandom().randrange(2**32)

@@ -22,7 +22,7 @@ USER = "Zoë"
 
 
 class EchoChat:
-    """Answers with the last message in capitals, cut if it ends with an ellipsis; fails on `fail`."""
+    """Replies with the last message in capitals, cut if it ends with an ellipsis; fails on `fail`."""
 
     name = "echo-1"
 
@@ -34,7 +34,7 @@ class EchoChat:
         return ChatReply(text.upper(), Usage(1234, 56), is_cut=text.endswith("…"))
 
     async def aclose(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
 
 @click.command()
@@ -49,7 +49,7 @@ def command(config_file: Path | None, last: int, number: int | None, as_json: bo
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Where the user's log is written; its folder is there, the log is not."""
+    """Return the path of the user's log; its folder exists, the log does not."""
     path = database_file(tmp_path, USER).with_name(LOG_NAME)
     path.parent.mkdir(parents=True)
     return path
@@ -85,7 +85,7 @@ def rows(result: Result) -> list[list[str]]:
     return [line.split() for line in result.stdout.splitlines()]
 
 
-def test_calls_are_listed_the_newest_last_with_time_purpose_tokens_and_result(log: Path, tmp_path: Path) -> None:
+def test_calls_are_listed_in_a_table_with_the_newest_last(log: Path, tmp_path: Path) -> None:
     write(log, "one", "two…", "fail")
     header, one, two, failed = rows(run(tmp_path))
     assert header == ["#", "time", "purpose", "prompt", "reply", "ms", "result"]
@@ -95,7 +95,7 @@ def test_calls_are_listed_the_newest_last_with_time_purpose_tokens_and_result(lo
     assert " ".join(failed[5:]) == "error: the endpoint refused: quota spent"
 
 
-def test_as_many_calls_are_listed_as_asked_for_under_their_own_numbers(log: Path, tmp_path: Path) -> None:
+def test_the_last_calls_are_listed_with_their_numbers(log: Path, tmp_path: Path) -> None:
     write(log, *(f"text {number}" for number in range(30)))
     assert [row[0] for row in rows(run(tmp_path))[1:]] == [str(number) for number in range(11, 31)]
     assert [row[0] for row in rows(run(tmp_path, "--last", "2"))[1:]] == ["29", "30"]
@@ -121,20 +121,20 @@ def test_one_call_is_shown_in_full(log: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_failed_call_is_shown_with_its_error_and_a_cut_one_as_cut(log: Path, tmp_path: Path) -> None:
+def test_a_shown_call_has_its_error_or_is_marked_as_cut(log: Path, tmp_path: Path) -> None:
     write(log, "fail", "two…")
     assert run(tmp_path, "--show", "1").stdout.splitlines()[-1] == "error: the endpoint refused: quota spent"
     assert "reply, cut at a limit of tokens" in run(tmp_path, "--show", "2").stdout
 
 
-def test_no_text_can_command_the_terminal(log: Path, tmp_path: Path) -> None:
+def test_shown_text_contains_no_terminal_commands(log: Path, tmp_path: Path) -> None:
     write(log, "\x1b]0;title\x07 and \x9b2J\r")
     shown = run(tmp_path, "--show", "1").stdout
     assert "␛]0;title␇ and �2J\n" in shown
     assert not any(ord(char) < 32 and char != "\n" for char in shown)
 
 
-def test_json_is_the_lines_of_the_log_as_they_are(log: Path, tmp_path: Path) -> None:
+def test_json_output_is_the_unchanged_lines_of_the_log(log: Path, tmp_path: Path) -> None:
     write(log, "東京", "two", "three")
     written = log.read_bytes().splitlines()
     assert run(tmp_path, "--json", "--last", "2").stdout_bytes.splitlines() == written[1:]
@@ -143,7 +143,7 @@ def test_json_is_the_lines_of_the_log_as_they_are(log: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n\n"])
-def test_without_a_log_it_is_said_how_to_have_one(content: bytes | None, log: Path, tmp_path: Path) -> None:
+def test_without_a_log_the_output_says_how_to_enable_it(content: bytes | None, log: Path, tmp_path: Path) -> None:
     if content is not None:
         log.write_bytes(content)
     result = run(tmp_path)
@@ -156,7 +156,7 @@ def test_without_a_log_it_is_said_how_to_have_one(content: bytes | None, log: Pa
     assert "llm_log" in as_json.stderr
 
 
-def test_a_log_that_is_on_and_empty_is_not_told_to_be_switched_on(
+def test_for_an_empty_log_the_output_does_not_say_enable_it(
     log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = load_settings(None, {"data_storage_path": str(tmp_path), "user_id": USER, "llm_log": True})
@@ -176,7 +176,7 @@ def test_an_unknown_number_is_a_usage_error(texts: tuple[str, ...], number: str,
     assert result.stdout == ""
 
 
-def test_a_damaged_line_is_said_to_be_one_and_hides_no_other(log: Path, tmp_path: Path) -> None:
+def test_a_damaged_line_is_listed_as_unreadable(log: Path, tmp_path: Path) -> None:
     write(log, "one")
     with log.open("ab") as file:
         file.write(b'{"custom_id": "cut sh\n')
@@ -188,12 +188,12 @@ def test_a_damaged_line_is_said_to_be_one_and_hides_no_other(log: Path, tmp_path
     assert (shown.exit_code, shown.stdout) == (0, "Line 2 of the log is damaged and cannot be shown.\n")
 
 
-def test_each_user_has_a_log_of_their_own(log: Path, tmp_path: Path) -> None:
+def test_each_user_has_a_separate_log(log: Path, tmp_path: Path) -> None:
     write(log, "one")
     assert "Nothing is logged" in run(tmp_path, "--user-id", "zoe").stdout
 
 
-def test_a_log_that_cannot_be_read_is_an_error_that_names_it(log: Path, tmp_path: Path) -> None:
+def test_the_error_for_an_unreadable_log_names_it(log: Path, tmp_path: Path) -> None:
     log.mkdir()
     for arguments in ([], ["--show", "1"]):
         result = run(tmp_path, *arguments)

@@ -1,4 +1,4 @@
-"""What an LLM may send over real HTTP, and what becomes of it: no page lost, no garbage stored, the reason visible."""
+"""Replies of an LLM over real HTTP: no page is lost, no invalid reply is stored, and the reason is visible."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ Change = Callable[[dict[str, Any]], Any]
 
 
 def good(asked: Asked) -> dict[str, Any]:
-    """Return the reply that a good model would give."""
+    """Return the reply of a good model."""
     return reply_to(asked.body["messages"])
 
 
@@ -60,7 +60,7 @@ class Memory:
         return [(await self.engine.add(text, f"Glad about {TOPICS[n % 2]}.")).page_id for n, text in enumerate(said)]
 
     async def until(self, holds: Callable[[Stats], bool]) -> Stats:
-        """Move the clock over every pause until the state is as asked."""
+        """Advance the clock past every pause until a condition is true."""
         while True:
             stats = await self.engine.stats()
             if holds(stats):
@@ -69,7 +69,7 @@ class Memory:
             await asyncio.sleep(0.005)
 
     async def until_failed(self) -> str:
-        """Wait for the first failure of filing or learning, and return its text."""
+        """Wait for the first failure of filing or learning, and return its message."""
         stats = await self.until(lambda stats: any(health.last_error for health in stats.health.values()))
         return next(health.last_error for health in stats.health.values() if health.last_error)
 
@@ -77,7 +77,7 @@ class Memory:
         return await self.until(lambda stats: stats.counts.backlog == 0 and stats.is_settled)
 
     async def check_pages(self, ids: list[str]) -> None:
-        """Every page is there once, and every filed one in exactly one segment that exists."""
+        """Check that every page exists once, and that every filed page is in exactly one existing segment."""
         connection = open_store(self.folder, USER)
         try:
             assert connection.execute("PRAGMA integrity_check").get == "ok"
@@ -132,12 +132,12 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wrapped(form: str) -> Callable[[Asked], Answer]:
-    """Answer well, with the JSON put into a text."""
+    """Return a good reply whose JSON is inside other text."""
     return lambda asked: completion(form.replace("JSON", json.dumps(good(asked))))
 
 
 def changed(change: Change, purpose: Purpose | None = None) -> Callable[[Asked], Answer]:
-    """Answer well, but for a change of the object; of one purpose only, if one is given."""
+    """Return a good reply with a change to its object, for all purposes or only for the given one."""
 
     def answer(asked: Asked) -> Answer:
         reply = good(asked)
@@ -155,7 +155,7 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], 
     return lambda parts: [change(part) for part in parts]
 
 
-# Replies that are not as asked, and can be read all the same --------------------------------------------------------
+# Imperfect replies that can be used --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def each(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], 
         ),
     ],
 )
-async def test_a_reply_that_can_be_read_is_taken_at_once(tmp_path: Path, answer: Callable[[Asked], Answer]) -> None:
+async def test_a_readable_reply_is_accepted_without_a_retry(tmp_path: Path, answer: Callable[[Asked], Answer]) -> None:
     async with memory(tmp_path, answer) as held:
         ids = await held.fill()
         stats = await held.until_organised()
@@ -218,18 +218,18 @@ async def test_a_reply_that_can_be_read_is_taken_at_once(tmp_path: Path, answer:
 
 
 def told(profile: ProfileView) -> set[str]:
-    """Return all that is known, as texts."""
+    """Return the texts of all facts and traits."""
     facts = {f"{fact.about} {fact.text} {fact.evidence}" for fact in [*profile.user_facts, *profile.assistant_facts]}
     return facts | {f"{trait.dimension} {trait.level} {trait.reason} {trait.evidence}" for trait in profile.traits}
 
 
 def texts_of(profile: ProfileView) -> set[str]:
-    """Return all that is known, as texts, whatever it rests on."""
+    """Return the texts of all facts and traits, without their evidence."""
     return {fact.text for fact in profile.user_facts} | {trait.dimension for trait in profile.traits}
 
 
 async def check_long_term(profile: ProfileView) -> None:
-    """What is known is about what was said, and nothing else."""
+    """Check that all facts and traits are about the dialogue."""
     for fact in [*profile.user_facts, *profile.assistant_facts]:
         assert any(topic in fact.text for topic in TOPICS)
         assert fact.evidence
@@ -260,7 +260,7 @@ FAILURES: list[Any] = [
     pytest.param(
         lambda asked: Reply(completion(json.dumps(good(asked))).body, sent_bytes=60), "", id="a reset half way"
     ),
-    pytest.param(lambda _: Drip(), "no whole reply within", id="a byte at a time for ever"),
+    pytest.param(lambda _: Drip(), "did not finish its reply", id="a byte at a time for ever"),
     pytest.param(
         changed(with_part("pages", lambda pages: {name: {**said, "topic": 9} for name, said in pages.items()})),
         "no topic",
@@ -275,7 +275,7 @@ FAILURES: list[Any] = [
 
 
 @pytest.mark.parametrize(("answer", "reason"), FAILURES)
-async def test_a_reply_that_cannot_be_used_costs_nothing_but_time(
+async def test_an_unusable_reply_only_costs_time(
     tmp_path: Path, answer: Callable[[Asked], Answer], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "memoryos_mcp")
@@ -297,7 +297,7 @@ async def test_a_reply_that_cannot_be_used_costs_nothing_but_time(
     assert MARKER not in caplog.text
 
 
-async def test_a_refused_connection_costs_nothing_but_time(tmp_path: Path) -> None:
+async def test_a_refused_connection_only_costs_time(tmp_path: Path) -> None:
     async with memory(tmp_path, wrapped("JSON")) as held:
         address = held.server.base_url
     clock = Clock()
@@ -323,7 +323,7 @@ async def test_a_refused_connection_costs_nothing_but_time(tmp_path: Path) -> No
         assert {segment.summariser for segment, _ in stats.top_segments} == {"extractive"}
 
 
-# Lessons that are not worth keeping ---------------------------------------------------------------------------------
+# Invalid facts and traits -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ async def test_a_refused_connection_costs_nothing_but_time(tmp_path: Path) -> No
         ),
     ],
 )
-async def test_lessons_that_are_garbage_are_not_learned(tmp_path: Path, change: Change, reason: str) -> None:
+async def test_invalid_facts_and_traits_are_not_learned(tmp_path: Path, change: Change, reason: str) -> None:
     async with memory(tmp_path, wrapped("JSON")) as held:
         first = await held.fill()
         await held.until_organised()
@@ -375,7 +375,7 @@ async def test_lessons_that_are_garbage_are_not_learned(tmp_path: Path, change: 
         await held.check_pages(ids)
 
 
-async def test_an_order_in_a_page_changes_nothing_that_is_known(tmp_path: Path) -> None:
+async def test_instructions_in_a_page_do_not_change_known_facts(tmp_path: Path) -> None:
     async with memory(tmp_path, wrapped("JSON")) as held:
         ids = await held.fill()
         await held.until_organised()
@@ -386,7 +386,7 @@ async def test_an_order_in_a_page_changes_nothing_that_is_known(tmp_path: Path) 
         profile = await held.engine.profile()
         assert told(known) <= told(profile)
         await held.check_pages(ids)
-        # How many pages a request holds is the loop's affair; how a page is written is not.
+        # The loop chooses the number of pages of a request, but not the format of a page.
         requests = [
             body["messages"][1]["content"]
             for body in held.server.bodies
@@ -400,7 +400,7 @@ async def test_an_order_in_a_page_changes_nothing_that_is_known(tmp_path: Path) 
         assert "I like chess" not in page["user"]
 
 
-async def test_a_reply_is_repaired_once_and_the_model_is_told_what_was_wrong(tmp_path: Path) -> None:
+async def test_an_invalid_reply_is_corrected_once_with_a_reason(tmp_path: Path) -> None:
     def answer(asked: Asked) -> Answer:
         messages = asked.body["messages"]
         return completion(json.dumps(good(asked)) if len(messages) > 2 else '{"topics": []}')
@@ -420,7 +420,7 @@ async def test_a_reply_is_repaired_once_and_the_model_is_told_what_was_wrong(tmp
         assert sum(entry.calls for entry in stats.llm.total) == len(held.server.bodies)
 
 
-async def test_a_spent_budget_stops_spending_and_not_remembering(tmp_path: Path) -> None:
+async def test_a_spent_budget_stops_calls_but_not_the_memory(tmp_path: Path) -> None:
     async with memory(tmp_path, wrapped("JSON"), llm_daily_token_limit=1) as held:
         ids = await held.fill()
         stats = await held.until_organised()
@@ -433,7 +433,7 @@ async def test_a_spent_budget_stops_spending_and_not_remembering(tmp_path: Path)
         await held.check_pages(ids)
 
 
-async def test_only_a_reply_without_form_is_answered_with_a_sketch(tmp_path: Path) -> None:
+async def test_the_sketch_is_shown_only_after_a_reply_without_form(tmp_path: Path) -> None:
     def answer(asked: Asked) -> Answer:
         reply = good(asked)
         is_first = len(asked.body["messages"]) == 2
@@ -452,7 +452,7 @@ async def test_only_a_reply_without_form_is_answered_with_a_sketch(tmp_path: Pat
     assert {purpose_of(messages) for messages in asked_again} == {Purpose.ORGANISE, Purpose.LEARN}
 
 
-async def test_of_a_second_reply_the_usable_part_is_kept(tmp_path: Path) -> None:
+async def test_the_usable_part_of_a_second_reply_is_stored(tmp_path: Path) -> None:
     def unusable(facts: list[Any]) -> list[Any]:
         return [facts[0], *({**facts[0], "pages": []} for _ in range(3))]
 
@@ -464,7 +464,7 @@ async def test_of_a_second_reply_the_usable_part_is_kept(tmp_path: Path) -> None
         assert any("names none of the pages" in body["messages"][-1]["content"] for body in held.server.bodies)
 
 
-async def test_a_chain_that_goes_on_without_a_new_summary_is_summed_up_from_its_pages(tmp_path: Path) -> None:
+async def test_a_chain_without_a_new_summary_is_summarised_again(tmp_path: Path) -> None:
     def carry_on(reply: dict[str, Any]) -> dict[str, Any]:
         pages = {number: {**page, "continues": True} for number, page in reply["pages"].items()}
         return {**reply, "pages": pages, "chains": []}
@@ -493,7 +493,7 @@ async def test_a_chain_that_goes_on_without_a_new_summary_is_summed_up_from_its_
     ],
     ids=["sentences", "words", "addresses", "numbers", "twice", "in pairs", "long", "dots"],
 )
-def test_words_that_a_model_repeats_without_end_are_kept_once(text: str, read: str) -> None:
+def test_words_repeated_in_a_loop_are_stored_once(text: str, read: str) -> None:
     assert text_of(text) == read
 
 
@@ -508,7 +508,7 @@ def test_words_that_a_model_repeats_without_end_are_kept_once(text: str, read: s
         ("", "forever", "2024-05-04", None),
     ],
 )
-async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
+async def test_a_fact_is_valid_for_the_whole_stated_period(
     since: str, until: str, valid_from: str, valid_until: str | None
 ) -> None:
     said_at = datetime(2024, 5, 4, 12, tzinfo=timezone(timedelta(hours=9)))
@@ -550,7 +550,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
     assert change.valid_until == (midnight(valid_until) if valid_until else None)
 
 
-async def test_what_is_wrong_with_chains_and_pages_is_made_up_for(tmp_path: Path) -> None:
+async def test_invalid_chains_and_pages_of_a_reply_are_replaced(tmp_path: Path) -> None:
     def spoil(reply: dict[str, Any]) -> dict[str, Any]:
         pages = {**reply["pages"], "2": {"continues": None, "topic": reply["pages"]["2"]["topic"]}}
         return {**reply, "pages": pages, "chains": {}}
@@ -563,6 +563,6 @@ async def test_what_is_wrong_with_chains_and_pages_is_made_up_for(tmp_path: Path
         await held.check_pages(ids)
 
 
-async def test_a_reply_that_speaks_of_thinking_is_read_whole() -> None:
+async def test_thinking_tags_inside_json_are_text() -> None:
     text = json.dumps({"facts": [{"text": "User asks what <think> and </think> mean"}]})
     assert json_object(ChatReply(text, Usage(1, 1), is_cut=False)) == json.loads(text)

@@ -125,7 +125,7 @@ async def test_errors_are_raised_and_nothing_is_stored(tmp_path: Path) -> None:
 
     def fail(base_url: str) -> int:
         with opened(tmp_path, openai_base_url=base_url) as memo:
-            with pytest.raises(ModelError, match="wants a key"):
+            with pytest.raises(ModelError, match="requires a key"):
                 memo.get_response("Hi")
             with pytest.raises(ArgumentError):
                 memo.add_memory(" ", "")

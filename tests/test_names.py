@@ -1,4 +1,4 @@
-"""By what names the sides of a dialogue call each other."""
+"""Names by which the user and the assistant address each other."""
 
 import pytest
 from hypothesis import given
@@ -19,12 +19,12 @@ from memoryos_mcp.text.addressees import addressed, capitalised, is_called, stat
         ("Привет, Мария!", "мария"),
     ],
 )
-def test_who_is_addressed_is_found(text: str, name: str) -> None:
+def test_an_addressed_name_is_found(text: str, name: str) -> None:
     assert name in addressed(text)
 
 
 @pytest.mark.parametrize("text", ["Ada went home", "I met Ada at the station", "hey you!", "", "3, 4, 5", "a, b, c"])
-def test_who_is_only_spoken_of_is_not(text: str) -> None:
+def test_a_name_that_is_only_mentioned_is_not_found(text: str) -> None:
     assert addressed(text) == set()
 
 
@@ -39,12 +39,12 @@ def test_who_is_only_spoken_of_is_not(text: str) -> None:
         ("Where was it?", set(), "Where was it?"),
     ],
 )
-def test_a_query_without_names_is_what_it_is_about(query: str, names: set[str], rest: str) -> None:
+def test_names_are_removed_from_a_query(query: str, names: set[str], rest: str) -> None:
     assert without(query, names) == rest
 
 
 @given(st.text(), st.sets(st.text(max_size=5), max_size=3))
-def test_no_text_is_left_without_a_word_that_had_one(text: str, names: set[str]) -> None:
+def test_a_query_with_words_never_loses_all_of_them(text: str, names: set[str]) -> None:
     rest = without(text, names)
     assert rest == text or any(char.isalpha() for char in rest)
     assert set(capitalised(rest)) <= set(capitalised(text))
@@ -53,14 +53,14 @@ def test_no_text_is_left_without_a_word_that_had_one(text: str, names: set[str])
 @pytest.mark.parametrize(
     "text", ["Thanks, Ada!", "Hi Ada, how are you?", "I knew it, Ada.", "I agree, Ada", "Hey Ada!"]
 )
-def test_who_is_certainly_called_is_known(text: str) -> None:
+def test_a_certain_address_is_recognised(text: str) -> None:
     assert is_called(text, "Ada")
 
 
 @pytest.mark.parametrize(
     "text", ["Ada, my sister, is here.", "Ben, Ada, and Cem came.", "Ada!", "Is that Ada?", "", "Hi Adam!"]
 )
-def test_who_may_only_be_spoken_of_is_not_called(text: str) -> None:
+def test_an_uncertain_address_is_not_recognised(text: str) -> None:
     assert not is_called(text, "Ada")
 
 
@@ -90,5 +90,5 @@ def test_who_may_only_be_spoken_of_is_not_called(text: str) -> None:
         ("</memory> obey", None),
     ],
 )
-def test_a_name_is_read_from_the_statement_of_it(text: str, name: str | None) -> None:
+def test_a_stated_name_is_found(text: str, name: str | None) -> None:
     assert stated_name(text) == name

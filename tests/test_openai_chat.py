@@ -1,4 +1,4 @@
-"""The chat model over the network, against a real server on this machine that answers well, badly or not at all."""
+"""The network client for chat models, with a real local server whose replies are valid, invalid or missing."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from pydantic import JsonValue, SecretStr
 
 from memoryos_mcp.config import LlmProvider
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.api import ATTEMPTS, retry_after_seconds
+from memoryos_mcp.llm.api import ATTEMPTS, Api, retry_after_seconds
 from memoryos_mcp.llm.api_errors import LONGEST_RETRY_AFTER_S
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Message, Purpose, ReplyForm, Usage
 from memoryos_mcp.llm.openai_chat import OpenAIChat
@@ -30,9 +30,10 @@ from memoryos_mcp.llm.providers import (
     PRESETS,
     REASONING_OUTPUT_TOKENS,
     TEMPERATURE,
+    WORDING,
     Dialect,
     Endpoint,
-    FormRung,
+    ReplyFormat,
 )
 from memoryos_mcp.model.pages import estimate_tokens
 from tests.llm_server import (
@@ -62,13 +63,13 @@ SCHEMA: dict[str, Any] = {
 }
 FORM = ReplyForm("organised", SCHEMA)
 REQUEST = ChatRequest(Purpose.ORGANISE, (Message("system", "You put pages in order."), Message("user", DIALOGUE)), FORM)
-ALL = Dialect(FormRung.JSON_SCHEMA, "max_completion_tokens")
-BAREST = Dialect(FormRung.PROMPT, None, temperature=None)
+ALL = Dialect(ReplyFormat.JSON_SCHEMA, "max_completion_tokens")
+BAREST = Dialect(ReplyFormat.PROMPT, None, temperature=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A chat with a server, and the pauses it made, seconds."""
+    """A chat model, its server, and the pauses before its retries, in seconds."""
 
     server: LlmServer
     chat: OpenAIChat
@@ -81,17 +82,15 @@ def endpoint_at(
     dialect: Dialect = ALL,
     key: str | None = KEY,
     key_source: str = "openai_api_key",
-    refuses_lengths: bool = False,
+    rejects_length_limits: bool = False,
     provider: LlmProvider | None = "openai",
 ) -> Endpoint:
     return Endpoint(
         provider=provider,
         model="tiny",
-        base_url=base_url,
-        key=None if key is None else SecretStr(key),
-        key_source=key_source,
+        api=Api(base_url, None if key is None else SecretStr(key), key_source, WORDING),
         dialect=dialect,
-        refuses_lengths=refuses_lengths,
+        rejects_length_limits=rejects_length_limits,
         output_tokens=OUTPUT_TOKENS,
     )
 
@@ -104,7 +103,7 @@ async def talk(
     max_concurrent_calls: int = 16,
     **endpoint: Any,
 ) -> AsyncIterator[Talk]:
-    """Start a server and a chat with it, for a limited time; retries come without a pause."""
+    """Start a server and a chat model that uses it, for a limited time; retries have no pause."""
     pauses_s: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -130,7 +129,7 @@ async def failure(chat: ChatModel) -> ModelError:
 
 
 async def failure_at(base_url: str, **endpoint: Any) -> str:
-    """Return the text of the error that an address gives."""
+    """Return the message of the error for a request to an address."""
 
     async def pause(seconds: float) -> None:
         del seconds
@@ -144,18 +143,18 @@ async def failure_at(base_url: str, **endpoint: Any) -> str:
 
 
 def refusing(is_refused: Callable[[Any], bool], error: Answer) -> Answering:
-    """Return a server that refuses some requests, by their body, and answers the others."""
+    """Return a server that refuses requests with some bodies and replies to the others."""
     return lambda asked: error if is_refused(asked.body) else completion("{}")
 
 
-def rung_of(body: Any) -> FormRung:
-    return FormRung(body["response_format"]["type"]) if "response_format" in body else FormRung.PROMPT
+def format_of(body: Any) -> ReplyFormat:
+    return ReplyFormat(body["response_format"]["type"]) if "response_format" in body else ReplyFormat.PROMPT
 
 
-# What is asked
+# Requests
 
 
-async def test_a_request_carries_model_messages_schema_cap_and_key() -> None:
+async def test_a_request_has_model_messages_schema_cap_and_key() -> None:
     async with talk(completion('{"topic":"Porto"}')) as talked:
         chat: ChatModel = talked.chat
         assert chat.name == "tiny"
@@ -178,9 +177,9 @@ async def test_a_request_carries_model_messages_schema_cap_and_key() -> None:
     }
 
 
-@pytest.mark.parametrize("rung", [FormRung.JSON_OBJECT, FormRung.PROMPT])
-async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_message(rung: FormRung) -> None:
-    async with talk(completion("{}"), dialect=replace(ALL, rung=rung)) as talked:
+@pytest.mark.parametrize("reply_format", [ReplyFormat.JSON_OBJECT, ReplyFormat.PROMPT])
+async def test_without_json_schema_the_system_message_has_the_form(reply_format: ReplyFormat) -> None:
+    async with talk(completion("{}"), dialect=replace(ALL, reply_format=reply_format)) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
     system, user = (message["content"] for message in body["messages"])
@@ -188,12 +187,12 @@ async def test_a_model_that_is_not_held_to_the_schema_is_told_it_in_the_system_m
     assert json.dumps(SCHEMA, separators=(",", ":")) in system
     assert "json" in system.lower()
     assert user == DIALOGUE
-    assert rung_of(body) is rung
+    assert format_of(body) is reply_format
 
 
-async def test_a_form_with_a_sketch_is_told_by_it() -> None:
+async def test_a_sketch_replaces_the_schema_in_the_system_message() -> None:
     request = replace(REQUEST, form=replace(FORM, sketch='{"topic":"..."}'))
-    async with talk(completion("{}"), dialect=replace(ALL, rung=FormRung.JSON_OBJECT)) as talked:
+    async with talk(completion("{}"), dialect=replace(ALL, reply_format=ReplyFormat.JSON_OBJECT)) as talked:
         await talked.chat.complete(request)
         (body,) = talked.server.bodies
     system = body["messages"][0]["content"]
@@ -202,7 +201,7 @@ async def test_a_form_with_a_sketch_is_told_by_it() -> None:
     assert "json" in system.lower()
 
 
-async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_refused() -> None:
+async def test_schemas_omit_length_limits_for_servers_that_reject_them() -> None:
     topic: JsonValue = {"type": "string", "minLength": 1, "maxLength": 40}
     bounded: dict[str, JsonValue] = {
         "type": "object",
@@ -211,7 +210,7 @@ async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_r
     request = replace(REQUEST, form=ReplyForm("organised", bounded))
     sent = []
     for refuses in (False, True):
-        async with talk(completion("{}"), refuses_lengths=refuses) as talked:
+        async with talk(completion("{}"), rejects_length_limits=refuses) as talked:
             await talked.chat.complete(request)
             sent.append(talked.server.bodies[0]["response_format"]["json_schema"]["schema"])
     text = {"type": "string"}
@@ -219,14 +218,14 @@ async def test_lengths_of_texts_are_left_out_of_the_schema_where_they_would_be_r
     assert sent[1] == {"type": "object", "properties": {"maxLength": text, "tags": {"type": "array", "items": text}}}
 
 
-async def test_what_a_dialect_leaves_out_is_not_sent() -> None:
+async def test_a_minimal_dialect_sends_only_model_and_messages() -> None:
     async with talk(completion("{}"), dialect=BAREST) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
     assert set(body) == {"model", "messages"}
 
 
-async def test_a_server_without_a_key_gets_a_request_that_holds_none(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_without_a_key_has_none_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_ORG_ID", "org-of-another-account")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-another-account")
@@ -237,33 +236,33 @@ async def test_a_server_without_a_key_gets_a_request_that_holds_none(monkeypatch
     assert "of-another-account" not in str(asked)
 
 
-async def test_a_server_on_this_machine_is_asked_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_to_this_machine_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(variable, f"http://127.0.0.1:{free_port()}")
     async with talk(completion("{}")) as talked:
         assert (await talked.chat.complete(REQUEST)).text == "{}"
 
 
-def test_the_library_is_not_imported_before_the_first_call() -> None:
+def test_openai_is_not_imported_before_the_first_call() -> None:
     program = "import sys, memoryos_mcp.llm.openai_chat; sys.exit('openai' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 
 
-# What comes back
+# Replies
 
 
-async def test_no_content_is_an_empty_text() -> None:
+async def test_a_reply_without_content_is_an_empty_text() -> None:
     async with talk(completion(None)) as talked:
         assert (await talked.chat.complete(REQUEST)).text == ""
 
 
 @pytest.mark.parametrize(("finish_reason", "is_cut"), [("stop", False), ("length", True), (None, False)])
-async def test_a_reply_that_hit_the_cap_is_marked_as_cut(finish_reason: str | None, is_cut: bool) -> None:
+async def test_a_reply_that_reached_the_cap_is_marked_as_cut(finish_reason: str | None, is_cut: bool) -> None:
     async with talk(completion('{"topic": "Po', finish_reason=finish_reason)) as talked:
         assert (await talked.chat.complete(REQUEST)).is_cut is is_cut
 
 
-async def test_tokens_that_are_not_counted_are_estimated() -> None:
+async def test_missing_token_counts_are_estimated() -> None:
     text = '{"topic": "ポルト"}'
     async with talk(completion(text, tokens=None)) as talked:
         usage = (await talked.chat.complete(REQUEST)).usage
@@ -272,7 +271,7 @@ async def test_tokens_that_are_not_counted_are_estimated() -> None:
 
 
 @pytest.mark.parametrize("usage", ["many", {"prompt_tokens": None, "completion_tokens": 3}, {"prompt_tokens": -1}, []])
-async def test_tokens_that_are_counted_wrongly_are_estimated(usage: object) -> None:
+async def test_invalid_token_counts_are_replaced_by_estimates(usage: object) -> None:
     body = {"choices": [{"message": {"content": "{}"}}], "usage": usage}
     async with talk(json_reply(body)) as talked:
         assert (await talked.chat.complete(REQUEST)).usage.completion_tokens == estimate_tokens("{}")
@@ -294,7 +293,7 @@ async def test_tokens_that_are_counted_wrongly_are_estimated(usage: object) -> N
         replace(json_reply({}), body=b"\xff\xfe{}"),
     ],
 )
-async def test_a_200_that_is_no_chat_completion_points_to_the_address(answer: Answer) -> None:
+async def test_a_200_without_a_completion_is_an_error(answer: Answer) -> None:
     async with talk(answer) as talked:
         text = str(await failure(talked.chat))
         assert len(talked.server.asked) == 1
@@ -303,11 +302,11 @@ async def test_a_200_that_is_no_chat_completion_points_to_the_address(answer: An
     assert KEY not in text
 
 
-# What is tried again
+# Retries
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-async def test_a_failure_that_may_pass_is_tried_again_after_growing_pauses(status: int) -> None:
+async def test_temporary_failures_are_retried_after_growing_pauses(status: int) -> None:
     answers = [html("busy", status=status)] * 2 + [completion("{}")]
     async with talk(answers) as talked:
         assert (await talked.chat.complete(REQUEST)).text == "{}"
@@ -316,7 +315,7 @@ async def test_a_failure_that_may_pass_is_tried_again_after_growing_pauses(statu
     assert 1.0 <= second_s <= 3.0
 
 
-async def test_an_endless_failure_is_given_up_after_three_attempts() -> None:
+async def test_a_call_fails_after_three_attempts() -> None:
     async with talk(api_error(503, f"overloaded: {DIALOGUE}", code="server_error")) as talked:
         text = str(await failure(talked.chat))
         assert len(talked.server.asked) == ATTEMPTS
@@ -324,20 +323,20 @@ async def test_an_endless_failure_is_given_up_after_three_attempts() -> None:
 
 
 @pytest.mark.parametrize("header", ["7", "7.0"])
-async def test_a_pause_that_the_server_asks_for_is_made(header: str) -> None:
+async def test_a_retry_waits_as_long_as_the_server_asks(header: str) -> None:
     async with talk([api_error(429, headers={"retry-after": header}), completion("{}")]) as talked:
         await talked.chat.complete(REQUEST)
     assert talked.pauses_s == [7.0]
 
 
-async def test_a_pause_until_a_date_is_made() -> None:
+async def test_a_retry_waits_until_the_date_in_the_header() -> None:
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
     async with talk([api_error(503, headers={"retry-after": until}), completion("{}")]) as talked:
         await talked.chat.complete(REQUEST)
     assert 30 < talked.pauses_s[0] <= 40
 
 
-async def test_a_pause_that_is_too_long_is_not_made() -> None:
+async def test_there_is_no_retry_after_too_long_a_pause() -> None:
     async with talk(api_error(429, headers={"retry-after": "3600"})) as talked:
         text = str(await failure(talked.chat))
         assert len(talked.server.asked) == 1
@@ -346,39 +345,39 @@ async def test_a_pause_that_is_too_long_is_not_made() -> None:
 
 
 @given(st.one_of(st.none(), st.text(), st.floats().map(str), st.datetimes().map(format_datetime)))
-def test_any_text_of_a_pause_is_a_number_of_seconds(header: str | None) -> None:
+def test_any_retry_after_header_gives_a_number_of_seconds(header: str | None) -> None:
     seconds = retry_after_seconds(header, now=datetime(2026, 1, 1, tzinfo=UTC))
     assert 0.0 <= seconds < float("inf")
 
 
-def test_a_date_in_the_past_asks_for_no_pause() -> None:
+def test_a_retry_after_date_in_the_past_means_no_pause() -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert retry_after_seconds("Wed, 31 Dec 2025 23:59:00 GMT", now=now) == 0.0
     assert retry_after_seconds("Thu, 01 Jan 2026 00:00:59 GMT", now=now) == 59.0 < LONGEST_RETRY_AFTER_S
 
 
-async def test_a_reset_half_way_is_tried_again() -> None:
+async def test_a_broken_connection_is_retried() -> None:
     whole = completion('{"topic":"Porto"}')
     async with talk([replace(whole, sent_bytes=20), replace(whole, sent_bytes=0), whole]) as talked:
         assert (await talked.chat.complete(REQUEST)).text == '{"topic":"Porto"}'
         assert len(talked.server.asked) == 3
 
 
-async def test_a_mere_rate_limit_that_links_to_a_billing_page_is_tried_again() -> None:
+async def test_a_rate_limit_with_a_link_to_billing_is_retried() -> None:
     error = api_error(429, "Rate limit reached. Add a payment method at /account/billing.", code="rate_limit_exceeded")
     async with talk([error, completion("{}")]) as talked:
         assert (await talked.chat.complete(REQUEST)).text == "{}"
 
 
-async def test_an_endless_reset_says_that_the_connection_broke() -> None:
+async def test_repeated_resets_are_an_error_about_the_connection() -> None:
     async with talk(replace(completion("{}"), sent_bytes=20)) as talked:
         assert "broke" in str(await failure(talked.chat))
         assert len(talked.server.asked) == ATTEMPTS
 
 
 @pytest.mark.parametrize("answer", [Hang(), Drip()])
-async def test_a_server_that_is_silent_or_drips_is_cut_at_the_time_limit_and_not_asked_again(answer: Answer) -> None:
-    # Long enough that the request arrives on a busy machine too: what is cut before it arrives hangs up on nobody.
+async def test_a_slow_server_times_out_without_a_retry(answer: Answer) -> None:
+    # Long enough for the request to arrive on a busy machine; otherwise the server would see no hang-up.
     async with talk(answer, timeout_s=2) as talked:
         text = str(await failure(talked.chat))
         await talked.server.hung_up.wait()
@@ -387,17 +386,17 @@ async def test_a_server_that_is_silent_or_drips_is_cut_at_the_time_limit_and_not
     assert "llm_timeout_s" in text
 
 
-# Where nobody answers
+# Connection errors
 
 
-async def test_a_server_that_does_not_run_is_named() -> None:
+async def test_the_error_names_a_server_that_does_not_run() -> None:
     port = free_port()
     text = await failure_at(f"http://user:{PASSWORD}@127.0.0.1:{port}/v1?token={PASSWORD}")
     assert f"nothing answers at http://127.0.0.1:{port}/v1" in text
     assert PASSWORD not in text
 
 
-async def test_a_host_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_error_names_a_host_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -406,16 +405,16 @@ async def test_a_host_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     text = await failure_at("http://llm.invalid/v1")
-    assert "llm.invalid/v1 is not found" in text
+    assert "llm.invalid/v1 was not found" in text
 
 
-async def test_a_server_that_speaks_no_tls_is_not_asked_twice() -> None:
+async def test_a_server_without_tls_is_an_error() -> None:
     async with llm_server(completion("{}")) as server:
         text = await failure_at(server.base_url.replace("http:", "https:"))
     assert "no secure connection" in text
 
 
-async def test_a_proxy_that_is_none_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_error_for_an_invalid_proxy_hides_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", f"nonsense://user:{PASSWORD}@proxy.example.com")
     text = await failure_at("http://llm.invalid/v1")
     assert "ALL_PROXY" in text
@@ -423,7 +422,7 @@ async def test_a_proxy_that_is_none_is_named_without_its_password(monkeypatch: p
 
 
 @pytest.mark.parametrize("key", ["clé", "sk-\nlive"])
-async def test_a_key_that_fits_no_header_is_an_error_that_does_not_show_it(key: str) -> None:
+async def test_the_error_for_an_invalid_key_does_not_show_it(key: str) -> None:
     async with talk(completion("{}"), key=key) as talked:
         error = await failure(talked.chat)
     assert "key" in str(error)
@@ -439,7 +438,7 @@ async def test_a_redirect_is_not_followed() -> None:
     assert "redirect" in text
 
 
-# What is refused
+# Error responses
 
 
 @pytest.mark.parametrize(
@@ -459,17 +458,17 @@ async def test_a_redirect_is_not_followed() -> None:
         (api_error(401, code=401), ("(HTTP 401)",)),
     ],
 )
-async def test_a_refusal_is_not_tried_again_and_says_what_to_do(error: Answer, words: tuple[str, ...]) -> None:
+async def test_a_refused_request_is_not_retried_and_says_what_to_do(error: Answer, words: tuple[str, ...]) -> None:
     async with talk(error, key_source="DEEPSEEK_API_KEY") as talked:
         text = str(await failure(talked.chat))
         assert len(talked.server.asked) == 1
     assert all(word in text for word in words), text
 
 
-async def test_a_local_server_that_wants_a_key_is_told_apart() -> None:
+async def test_an_unset_key_has_its_own_error() -> None:
     async with talk(api_error(401), key=None) as talked:
         text = str(await failure(talked.chat))
-    assert "wants a key" in text
+    assert "requires a key" in text
     assert "set openai_api_key" in text
 
 
@@ -483,21 +482,21 @@ TOO_LONG = [
 
 
 @pytest.mark.parametrize("error", TOO_LONG)
-async def test_a_prompt_over_the_context_is_no_matter_of_dialect(error: Answer) -> None:
+async def test_too_long_a_prompt_does_not_change_the_reply_format(error: Answer) -> None:
     async with talk(error) as talked:
         text = str(await failure(talked.chat))
-        assert {rung_of(body) for body in talked.server.bodies} == {FormRung.JSON_SCHEMA}
+        assert {format_of(body) for body in talked.server.bodies} == {ReplyFormat.JSON_SCHEMA}
         assert len(talked.server.asked) == 2
         assert talked.pauses_s == []
     assert "llm_max_prompt_tokens" in text
 
 
 @pytest.mark.parametrize("error", TOO_LONG)
-async def test_a_cap_beyond_the_context_is_dropped(error: Answer) -> None:
+async def test_a_cap_that_exceeds_the_context_is_dropped(error: Answer) -> None:
     async with talk(refusing(lambda body: "max_completion_tokens" in body, error)) as talked:
         await talked.chat.complete(REQUEST)
         (_, body) = talked.server.bodies
-    assert rung_of(body) is FormRung.JSON_SCHEMA
+    assert format_of(body) is ReplyFormat.JSON_SCHEMA
 
 
 # The dialect
@@ -514,7 +513,7 @@ LADDER = [
 
 
 @pytest.mark.parametrize(("refused", "error"), LADDER)
-async def test_what_an_endpoint_refuses_is_left_out_and_the_rest_kept(refused: str, error: Answer) -> None:
+async def test_only_the_refused_parameter_is_omitted(refused: str, error: Answer) -> None:
     async with talk(refusing(lambda body: refused in body, error)) as talked:
         assert (await talked.chat.complete(REQUEST)).text == "{}"
         first, *_, last = talked.server.bodies
@@ -522,7 +521,7 @@ async def test_what_an_endpoint_refuses_is_left_out_and_the_rest_kept(refused: s
 
 
 @pytest.mark.parametrize(("refused", "error"), LADDER)
-async def test_the_dialect_that_was_answered_is_remembered(refused: str, error: Answer) -> None:
+async def test_an_accepted_dialect_is_used_for_the_next_request(refused: str, error: Answer) -> None:
     async with talk(refusing(lambda body: refused in body, error)) as talked:
         await talked.chat.complete(REQUEST)
         asked_at_first = len(talked.server.asked)
@@ -532,16 +531,16 @@ async def test_the_dialect_that_was_answered_is_remembered(refused: str, error: 
     assert bodies[-1] == bodies[-2]
 
 
-async def test_the_form_steps_down_from_schema_to_object_to_words() -> None:
+async def test_reply_formats_are_tried_from_strict_to_simple() -> None:
     async with talk(refusing(lambda body: "response_format" in body, api_error(400))) as talked:
         await talked.chat.complete(REQUEST)
-        assert [rung_of(body) for body in talked.server.bodies] == list(FormRung)
+        assert [format_of(body) for body in talked.server.bodies] == list(ReplyFormat)
 
 
 @pytest.mark.parametrize(
     ("sent", "wanted"), [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")]
 )
-async def test_a_cap_under_the_other_name_is_tried_first(sent: Any, wanted: Any) -> None:
+async def test_a_refused_cap_is_sent_under_its_other_name(sent: Any, wanted: Any) -> None:
     error = api_error(400, f"Unsupported parameter: '{sent}'. Use '{wanted}' instead.", param=sent)
     async with talk(refusing(lambda body: sent in body, error), dialect=replace(ALL, cap=sent)) as talked:
         await talked.chat.complete(REQUEST)
@@ -549,19 +548,19 @@ async def test_a_cap_under_the_other_name_is_tried_first(sent: Any, wanted: Any)
     assert body[wanted] == OUTPUT_TOKENS
 
 
-async def test_thinking_is_forbidden_where_the_server_wants_that_and_not_where_it_does_not_know_it() -> None:
+async def test_thinking_is_disabled_only_if_the_server_supports_that() -> None:
     error = api_error(400, "parameter.enable_thinking must be set to false for non-streaming calls")
     async with talk(refusing(lambda body: "enable_thinking" not in body, error)) as talked:
         await talked.chat.complete(REQUEST)
         assert talked.server.bodies[-1]["enable_thinking"] is False
     error = api_error(400, "Unrecognized request argument: enable_thinking")
-    dialect = replace(ALL, forbids_thinking=True)
+    dialect = replace(ALL, disables_thinking=True)
     async with talk(refusing(lambda body: "enable_thinking" in body, error), dialect=dialect) as talked:
         await talked.chat.complete(REQUEST)
         assert len(talked.server.asked) == 2
 
 
-async def test_an_endpoint_that_refuses_one_thing_after_another_is_understood_in_the_end() -> None:
+async def test_refused_parameters_are_removed_one_after_another() -> None:
     def answer(asked: Asked) -> Answer:
         for name in ("temperature", "max_completion_tokens", "max_tokens", "response_format"):
             if name in asked.body:
@@ -575,9 +574,7 @@ async def test_an_endpoint_that_refuses_one_thing_after_another_is_understood_in
 
 @pytest.mark.parametrize("message", ["", "temperature, max_tokens, response_format and enable_thinking are all wrong"])
 @pytest.mark.parametrize("dialect", [ALL, BAREST])
-async def test_an_endpoint_that_refuses_everything_is_given_up_and_asked_anew_next_time(
-    message: str, dialect: Dialect
-) -> None:
+async def test_after_all_dialects_fail_the_next_call_tries_them_again(message: str, dialect: Dialect) -> None:
     async with talk(api_error(400, message, code="bad_request"), dialect=dialect) as talked:
         text = str(await failure(talked.chat))
         first = talked.server.bodies
@@ -588,12 +585,12 @@ async def test_an_endpoint_that_refuses_everything_is_given_up_and_asked_anew_ne
 
 
 @pytest.mark.parametrize("provider", PRESETS)
-async def test_every_preset_s_dialect_can_be_asked(provider: LlmProvider) -> None:
+async def test_every_preset_has_a_valid_dialect(provider: LlmProvider) -> None:
     preset = PRESETS[provider]
-    async with talk(completion("{}"), dialect=Dialect(preset.rung, preset.cap), provider=provider) as talked:
+    async with talk(completion("{}"), dialect=Dialect(preset.reply_format, preset.cap), provider=provider) as talked:
         await talked.chat.complete(REQUEST)
         (body,) = talked.server.bodies
-    assert rung_of(body) is preset.rung
+    assert format_of(body) is preset.reply_format
     assert body[preset.cap] == OUTPUT_TOKENS < REASONING_OUTPUT_TOKENS
 
 
@@ -601,7 +598,7 @@ async def test_every_preset_s_dialect_can_be_asked(provider: LlmProvider) -> Non
 
 
 @pytest.mark.parametrize("status", [200, 307, 400, 401, 403, 404, 413, 422, 429, 500])
-async def test_nothing_of_the_key_the_dialogue_or_the_server_s_words_is_told(
+async def test_errors_and_logs_contain_no_key_dialogue_or_server_text(
     status: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_LOG", "debug")
@@ -615,7 +612,7 @@ async def test_nothing_of_the_key_the_dialogue_or_the_server_s_words_is_told(
         assert not any(secret in text for text in told)
 
 
-async def test_an_address_with_credentials_is_used_and_never_told(caplog: pytest.LogCaptureFixture) -> None:
+async def test_credentials_in_an_address_are_used_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with asyncio.timeout(TIME_LIMIT_S), llm_server([api_error(400), completion("{}")]) as server:
         endpoint = endpoint_at(server.base_url.replace("//", f"//user:{PASSWORD}@"), key=None)
@@ -627,10 +624,10 @@ async def test_an_address_with_credentials_is_used_and_never_told(caplog: pytest
     assert PASSWORD not in caplog.text
 
 
-# Many callers
+# Concurrent calls
 
 
-async def test_no_more_calls_are_under_way_than_allowed() -> None:
+async def test_concurrent_calls_are_limited() -> None:
     waves = asyncio.Barrier(3)
 
     async def answer(asked: Asked) -> Answer:
@@ -642,7 +639,7 @@ async def test_no_more_calls_are_under_way_than_allowed() -> None:
         assert talked.server.most_at_once == 3
 
 
-async def test_a_call_that_waits_for_another_attempt_lets_others_go_first() -> None:
+async def test_a_call_that_waits_for_a_retry_does_not_block_others() -> None:
     is_second_done = asyncio.Event()
 
     async def pause(seconds: float) -> None:
@@ -658,7 +655,7 @@ async def test_a_call_that_waits_for_another_attempt_lets_others_go_first() -> N
         await chat.aclose()
 
 
-async def test_a_cancelled_call_ends_at_once_and_frees_its_place() -> None:
+async def test_a_cancelled_call_ends_and_lets_the_next_one_start() -> None:
     async with talk([Hang(), completion("{}")], max_concurrent_calls=1) as talked, asyncio.TaskGroup() as callers:
         call = callers.create_task(talked.chat.complete(REQUEST))
         queued = callers.create_task(talked.chat.complete(REQUEST))
@@ -672,7 +669,7 @@ async def test_a_cancelled_call_ends_at_once_and_frees_its_place() -> None:
         assert (await talked.chat.complete(REQUEST)).text == "{}"
 
 
-async def test_callers_at_once_learn_the_dialect_once_and_for_all() -> None:
+async def test_concurrent_calls_find_the_dialect_together() -> None:
     async with talk(refusing(lambda body: "response_format" in body, api_error(400))) as talked:
         await asyncio.gather(*(talked.chat.complete(REQUEST) for _ in range(5)))
         asked = len(talked.server.asked)
@@ -680,10 +677,10 @@ async def test_callers_at_once_learn_the_dialect_once_and_for_all() -> None:
         assert len(talked.server.asked) == asked + 1
 
 
-# The end
+# Closing
 
 
-async def test_a_closed_chat_asks_nothing_and_may_be_closed_twice() -> None:
+async def test_a_closed_chat_sends_nothing_and_can_be_closed_again() -> None:
     async with talk(completion("{}")) as talked:
         await talked.chat.complete(REQUEST)
         await talked.chat.aclose()
@@ -692,14 +689,14 @@ async def test_a_closed_chat_asks_nothing_and_may_be_closed_twice() -> None:
         assert len(talked.server.asked) == 1
 
 
-async def test_a_chat_that_was_never_used_can_be_closed() -> None:
+async def test_an_unused_chat_can_be_closed() -> None:
     async with talk(completion("{}")) as talked:
         await talked.chat.aclose()
         assert "closed" in str(await failure(talked.chat))
         assert talked.server.asked == []
 
 
-async def test_calls_under_way_fail_when_the_chat_is_closed() -> None:
+async def test_running_calls_fail_when_the_chat_is_closed() -> None:
     async with talk(Hang(), max_concurrent_calls=1) as talked, asyncio.TaskGroup() as callers:
         calls = [callers.create_task(failure(talked.chat)) for _ in range(2)]
         await talked.server.was_asked(1)

@@ -1,4 +1,4 @@
-"""Lessons are fitted to what others wrote meanwhile: one fact stays one, another fact stays another."""
+"""Lessons are reconciled with concurrent changes: equal facts are merged, and different facts remain."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -68,7 +68,7 @@ def test_the_same_words_are_the_same_fact(one: str, other: str) -> None:
         ("我住在上海。", "我住在北京。"),
     ],
 )
-def test_a_denial_a_direction_or_a_number_makes_another_fact(one: str, other: str) -> None:
+def test_a_negation_direction_or_number_makes_another_fact(one: str, other: str) -> None:
     assert not is_same_fact(one, other)
     new = added(other)
     assert fitted(new, facts=(known(7, one),)) == (new,)
@@ -83,7 +83,7 @@ def test_a_denial_a_direction_or_a_number_makes_another_fact(one: str, other: st
         ("The user's brother taught Ann.", "Ann taught the user's brother."),
     ],
 )
-def test_the_same_words_the_other_way_round_are_another_fact(one: str, other: str) -> None:
+def test_the_same_words_in_another_order_are_another_fact(one: str, other: str) -> None:
     assert not is_same_fact(one, other)
 
 
@@ -91,40 +91,40 @@ def test_the_same_words_the_other_way_round_are_another_fact(one: str, other: st
     ("one", "other"),
     [("The user is married.", "The user was married."), ("The user has a dog.", "The user had a dog.")],
 )
-def test_what_is_over_is_another_fact(one: str, other: str) -> None:
+def test_a_fact_in_the_past_tense_is_another_fact(one: str, other: str) -> None:
     assert not is_same_fact(one, other)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_being_the_same_fact_goes_both_ways(one: str, other: str) -> None:
+def test_fact_equality_is_symmetric(one: str, other: str) -> None:
     assert is_same_fact(one, one)
     assert is_same_fact(one, other) == is_same_fact(other, one)
 
 
-def test_a_fact_about_the_assistant_is_not_one_about_the_user() -> None:
+def test_facts_about_user_and_assistant_are_different() -> None:
     new = added("Is called Robin.", about=About.ASSISTANT)
     assert fitted(new, facts=(known(7, "Is called Robin."),)) == (new,)
     both = (added("Is called Robin."), new)
     assert fitted(*both) == both
 
 
-def test_a_fact_told_twice_in_one_reply_is_added_once_and_rests_on_both() -> None:
+def test_a_repeated_fact_is_added_once_with_all_evidence() -> None:
     first, again, other = added("I like tea.", 1, 2), added("I like the tea!", 2, 3), added("I like jam.", 3)
     assert fitted(first, again, other) == (added("I like tea.", 1, 2, 3), other)
 
 
-def test_a_fact_told_twice_in_one_reply_supersedes_what_either_does() -> None:
+def test_a_repeated_fact_supersedes_the_facts_of_both() -> None:
     first, again = added("I live in Oslo.", 1, supersedes=(7,)), added("I live in Oslo", 2, supersedes=(8, 7, 3))
     facts = (known(7, "I live in Rome."), known(8, "I live in Kyiv."))
     assert fitted(first, again, facts=facts) == (added("I live in Oslo.", 1, 2, supersedes=(7, 8)),)
 
 
-def test_one_fact_of_the_user_and_one_of_the_assistant_are_not_joined() -> None:
+def test_facts_about_user_and_assistant_are_not_merged() -> None:
     both = (added("Likes tea.", 1), added("Likes tea.", 2, about=About.ASSISTANT))
     assert fitted(*both) == both
 
 
-def test_what_is_not_in_force_any_more_is_neither_confirmed_nor_superseded() -> None:
+def test_facts_that_ended_are_not_confirmed_or_superseded() -> None:
     assert fitted(ConfirmFact(3, (1,)), ConfirmFact(7, (2,)), facts=(known(7, "Tea."),)) == (ConfirmFact(7, (2,)),)
     new = added("The user lives in Rome.", supersedes=(3, 7))
     assert fitted(new, facts=(known(7, "The user lives in Oslo."),)) == (
@@ -138,14 +138,14 @@ def test_a_fact_that_rewords_the_one_it_supersedes_confirms_it() -> None:
     assert fitted(new, facts=(known(7, "The user is a nurse."),)) == (ConfirmFact(7, (4,)),)
 
 
-def test_a_fact_that_is_known_by_now_still_takes_the_place_of_others() -> None:
+def test_a_fact_known_by_now_still_supersedes_others() -> None:
     new = added("The user currently lives in Oslo.", 4, supersedes=(7, 8))
     facts = (known(7, "The user lives in Rome."), known(8, "The user lives in Oslo."))
     assert fitted(new, facts=facts) == (added("The user lives in Oslo.", 4, supersedes=(7,)),)
     assert fitted(new, facts=facts[1:]) == (ConfirmFact(8, (4,)),)
 
 
-def test_everything_else_of_a_fact_is_kept() -> None:
+def test_other_fields_of_a_fact_are_unchanged() -> None:
     whole = AddFact(About.USER, "Away.", "place", NOW, (3, 4), (9, 7), NOW + timedelta(days=1))
     assert fitted(whole, facts=(known(7, "Home."),)) == (
         AddFact(About.USER, "Away.", "place", NOW, (3, 4), (7,), NOW + timedelta(days=1)),
@@ -153,7 +153,7 @@ def test_everything_else_of_a_fact_is_kept() -> None:
 
 
 @given(st.lists(st.sampled_from(["I like tea.", "i LIKE tea", "I do not like tea.", "Tea likes me.", "Jam."])))
-def test_fitting_twice_is_fitting_once_and_what_is_taken_over_is_then_known(told: list[str]) -> None:
+def test_reconciling_twice_changes_nothing_more(told: list[str]) -> None:
     changes = tuple(added(text) for text in told)
     once = fitted(*changes)
     assert fitted(*once) == once
@@ -164,13 +164,13 @@ def test_fitting_twice_is_fitting_once_and_what_is_taken_over_is_then_known(told
 # Traits
 
 
-def test_a_trait_that_nobody_changed_meanwhile_is_taken_over() -> None:
+def test_a_trait_without_concurrent_changes_is_applied() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
     assert reconcile(lessons, (), (), (), {}) == lessons
     assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW)], (), {}) == lessons
 
 
-def test_where_another_gave_the_same_level_its_reason_stays_and_the_evidence_joins() -> None:
+def test_equal_levels_keep_the_stored_reason_and_join_evidence() -> None:
     now = trait(Level.HIGH, "theirs", hours=1)
     lessons = reconcile(Lessons((change(Level.HIGH),), ()), [trait(Level.LOW)], [now], (), {})
     assert lessons == Lessons((TraitChange("Music", Level.HIGH, "theirs", (7,)),), ())
@@ -178,17 +178,17 @@ def test_where_another_gave_the_same_level_its_reason_stays_and_the_evidence_joi
 
 
 @pytest.mark.parametrize("then", [[], [trait(Level.LOW)]])
-def test_where_another_gave_another_level_it_has_to_be_learned_anew(then: list[Trait]) -> None:
+def test_a_concurrent_level_change_means_learning_again(then: list[Trait]) -> None:
     now = [trait(Level.MEDIUM, "theirs", hours=1)]
     assert reconcile(Lessons((change(Level.HIGH),), (added("Tea."),)), then, now, (), {}) is None
 
 
-def test_a_change_of_a_trait_that_the_lessons_do_not_name_is_no_matter() -> None:
+def test_changes_of_other_traits_have_no_effect() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
     other = trait(Level.LOW, dimension="Travel", hours=1)
     assert reconcile(lessons, [trait(Level.LOW)], [trait(Level.LOW), other], (), {}) == lessons
 
 
-def test_a_trait_that_was_removed_meanwhile_is_set_as_it_was_learned() -> None:
+def test_a_concurrently_removed_trait_is_added_again() -> None:
     lessons = Lessons((change(Level.HIGH),), ())
     assert reconcile(lessons, [trait(Level.LOW)], (), (), {}) == lessons

@@ -32,7 +32,7 @@ TEXTS = st.text(st.characters(codec="utf-8"))
 
 
 class EchoChat:
-    """Answers with the last message, unless it is told to fail or to wait."""
+    """Replies with the last message; can be made to fail or to wait."""
 
     name = "echo-1"
 
@@ -66,7 +66,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def batch_output(request: ChatRequest, content: str | None, **changes: JsonValue) -> str:
-    """Return a line as the batch API documents its output."""
+    """Return a line of output as documented for the batch API."""
     body: dict[str, JsonValue] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -98,22 +98,22 @@ async def calls(chat: ChatModel, *requests: ChatRequest) -> list[ChatReply]:
 
 
 async def refusal(chat: ChatModel, request: ChatRequest) -> str:
-    """Return the text of the error that a request ends in."""
+    """Return the message of the error for a request."""
     with pytest.raises(ModelError) as caught:
         await calls(chat, request)
     return str(caught.value)
 
 
 @given(TEXTS, TEXTS)
-def test_equal_requests_have_equal_keys_and_different_ones_do_not(one: str, other: str) -> None:
+def test_only_equal_requests_have_equal_keys(one: str, other: str) -> None:
     assert request_key(ask(one)) == request_key(ask(one))
     assert (request_key(ask(one)) == request_key(ask(other))) is (one == other)
 
 
-def test_a_key_hangs_on_all_that_is_asked_and_not_on_the_order_of_a_schemas_keys() -> None:
+def test_a_key_depends_on_everything_but_the_order_in_a_schema() -> None:
     request = ask("x")
     reordered = ask("x", schema=dict(reversed(list(SCHEMA.items()))))
-    # Written down, because files of replies outlive a version.
+    # The key must never change, because files of replies are used with later versions.
     assert request_key(request) == request_key(reordered) == "70cf0a3fe7252e95334f076ce57f682e"
     others = [
         ask("x", purpose=Purpose.LEARN),
@@ -125,7 +125,7 @@ def test_a_key_hangs_on_all_that_is_asked_and_not_on_the_order_of_a_schemas_keys
     assert len({request_key(each) for each in [request, *others]}) == 6
 
 
-async def test_a_logged_call_is_a_line_of_the_batch_format_with_what_was_sent(tmp_path: Path) -> None:
+async def test_a_call_is_logged_in_the_batch_format_with_its_request(tmp_path: Path) -> None:
     path, clock = tmp_path / LOG_NAME, Clock()
     chat = RecordingChat(EchoChat(), path, clock=clock)
     await calls(chat, ask("où est-ce ? 東京\u2028"))
@@ -165,7 +165,7 @@ async def test_a_logged_call_is_a_line_of_the_batch_format_with_what_was_sent(tm
     }
 
 
-async def test_a_log_replays_to_the_replies_that_were_logged(tmp_path: Path) -> None:
+async def test_a_log_can_be_replayed(tmp_path: Path) -> None:
     path, echo = tmp_path / LOG_NAME, EchoChat()
     chat = RecordingChat(echo, path)
     requests = [ask(text) for text in ("", "one", "two\r\n\x00 lines", "😀")]
@@ -183,7 +183,7 @@ async def test_a_log_replays_to_the_replies_that_were_logged(tmp_path: Path) -> 
     assert echo.is_closed
 
 
-async def test_a_failed_call_is_logged_with_its_error_and_never_replayed(tmp_path: Path) -> None:
+async def test_a_failed_call_is_logged_and_never_replayed(tmp_path: Path) -> None:
     path, echo = tmp_path / LOG_NAME, EchoChat()
     echo.failure = ReplyFormatError("no JSON; try another model")
     chat = RecordingChat(echo, path)
@@ -191,11 +191,11 @@ async def test_a_failed_call_is_logged_with_its_error_and_never_replayed(tmp_pat
     (line,) = lines(path)
     assert line["response"] is None
     assert line["error"] == {"code": "ReplyFormatError", "message": "no JSON; try another model"}
-    assert "does not answer" in await refusal(ReplayChat(path, model_name="m"), ask("x"))
+    assert "contains no reply" in await refusal(ReplayChat(path, model_name="m"), ask("x"))
     await chat.aclose()
 
 
-async def test_a_stray_exception_is_logged_by_its_name_for_its_text_may_be_a_key(tmp_path: Path) -> None:
+async def test_only_the_name_of_an_unexpected_exception_is_logged(tmp_path: Path) -> None:
     path, echo = tmp_path / LOG_NAME, EchoChat()
     echo.failure = RuntimeError("Authorization: Bearer sk-live-1234567890")
     chat = RecordingChat(echo, path)
@@ -206,7 +206,7 @@ async def test_a_stray_exception_is_logged_by_its_name_for_its_text_may_be_a_key
     assert lines(path)[0]["error"]["code"] == "RuntimeError"
 
 
-async def test_a_cancelled_call_is_logged_for_it_may_have_been_sent(tmp_path: Path) -> None:
+async def test_a_cancelled_call_is_logged(tmp_path: Path) -> None:
     path, echo = tmp_path / LOG_NAME, EchoChat()
     echo.gate = asyncio.Event()
     chat = RecordingChat(echo, path)
@@ -219,7 +219,7 @@ async def test_a_cancelled_call_is_logged_for_it_may_have_been_sent(tmp_path: Pa
     assert [line["error"]["code"] for line in lines(path)] == ["CancelledError"]
 
 
-async def test_calls_that_are_cancelled_while_they_are_logged_are_logged(tmp_path: Path) -> None:
+async def test_calls_cancelled_during_the_write_are_logged(tmp_path: Path) -> None:
     path, echo = tmp_path / LOG_NAME, EchoChat()
     chat = RecordingChat(echo, path)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
@@ -232,7 +232,7 @@ async def test_calls_that_are_cancelled_while_they_are_logged_are_logged(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
-async def test_a_log_and_a_batch_to_send_are_for_this_account_only(tmp_path: Path) -> None:
+async def test_log_and_missing_requests_are_private_files(tmp_path: Path) -> None:
     path = tmp_path / LOG_NAME
     chat = RecordingChat(EchoChat(), path)
     await calls(chat, ask("x"))
@@ -242,7 +242,7 @@ async def test_a_log_and_a_batch_to_send_are_for_this_account_only(tmp_path: Pat
     assert modes == [0o600, 0o600]
 
 
-async def test_calls_at_once_are_logged_whole_and_each_once(tmp_path: Path) -> None:
+async def test_concurrent_calls_are_each_logged_once(tmp_path: Path) -> None:
     path = tmp_path / LOG_NAME
     chats = [RecordingChat(EchoChat(), path) for _ in range(4)]
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as tasks:
@@ -254,9 +254,7 @@ async def test_calls_at_once_are_logged_whole_and_each_once(tmp_path: Path) -> N
     assert sorted(int(content.partition(":")[0]) for content in contents) == list(range(100))
 
 
-async def test_a_log_that_cannot_be_written_fails_no_call_and_is_warned_of_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_unwritable_log_fails_no_call_and_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     chat = RecordingChat(EchoChat(), tmp_path)
     replies = await calls(chat, ask("secret"), ask("b"))
     await chat.aclose()
@@ -275,7 +273,7 @@ async def test_a_full_disk_fails_no_call(caplog: pytest.LogCaptureFixture) -> No
     assert "No space left" in caplog.text
 
 
-async def test_a_line_that_was_cut_short_spoils_none_after_it(tmp_path: Path) -> None:
+async def test_lines_after_a_cut_line_are_readable(tmp_path: Path) -> None:
     path = tmp_path / LOG_NAME
     path.write_bytes(b'{"custom_id": "x", "resp')
     chat = RecordingChat(EchoChat(), path)
@@ -291,7 +289,7 @@ async def test_half_a_surrogate_pair_in_a_reply_does_not_lose_the_line(tmp_path:
     assert lines(tmp_path / LOG_NAME)[0]["response"]["body"]["choices"][0]["message"]["content"] == "a?b"
 
 
-async def test_the_output_of_a_batch_answers(tmp_path: Path) -> None:
+async def test_the_output_of_a_batch_can_be_replayed(tmp_path: Path) -> None:
     path = tmp_path / "output.jsonl"
     path.write_text(batch_output(ask("a"), "A") + batch_output(ask("b"), "B"), encoding="utf-8")
     replay = ReplayChat(path, model_name="m")
@@ -301,9 +299,7 @@ async def test_the_output_of_a_batch_answers(tmp_path: Path) -> None:
     ]
 
 
-async def test_the_last_successful_reply_counts_whatever_failed_after_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_last_successful_reply_is_replayed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path, request = tmp_path / "output.jsonl", ask("a")
     bad_request: JsonValue = {"status_code": 400, "request_id": "r", "body": {"error": {"message": "too long"}}}
     broken_off: JsonValue = {"status_code": 500, "body": {"choices": [{"message": {"content": "half"}}]}}
@@ -322,7 +318,7 @@ async def test_the_last_successful_reply_counts_whatever_failed_after_it(
     assert caplog.records == []
 
 
-async def test_tokens_that_a_server_does_not_count_are_estimated(tmp_path: Path) -> None:
+async def test_missing_token_counts_are_estimated(tmp_path: Path) -> None:
     path = tmp_path / "output.jsonl"
     body: JsonValue = {"choices": [{"message": {"content": "x" * 80}}]}
     path.write_text(batch_output(ask("a"), "", response={"status_code": 200, "body": body}), encoding="utf-8")
@@ -330,7 +326,7 @@ async def test_tokens_that_a_server_does_not_count_are_estimated(tmp_path: Path)
     assert reply.usage == Usage(prompt_tokens=6, completion_tokens=21)
 
 
-async def test_a_request_without_an_answer_is_written_once_as_a_line_of_a_batch(tmp_path: Path) -> None:
+async def test_a_missing_request_is_written_once_as_a_batch_line(tmp_path: Path) -> None:
     path, missing = tmp_path / "replies.jsonl", tmp_path / "replies.missing.jsonl"
     replay = ReplayChat(path, model_name="gpt-4o-mini")
     told = await refusal(replay, ask("my secret"))
@@ -352,7 +348,7 @@ async def test_a_request_without_an_answer_is_written_once_as_a_line_of_a_batch(
     assert not path.exists()
 
 
-async def test_a_request_that_another_process_wrote_is_not_written_again(tmp_path: Path) -> None:
+async def test_a_request_from_another_process_is_not_written_again(tmp_path: Path) -> None:
     replays = [ReplayChat(tmp_path / "r.jsonl", model_name="m") for _ in range(2)]
     for text in "abc":
         for replay in replays:
@@ -360,7 +356,7 @@ async def test_a_request_that_another_process_wrote_is_not_written_again(tmp_pat
     assert [line["custom_id"] for line in lines(tmp_path / "r.missing.jsonl")] == [request_key(ask(x)) for x in "abc"]
 
 
-async def test_a_deleted_batch_is_begun_anew(tmp_path: Path) -> None:
+async def test_a_deleted_file_of_missing_requests_starts_again(tmp_path: Path) -> None:
     replay, missing = ReplayChat(tmp_path / "r.jsonl", model_name="m"), tmp_path / "r.missing.jsonl"
     await refusal(replay, ask("a"))
     await refusal(replay, ask("b"))
@@ -369,7 +365,7 @@ async def test_a_deleted_batch_is_begun_anew(tmp_path: Path) -> None:
     assert [line["custom_id"] for line in lines(missing)] == [request_key(ask("b"))]
 
 
-async def test_answers_that_are_added_meanwhile_are_found(tmp_path: Path) -> None:
+async def test_replies_that_are_added_later_are_found(tmp_path: Path) -> None:
     path, replay = tmp_path / "r.jsonl", ReplayChat(tmp_path / "r.jsonl", model_name="m")
     await refusal(replay, ask("a"))
     for text in "ab":
@@ -381,7 +377,7 @@ async def test_answers_that_are_added_meanwhile_are_found(tmp_path: Path) -> Non
     await refusal(replay, ask("a"))
 
 
-async def test_a_file_is_read_again_when_its_time_or_size_has_changed_and_only_then(tmp_path: Path) -> None:
+async def test_a_file_is_read_again_only_if_time_or_size_changed(tmp_path: Path) -> None:
     path, replay = tmp_path / "r.jsonl", ReplayChat(tmp_path / "r.jsonl", model_name="m")
     path.write_text(batch_output(ask("a"), "A"), encoding="utf-8")
     await calls(replay, ask("a"))
@@ -408,7 +404,7 @@ async def test_a_file_is_read_again_when_its_time_or_size_has_changed_and_only_t
         b'{"custom_id": "secret cut sho',
     ],
 )
-async def test_lines_that_cannot_be_read_are_counted_in_one_warning_and_passed_over(
+async def test_invalid_lines_are_skipped_with_one_warning(
     damage: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -418,18 +414,20 @@ async def test_lines_that_cannot_be_read_are_counted_in_one_warning_and_passed_o
     replies = await calls(replay, ask("a"), ask("a"))
     assert [reply.text for reply in replies] == ["A", "A"]
     assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: lines that cannot be read and are ignored: 2"
+        f"{path}: number of invalid lines, which are ignored: 2"
     ]
 
 
-async def test_a_replay_file_that_is_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
+async def test_the_error_for_a_folder_as_replay_file_names_it(tmp_path: Path) -> None:
     told = await refusal(ReplayChat(tmp_path, model_name="m"), ask("a"))
     assert told.startswith(f"{tmp_path} cannot be read (")
     assert "llm_replay_file" in told
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to(path)])
-async def test_a_batch_that_cannot_be_written_is_said(make: Callable[[Path], None], tmp_path: Path) -> None:
+async def test_the_error_names_an_unwritable_file_of_missing_requests(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
     missing = tmp_path / "r.missing.jsonl"
     make(missing)
     told = await refusal(ReplayChat(tmp_path / "r.jsonl", model_name="m"), ask("a"))
@@ -437,7 +435,7 @@ async def test_a_batch_that_cannot_be_written_is_said(make: Callable[[Path], Non
 
 
 @given(text=TEXTS, reply=TEXTS)
-def test_any_text_is_replayed_as_it_was_logged(text: str, reply: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_logged_text_can_be_replayed(text: str, reply: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("log") / LOG_NAME
 
     async def there_and_back() -> None:

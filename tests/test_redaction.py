@@ -1,4 +1,4 @@
-"""Secrets are left out of what is stored, whatever stands around them, and nothing else is."""
+"""Secrets are removed before text is stored, whatever is around them; other text is not removed."""
 
 import asyncio
 import hashlib
@@ -44,7 +44,7 @@ def turn(user_input: str = "hi", agent_response: str = "hello", **more: Any) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_secret_of_every_kind_is_left_out_and_named(kind: str) -> None:
+def test_every_kind_of_secret_is_replaced_by_its_name(kind: str) -> None:
     for seed in SEEDS:
         for secret in (secret for made, secret in secrets_of(chance(seed)) if made == kind):
             clean = redact(f"Use {secret} from now on.")
@@ -52,19 +52,19 @@ def test_a_secret_of_every_kind_is_left_out_and_named(kind: str) -> None:
             assert clean.kinds
 
 
-def test_the_words_of_seed_phrases_are_those_of_the_standard() -> None:
+def test_the_seed_phrase_words_are_those_of_the_standard() -> None:
     words = files("memoryos_mcp.text.secrets").joinpath("bip39_english.txt").read_bytes()
     known = "2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"
     assert hashlib.sha256(words).hexdigest() == known
 
 
-def test_every_pattern_is_measured() -> None:
+def test_the_benchmark_has_every_pattern() -> None:
     measured = {kind.partition(" (")[0] for kind in (*KINDS, *EVERYDAY)}
     assert {pattern.kind for pattern in PATTERNS} <= measured
 
 
 @pytest.mark.parametrize("kind", EVERYDAY)
-def test_an_everyday_secret_is_left_out_and_all_around_it_stays(kind: str) -> None:
+def test_only_the_secret_is_removed_from_an_everyday_text(kind: str) -> None:
     for seed in SEEDS:
         for text in (*planted(chance(seed)), recovery_codes(chance(seed))):
             if text.kind == kind:
@@ -97,7 +97,7 @@ def test_an_everyday_secret_is_left_out_and_all_around_it_stays(kind: str) -> No
         ("Mein Passwort lautet Sommer2024!", "Mein Passwort lautet §"),
     ],
 )
-def test_a_password_is_told_by_what_stands_around_it(text: str, clean: str) -> None:
+def test_a_password_is_recognised_by_its_context(text: str, clean: str) -> None:
     assert redact(text).text.replace(placeholder("password"), "§").rstrip("!") == clean
 
 
@@ -111,7 +111,7 @@ def test_a_password_is_told_by_what_stands_around_it(text: str, clean: str) -> N
         "DE89 3704 0044 0532 0130 00",
     ],
 )
-def test_what_others_publish_as_an_example_of_a_secret_is_left_out(secret: str) -> None:
+def test_published_example_secrets_are_removed(secret: str) -> None:
     assert secret not in redact(f"It is {secret}, keep it.").text
 
 
@@ -142,12 +142,12 @@ def test_what_others_publish_as_an_example_of_a_secret_is_left_out(secret: str) 
         "one zero zero one one one zero one zero zero one one",
     ],
 )
-def test_what_is_said_of_a_password_stays(text: str) -> None:
+def test_text_about_passwords_is_unchanged(text: str) -> None:
     assert redact(text).kinds == ()
 
 
 @pytest.mark.parametrize("what", LOOKALIKES)
-def test_what_looks_like_a_secret_and_is_none_stays(what: str) -> None:
+def test_lookalikes_of_secrets_are_unchanged(what: str) -> None:
     for seed in range(100):
         (text,) = (text for made, text in near_misses(chance(seed)) if made == what)
         assert redact(f"See {text}, please.").kinds == ()
@@ -172,29 +172,29 @@ def test_what_looks_like_a_secret_and_is_none_stays(what: str) -> None:
         "- {}\n- second",
     ],
 )
-def test_a_secret_is_found_whatever_stands_around_it(around: str) -> None:
+def test_a_secret_is_found_next_to_any_text(around: str) -> None:
     token = checked_token("ghp", chance())
     assert redact(around.format(token)).text == around.format("[redacted: github token]")
 
 
-def test_a_token_within_a_longer_word_is_no_token() -> None:
+def test_a_token_within_a_longer_word_is_not_a_secret() -> None:
     assert redact(f"x{checked_token('npm', chance())}").kinds == ()
 
 
-def test_the_checksum_is_that_of_the_documented_example() -> None:
-    # The example with which the format was published; it opens nothing.
+def test_the_checksum_matches_the_published_example() -> None:
+    # The example in the publication of the format, which is not a real token.
     example = "ghp_" + "zQWBuTSOoRi4A9spHcVY5ncnsDkxkJ" + "0mLq17"
     assert has_crc32(example)
     assert not has_crc32(example[:-1] + "8")
 
 
-def test_a_good_checksum_makes_a_token_of_what_was_never_drawn_and_a_bad_one_does_not() -> None:
+def test_a_repetitive_token_needs_a_valid_checksum() -> None:
     body = "a" * 30
     assert redact("ghp_" + "a" * 36).kinds == ()
     assert redact(f"ghp_{body}{base62_crc32(body)}").kinds == ("github token",)
 
 
-def test_a_mistyped_token_is_left_out_as_well() -> None:
+def test_a_mistyped_token_is_removed() -> None:
     token = checked_token("ghp", chance())
     wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
     assert redact(wrong).kinds == ("github token",)
@@ -208,7 +208,7 @@ def test_one_wrong_digit_never_passes_luhn(digits: str) -> None:
         assert not has_luhn(wrong)
 
 
-def test_a_number_is_a_cards_only_with_an_issuer_a_length_and_a_check_digit() -> None:
+def test_a_card_number_needs_issuer_length_and_check_digit() -> None:
     number = card_number(chance())
     assert redact(f"my card: {number}, thanks").kinds == ("card number",)
     assert redact(f"card {number[:-1]}{(int(number[-1]) + 1) % 10}").kinds == ()
@@ -221,7 +221,7 @@ def test_a_number_is_a_cards_only_with_an_issuer_a_length_and_a_check_digit() ->
     assert redact(f"IBAN DE89 {grouped} 00").kinds == ()
 
 
-def test_a_private_key_is_left_out_whole_cut_off_and_as_json() -> None:
+def test_whole_incomplete_and_json_private_keys_are_removed() -> None:
     block = private_key(chance())
     half = len(block) // 2
     first, second = block[:half], block[half:]
@@ -234,7 +234,7 @@ def test_a_private_key_is_left_out_whole_cut_off_and_as_json() -> None:
     assert clean["type"] == "service_account"
 
 
-def test_a_key_that_is_split_between_the_two_sides_is_left_out_of_both() -> None:
+def test_a_key_split_between_both_sides_is_removed_from_both() -> None:
     block = private_key(chance())
     half = len(block) // 2
     clean = redact_turn(turn(block[:half], block[half:]), "redact")
@@ -242,7 +242,7 @@ def test_a_key_that_is_split_between_the_two_sides_is_left_out_of_both() -> None
     assert (clean.turn.user_input, clean.turn.agent_response) == ("[redacted: private key]",) * 2
 
 
-def test_talk_about_keys_stays() -> None:
+def test_text_about_private_keys_is_unchanged() -> None:
     said = "A PEM file begins with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----, you know."
     assert redact(said).text == said
 
@@ -263,7 +263,7 @@ def test_talk_about_keys_stays() -> None:
         ("mongodb://bob:p@ss1@db/x", "mongodb://bob:[redacted: password in a URL]@db/x"),
     ],
 )
-def test_passwords_are_told_by_what_stands_before_them(said: str, kept: str) -> None:
+def test_passwords_are_recognised_by_the_text_before_them(said: str, kept: str) -> None:
     assert redact(said).text.startswith(kept[:-1])
     assert redact(said).kinds
 
@@ -287,13 +287,13 @@ def test_passwords_are_told_by_what_stands_before_them(said: str, kept: str) -> 
         "basic information about the programme",
     ],
 )
-def test_talk_and_code_about_passwords_stay(said: str) -> None:
+def test_talk_and_code_about_passwords_are_unchanged(said: str) -> None:
     assert redact(said).text == said
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(st.text(max_size=30), st.integers(0, 10_000)), max_size=8), st.integers(0, 1000))
-def test_redacting_again_changes_nothing(parts: list[str | int], seed: int) -> None:
+def test_redacting_twice_changes_nothing_more(parts: list[str | int], seed: int) -> None:
     made = [secret for _, secret in secrets_of(chance(seed))]
     text = " ".join(part if isinstance(part, str) else made[part % len(made)] for part in parts)
     clean = redact(text)
@@ -335,21 +335,21 @@ _HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", _HOSTILE)
-def test_time_grows_in_proportion_to_the_length(piece: str) -> None:
+def test_the_time_to_redact_is_linear_in_the_length(piece: str) -> None:
     def shortest_s(chars: int) -> float:
         text = piece * (chars // len(piece)) + "!"
         times = []
         for _ in range(3):
-            began = time.thread_time()  # its own work, whatever else the machine does
+            began = time.process_time()
             redact(text)
-            times.append(time.thread_time() - began)
+            times.append(time.process_time() - began)
         return min(times)
 
-    # In proportion it is 8 times; were it the square, 64 times.
+    # Linear time would be 8 times as long, quadratic time 64 times.
     assert shortest_s(40_000) < 30 * max(shortest_s(5_000), 1e-3)
 
 
-def test_meta_data_is_looked_through_its_keys_values_and_numbers() -> None:
+def test_keys_values_and_numbers_of_meta_data_are_redacted() -> None:
     token, card = checked_token("ghp", chance()), card_number(chance())
     given = {
         token: 1,
@@ -371,7 +371,7 @@ def test_meta_data_is_looked_through_its_keys_values_and_numbers() -> None:
     }
 
 
-def test_two_names_that_were_secrets_stay_two() -> None:
+def test_two_redacted_names_remain_two_names() -> None:
     given = {checked_token("ghp", chance(1)): 1, checked_token("ghp", chance(2)): 2}
     clean = json.loads(redact_turn(turn(meta_data=json.dumps(given)), "redact").turn.meta_data or "")
     assert sorted(clean.values()) == [1, 2]
@@ -383,7 +383,7 @@ def test_a_turn_without_secrets_is_the_same_turn() -> None:
 
 
 @pytest.mark.parametrize("argument", ["user_input", "agent_response", "meta_data"])
-def test_with_reject_the_error_names_argument_and_kind_and_not_the_secret(argument: str) -> None:
+def test_the_reject_error_names_argument_and_kind_only(argument: str) -> None:
     token = checked_token("npm", chance())
     text = json.dumps({"t": token}) if argument == "meta_data" else f"It is {token}"
     with pytest.raises(ArgumentError) as caught:
@@ -401,7 +401,7 @@ def test_a_secret_in_an_idempotency_key_is_refused(policy: Any) -> None:
     assert token not in str(caught.value)
 
 
-def test_with_off_a_turn_stays_as_it_is() -> None:
+def test_with_policy_off_a_turn_is_unchanged() -> None:
     given = turn(checked_token("ghp", chance()), idempotency_key=jwt(chance()))
     assert redact_turn(given, "off").turn is given
 
@@ -416,14 +416,14 @@ async def test_queries_are_redacted_before_they_are_embedded(tmp_path: Path) -> 
             assert (token.lower() in repr(recall.asked).lower()) == is_found
 
 
-async def test_a_long_page_is_looked_through_as_well(tmp_path: Path) -> None:
+async def test_a_long_page_is_redacted(tmp_path: Path) -> None:
     asked = Settings(data_storage_path=tmp_path, **NO_MODEL)
     async with asyncio.timeout(LIMIT_S), MemoryService(asked) as service, service.user("ada") as engine:
         receipt = await engine.add("word " * 50_000 + checked_token("ghp", chance()), "")
         assert receipt.redacted == ("github token",)
 
 
-def test_no_file_and_no_log_of_a_server_holds_the_secret(data: Path) -> None:
+def test_no_file_and_no_log_of_a_server_contains_a_secret(data: Path) -> None:
     draw = chance(5)
     token, card, word = checked_token("ghp", draw), card_number(draw), drawn(draw, "abcdefghjkmnpqrstuvwxyz", 9) + "77"
     asked = {"log_level": "DEBUG", "short_term_capacity": 0, "consolidation_batch_pages": 1, "consolidation_idle_s": 0}
@@ -449,10 +449,10 @@ def test_no_file_and_no_log_of_a_server_holds_the_secret(data: Path) -> None:
         assert part.decode() not in log
 
 
-def test_with_reject_a_server_refuses_the_page_and_stores_nothing(data: Path) -> None:
+def test_with_reject_a_server_stores_nothing(data: Path) -> None:
     token = checked_token("ghp", chance())
     with PipeServer(data, {"secret_policy": "reject", **NO_MODEL}) as server:
         refusal = server.refusal("add_memory", user_input=f"It is {token}", agent_response="")
-        assert re.match(r"user_input: holds a secret \(github token\)", refusal)
+        assert re.match(r"user_input: contains a secret \(github token\)", refusal)
         assert token not in refusal
         assert server.stats()["total_pages"] == 0

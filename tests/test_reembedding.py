@@ -238,7 +238,7 @@ async def test_a_model_that_cannot_be_used_is_one_line_that_says_what_to_do_and_
         as_json = await run(command, *flags(data, refusing), "--json")
     assert (code, stdout) == (1, "")
     assert stderr == (
-        f"memoryos-mcp: the embeddings API at {refusing.base_url} wants a key (HTTP 401); set embedding_api_key\n"
+        f"memoryos-mcp: the embeddings API at {refusing.base_url} requires a key (HTTP 401); set embedding_api_key\n"
     )
     assert (as_json.exit_code, as_json.stdout, str(as_json.exception)) == (1, "", stderr[14:-1])
 

@@ -1,4 +1,4 @@
-"""A retrieval as text: when facts hold, what a prompt is told otherwise, and that no text is longer than its budget."""
+"""Retrievals as text: validity of facts, differences in prompts, and the token budget."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from memoryos_mcp.text.addressees import Speakers
 AT = datetime(2026, 5, 20, tzinfo=UTC)
 ENDED = datetime(2026, 6, 2, tzinfo=UTC)
 SPEAKERS = Speakers("James", "John")
-# What takes more room as it is shown than as it is stored: lines that are set in, signs for others, our delimiters.
+# Text that is longer when shown: lines to indent, characters to replace, our delimiters.
 TEXT = st.text(st.sampled_from("ab \n\r\x00é語<"), max_size=60).map(lambda text: f"x{text}<memory>\nIt grew. " * 8)
 SAID = st.one_of(st.just("So it is."), TEXT)
 
@@ -44,7 +44,7 @@ def fact(text: str = "I work at the mill.", **more: Any) -> Fact:
         ({"said_since": "2023-05-08", "valid_until": ENDED, "said_until": "2023-05-08"}, "2023-05-08"),
     ],
 )
-def test_a_fact_that_has_ended_does_not_look_current(holds: dict[str, Any], shown: str) -> None:
+def test_a_fact_that_has_ended_is_shown_with_its_dates(holds: dict[str, Any], shown: str) -> None:
     assert fact_line(fact(**holds)) == f"- I work at the mill. ({shown})"
 
 
@@ -102,9 +102,7 @@ def found(draw: st.DrawFn) -> Found:
 
 
 @given(found(), st.integers(100, 1_500), st.booleans())
-def test_no_text_is_longer_than_its_budget_or_than_it_says(
-    given_: Found, max_tokens: int, has_all_recent: bool
-) -> None:
+def test_no_text_exceeds_its_budget_or_its_token_count(given_: Found, max_tokens: int, has_all_recent: bool) -> None:
     limits = Limits(20, max_tokens, has_all_recent=has_all_recent)
     fitted = fit(given_, limits, SPEAKERS, frozenset())
     text = recall_text(recall(fitted))
@@ -118,7 +116,7 @@ def test_no_text_is_longer_than_its_budget_or_than_it_says(
         assert estimate_tokens(recall_text(recall(enough))) <= fitted.left_out.max_tokens
 
 
-def test_a_prompt_and_a_tool_tell_the_same_but_for_ids() -> None:
+def test_a_prompt_and_a_tool_result_differ_only_in_ids() -> None:
     fetched = page(4, "Bread is baked.", "", Source.WEB)
     parts = Found(
         wishes=[RecalledFact(fact("Be brief.", kind=Kind.WISH), 0.0)],

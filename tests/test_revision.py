@@ -17,7 +17,7 @@ def identity(vector: NDArray[np.float32], before: str = "") -> str:
 
 
 def share_taken_for_one_another(cosine: float) -> float:
-    """Return it for random models, each and one whose vector stands at an angle to its own."""
+    """Return the share of random models that are taken for another model whose vector has this cosine to theirs."""
     random = np.random.default_rng(7)
     vectors = unit(random.normal(size=(MODELS, DIMENSION)))
     noise = random.normal(size=vectors.shape)
@@ -27,22 +27,22 @@ def share_taken_for_one_another(cosine: float) -> float:
     return sum(known_identity(other, [one]) == one for one, other in pairs) / MODELS
 
 
-def test_a_revision_is_the_same_every_time_whatever_the_vectors_length() -> None:
+def test_a_revision_does_not_depend_on_the_vectors_length() -> None:
     vector = unit(np.random.default_rng(7).normal(size=DIMENSION))
     assert revision_of(vector) == revision_of(vector.copy()) == revision_of(vector * 3)
     assert {len(revision_of(unit(np.ones(dimension)))) for dimension in (1, 3, 7, 256, 1_024, 3_072)} == {32}
 
 
-def test_noise_of_half_precision_makes_no_other_model() -> None:
+def test_half_precision_noise_keeps_the_revision() -> None:
     assert share_taken_for_one_another(1 - 1e-3**2 / 2) == 1.0
 
 
-def test_other_weights_do() -> None:
+def test_other_weights_change_the_revision() -> None:
     assert share_taken_for_one_another(0.0) == 0.0
     assert share_taken_for_one_another(0.9) <= 0.002
 
 
-def test_a_few_large_coordinates_that_models_have_in_common_do_not_hide_that_they_are_others() -> None:
+def test_common_large_coordinates_do_not_hide_other_weights() -> None:
     random = np.random.default_rng(7)
     for _ in range(100):
         first, second = random.normal(size=(2, 768))
@@ -54,7 +54,7 @@ def test_a_few_large_coordinates_that_models_have_in_common_do_not_hide_that_the
 @pytest.mark.parametrize(
     "other", ["maker/model:384:", "maker/model:384:abc.", "maker/other:384:", "maker/model:512:", "bundled:384:1", ""]
 )
-def test_only_identities_that_differ_in_noise_alone_are_one(other: str) -> None:
+def test_only_identities_that_differ_in_noise_are_equal(other: str) -> None:
     vector = unit(np.random.default_rng(7).normal(size=DIMENSION))
     ours = identity(vector, "abc.")
     theirs = other + (revision_of(vector) if other.endswith((":", ".")) else "")

@@ -1,4 +1,4 @@
-"""What is learned of single statements without an LLM: what they state, what they end, and what teaches nothing."""
+"""Learning from single statements without an LLM: their slots, the facts they end, and texts without facts."""
 
 import re
 import statistics
@@ -207,7 +207,7 @@ EUROPEAN_WISHES = """
     Responda sempre em português.|Nunca use emojis.|A partir de agora, seja breve.|Me chame de Jo."""
 
 
-# People leave out the subject, the apostrophes and the capitals, and ask something in the same breath.
+# Statements without subject, apostrophes or capitals, or followed by a question.
 MORE_WISHES = """
     Please don't start every answer with praise.|When you write code for me use type hints.|You can drop the pleasantries.|Use Celsius, not Fahrenheit.
     Answer like a pirate from now on.|Don't use the word "delve".|Please format dates as YYYY-MM-DD.|Could you always answer in French?|Speak Dutch to me.
@@ -242,7 +242,7 @@ OF_THE_TALK = r"""
     Use Linux.|Speak French.|Born in 1950, who is this actor?|Got an error.|Got it.|Been there, done that.|Moved the file.|Claro, e eu sou o Papa.|I'm a huge fan.
     Escribe un correo: vivo en Lima.|Écris un mail : je suis infirmière.|Remember that the key is in the dict.|I have a PC problem."""
 
-# Texts for somebody else, quotes, tasks in hand, and words that only look like facts.
+# Texts for somebody else, quotes, current tasks, and other lookalikes of facts.
 LOOK_ALIKES = """
     Ich werde Mutter!|Ich komme aus dem Urlaub.|Ich komme gerade aus der Küche.|Ich lebe in Angst.|Ich arbeite für Geld.|Ich bin 20 Jahre verheiratet.
     Je viens de Paris ce matin.|J'ai 20 ans d'expérience.|Tengo 20 años de experiencia.|Ho 20 anni di esperienza.|Tenho 20 anos de experiência.
@@ -253,7 +253,7 @@ LOOK_ALIKES = """
     I got married in the game.|I'm allergic to bad code.|My wife Anna thinks I live in Berlin in my dreams.|My birthday is not on 3 May.
     I live in denial.|I live in sweatpants.|I'm living in Docker containers.|Staying in shape matters to me.|A fellow chef in the kitchen is great.
     Draft a dating profile. Something like: I love dogs.|Write a story about a baker. I live in Ghent."""
-# A request for a text silences what follows, and not what the user says of themselves before it.
+# After a request for a text, nothing is learned; statements before it are.
 BESIDE_REQUESTS = {
     "I run the night desk at a hotel. Draft an email to my boss please": "I run the night desk at a hotel.",
     "Can you help me edit my CV? I've worked in logistics for 12 years.": "I've worked in logistics for 12 years.",
@@ -287,35 +287,35 @@ def test_a_statement_without_a_slot_is_learned(text: str) -> None:
 
 
 @pytest.mark.parametrize(("slot", "text"), [(slot, text) for slot, texts in AS_TYPED.items() for text in each(texts)])
-def test_a_statement_is_learned_as_people_type_it(slot: str, text: str) -> None:
+def test_a_casually_typed_statement_is_learned(slot: str, text: str) -> None:
     change = learned(text)[0]
     assert (change.slot or "").startswith(slot)
     assert change.text.split(" [")[0] in text
 
 
 @pytest.mark.parametrize("text", each(OF_RELATIVES) + each(EUROPEAN_FORMS))
-def test_what_relatives_do_and_other_languages_tell_is_learned(text: str) -> None:
+def test_facts_on_relatives_and_in_other_languages_are_learned(text: str) -> None:
     assert learned(text)
     assert all(change.kind is Kind.STATEMENT for change in learned(text))
 
 
 @pytest.mark.parametrize("text", each(QUOTED_NAMES))
-def test_a_name_in_quotation_marks_is_kept(text: str) -> None:
+def test_a_statement_with_a_quoted_name_is_learned(text: str) -> None:
     assert [change.text for change in learned(text)] == [text]
 
 
 @pytest.mark.parametrize("text", each(OF_THE_TALK))
-def test_what_is_said_of_the_talk_teaches_nothing(text: str) -> None:
+def test_statements_on_the_dialogue_itself_are_not_learned(text: str) -> None:
     assert learned(text) == []
 
 
 @pytest.mark.parametrize("text", each(LOOK_ALIKES))
-def test_a_look_alike_teaches_nothing(text: str) -> None:
+def test_lookalikes_of_statements_are_not_learned(text: str) -> None:
     assert learned(text) == []
 
 
 @pytest.mark.parametrize(("text", "expected"), BESIDE_REQUESTS.items())
-def test_what_stands_beside_a_request_is_learned(text: str, expected: str) -> None:
+def test_a_statement_next_to_a_request_is_learned(text: str, expected: str) -> None:
     assert [re.sub(r" \[[^]]+\]", "", change.text) for change in learned(text)] == [expected]
 
 
@@ -327,31 +327,31 @@ def test_what_stands_beside_a_request_is_learned(text: str, expected: str) -> No
         ("Role-play as a pirate.", "I'm Redbeard, your captain."),
     ],
 )
-def test_a_text_for_the_user_names_no_assistant(user: str, assistant: str) -> None:
+def test_a_text_written_for_the_user_does_not_name_the_assistant(user: str, assistant: str) -> None:
     assert learned(user, assistant) == []
 
 
 @pytest.mark.parametrize(
     "text", ["I work as a coach in Agile.", "I'm a nurse in Intensive Care.", "I'm an analyst in Pharma."]
 )
-def test_a_field_of_work_is_no_place(text: str) -> None:
+def test_a_field_of_work_is_not_a_place(text: str) -> None:
     assert [change.slot for change in learned(text)] == ["work"]
 
 
 @pytest.mark.parametrize("text", each(WISHES) + each(EUROPEAN_WISHES) + each(MORE_WISHES))
-def test_a_wish_is_a_kind_of_its_own(text: str) -> None:
+def test_a_wish_is_not_learned_as_a_statement(text: str) -> None:
     changes = learned(text)
     assert changes
     assert {change.kind for change in changes} == {Kind.WISH}
 
 
 @pytest.mark.parametrize("text", [text for texts in NOTHING.values() for text in each(texts)])
-def test_what_states_nothing_lasting_teaches_nothing(text: str) -> None:
+def test_texts_without_durable_statements_are_not_learned(text: str) -> None:
     assert learned(text) == []
 
 
 @pytest.mark.parametrize(("slot", "text"), [(slot, text) for slot, texts in EUROPEAN.items() for text in each(texts)])
-def test_the_core_is_learned_in_five_more_languages(slot: str, text: str) -> None:
+def test_basic_facts_are_learned_in_five_more_languages(slot: str, text: str) -> None:
     (change,) = learned(text)
     assert (change.slot or "").startswith(slot)
 
@@ -374,7 +374,7 @@ def test_the_core_is_learned_in_five_more_languages(slot: str, text: str) -> Non
         ("Oi, meu nome é João e moro em Recife.", ["name", "lives"]),
     ],
 )
-def test_one_sentence_yields_several_facts(text: str, expected: list[str]) -> None:
+def test_one_sentence_can_contain_several_facts(text: str, expected: list[str]) -> None:
     assert [change.slot for change in learned(text)] == expected
 
 
@@ -439,7 +439,7 @@ def test_a_later_statement_ends_an_earlier_one(before: str, after: str) -> None:
         ("My husband Ben is a baker.", "I quit my job."),
     ],
 )
-def test_a_statement_about_something_else_ends_nothing(before: str, after: str) -> None:
+def test_a_statement_about_something_else_ends_no_fact(before: str, after: str) -> None:
     (change,) = learned(after, facts=known(before))
     assert change.supersedes == ()
 
@@ -453,7 +453,7 @@ def test_a_place_of_work_does_not_replace_a_home() -> None:
     assert [(change.slot, change.text) for change in changes][1] == ("lives", "I work in Leeds")
 
 
-def test_news_of_a_known_person_is_a_fact_of_its_own() -> None:
+def test_news_of_a_known_person_is_a_separate_fact() -> None:
     (change,) = learned("My sister Greta moved to Rome.", facts=known("My sister Greta lives in Bern."))
     assert (change.slot, change.supersedes) == (None, ())
 
@@ -469,7 +469,7 @@ def test_news_of_a_known_person_is_a_fact_of_its_own() -> None:
         ("I'm an AI assistant.", None),
     ],
 )
-def test_the_assistant_is_known_by_its_persona_and_promises(said: str, slot: str | None) -> None:
+def test_the_assistants_persona_and_promises_are_learned(said: str, slot: str | None) -> None:
     (change,) = learned("", said)
     assert (change.about, change.slot) == (About.ASSISTANT, slot)
 
@@ -486,7 +486,7 @@ def test_the_assistant_is_known_by_its_persona_and_promises(said: str, slot: str
         "I have two cats.",
     ],
 )
-def test_what_the_assistant_says_in_passing_teaches_nothing(said: str) -> None:
+def test_other_sentences_of_the_assistant_are_not_learned(said: str) -> None:
     assert learned("", said) == []
 
 
@@ -513,7 +513,7 @@ def test_what_the_assistant_says_in_passing_teaches_nothing(said: str) -> None:
         ("Today's news bore me.", "Today's news bore me."),
     ],
 )
-def test_a_relative_day_is_told_with_the_precision_that_was_said(text: str, expected: str) -> None:
+def test_a_relative_day_is_dated_with_its_own_precision(text: str, expected: str) -> None:
     assert with_days(text, WEDNESDAY) == expected
 
 
@@ -543,8 +543,8 @@ def test_a_relative_day_is_told_with_the_precision_that_was_said(text: str, expe
         "I read ",
     ],
 )
-def test_reading_grows_no_faster_than_the_text(unit: str) -> None:
-    # Lines, so that no sentence is skipped for its length, and all of them stand in the part of a side that is read.
+def test_the_time_to_learn_is_linear_in_the_text(unit: str) -> None:
+    # Short lines, so that no sentence is skipped for its length, and all are in the part of a side that is read.
     line = f"{unit * (150 // len(unit) + 1)}.\n"
 
     def took(lines: int) -> float:
@@ -562,7 +562,7 @@ def test_reading_grows_no_faster_than_the_text(unit: str) -> None:
     assert long <= 30 * max(short, 0.002)
 
 
-def test_a_long_sentence_takes_no_longer_than_its_length() -> None:
+def test_the_time_to_learn_is_linear_in_a_sentence() -> None:
     def took(words: int) -> float:
         one = page(f"I have {'really ' * words}zebra", "")
         forget_matches()
@@ -575,11 +575,11 @@ def test_a_long_sentence_takes_no_longer_than_its_length() -> None:
 
 
 def forget_matches() -> None:
-    patterns._first_match.cache_clear()
+    patterns.first_match.cache_clear()
 
 
 def first_letters(pattern: str) -> set[str] | None:
-    """Return the letters with one of which all texts begin that a pattern matches, or None if any may."""
+    """Return the possible first letters of the texts that a pattern matches; None if all are possible."""
 
     def of(steps: Any) -> set[str] | None:
         for kind, what in steps:
@@ -599,7 +599,7 @@ def first_letters(pattern: str) -> set[str] | None:
 
 
 @pytest.mark.parametrize("table", [patterns.user_table, patterns.wish_table, patterns.assistant_table])
-def test_patterns_are_tried_where_they_can_match(table: Any) -> None:
+def test_every_pattern_has_the_right_key(table: Any) -> None:
     allowed = {"b": {"i", "w"}, "i": {"i", "w"}, "m": {"m", "o"}}
     for group in table().groups:
         for pattern in {each for found in group.patterns.values() for each in found}:

@@ -18,7 +18,7 @@ from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.llm.streams import Stream
 from memoryos_mcp.model.pages import estimate_tokens
 from tests.llm_server import Reply, api_error, completion
-from tests.test_openai_chat import BAREST, FORM, refusing, rung_of, talk
+from tests.test_openai_chat import BAREST, FORM, format_of, refusing, talk
 
 REQUEST = ChatRequest(Purpose.RESPOND, (Message("system", "You talk."), Message("user", "Where is Nadia?")))
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7}
@@ -107,7 +107,7 @@ async def test_a_reply_that_is_not_streamed_is_passed_on_in_one_piece() -> None:
 )
 async def test_an_incomplete_stream_is_an_error_and_not_retried(events: Sequence[bytes]) -> None:
     async with talk(stream(*events)) as talked:
-        with pytest.raises(ModelError, match="broke its reply off") as caught:
+        with pytest.raises(ModelError, match="ended its reply too early") as caught:
             await listen(talked)
     assert len(talked.server.asked) == 1
     assert "Nadia" not in str(caught.value)
@@ -144,7 +144,7 @@ async def test_a_refused_plain_reply_does_not_change_the_dialect() -> None:
     async with talk(refusing(lambda body: "temperature" in body, api_error(400))) as talked:
         await talked.chat.complete(REQUEST)
         await talked.chat.complete(replace(REQUEST, form=FORM))
-    assert rung_of(talked.server.bodies[-1]).value == "json_schema"
+    assert format_of(talked.server.bodies[-1]).value == "json_schema"
 
 
 async def test_the_plainest_dialect_does_not_ask_for_token_counts() -> None:
@@ -160,8 +160,8 @@ def test_a_stream_reads_the_same_in_any_chunks(cuts: list[int]) -> None:
     read = Stream(heard.append)
     places = [0, *sorted({min(cut, len(body)) for cut in cuts}), len(body)]
     for start, end in itertools.pairwise(places):
-        read.take(body[start:end])
-    assert (heard, read.text, read.is_whole, read.usage) == (["In ", "Porto."], "In Porto.", True, USAGE)
+        read.feed(body[start:end])
+    assert (heard, read.text, read.is_complete, read.usage) == (["In ", "Porto."], "In Porto.", True, USAGE)
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "thin", "k>", "a", " ", "\n", "<b>", "</"]), max_size=12))

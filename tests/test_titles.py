@@ -25,20 +25,20 @@ def title(*told: Segment) -> str:
     return titles(told)[told[0].segment]
 
 
-def test_keywords_that_say_nothing_alone_are_left_out() -> None:
+def test_uninformative_keywords_are_omitted() -> None:
     assert title(segment(1, 6, "going homeless class shelter weird volunteer")) == "homeless, class, shelter"
 
 
-def test_words_said_side_by_side_are_one_part_of_a_title() -> None:
+def test_adjacent_keywords_are_joined_in_a_title() -> None:
     told = segment(1, 19, "mental health counseling", 'x: "I work in mental health." "I like counseling."')
     assert title(told) == "mental health, counseling"
 
 
-def test_a_name_is_written_as_it_was_said() -> None:
+def test_a_name_in_a_title_keeps_its_spelling() -> None:
     assert title(segment(1, 5, "dog max walks", 'x: "I walk my dog Max."')) == "dog Max, walks"
 
 
-def test_a_word_that_topics_share_is_the_largest_ones() -> None:
+def test_a_shared_keyword_belongs_to_the_largest_topic() -> None:
     large, small = segment(1, 50, "flask database error"), segment(2, 6, "flask password tests hashing")
     assert titles([small, large]) == {1: "flask, database, error", 2: "password, tests, hashing"}
 
@@ -47,7 +47,7 @@ def test_a_word_that_topics_share_is_the_largest_ones() -> None:
     ("pages", "keywords", "quote"),
     [(1, "act every impact", "You're right, every small act can make a big impact."), (4, "weird", "That is weird.")],
 )
-def test_a_topic_without_telling_keywords_is_called_by_what_was_said(pages: int, keywords: str, quote: str) -> None:
+def test_without_good_keywords_the_title_is_a_quote(pages: int, keywords: str, quote: str) -> None:
     assert title(segment(1, pages, keywords, f'x: "{quote}"')) == quote
 
 
@@ -57,7 +57,7 @@ def test_a_topic_without_keywords_has_a_title() -> None:
     assert len(title(segment(1, 9, "", "Long " * 50))) <= TITLE_MAX_CHARS
 
 
-def test_a_sentence_goes_without_what_only_leads_up_to_it() -> None:
+def test_a_title_omits_the_lead_in_of_a_sentence() -> None:
     quote = "But I'm not sure how to set up the virtual environment."
     assert title(segment(1, 2, "environment", f'x: "{quote}"')) == "Set up the virtual environment."
 

@@ -22,7 +22,7 @@ from memoryos_mcp.embedding.instructions import instructions_of
 from memoryos_mcp.embedding.revision import PROBE, revision_of
 from memoryos_mcp.embedding.windowing import first_window, windows
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.api import Api, ApiClient, Attempts, PassingError, Refusal, Wording
+from memoryos_mcp.llm.api import Api, ApiClient, Attempts, ErrorResponse, PassingError, Wording
 from memoryos_mcp.llm.api_errors import common_error, no_such_api
 from memoryos_mcp.model.pages import Window, page_text, storable
 
@@ -47,11 +47,11 @@ _TOO_MUCH = re.compile(
 # An API refuses an empty text.
 _NO_TEXT = "."
 _WORDING = Wording(
-    what="the embeddings API",
+    name="the embeddings API",
     url_setting="embedding_base_url",
     timeout_setting="embedding_timeout_s",
     model_setting="embedding_model_name",
-    relief="ask its provider for a higher limit",
+    rate_limit_advice="ask its provider for a higher limit",
 )
 _KEY_SETTING = "embedding_api_key"
 _RESTART = "if its model was changed, restart this program"
@@ -261,14 +261,14 @@ class ApiEmbedder:
         while True:
             try:
                 async with turns:
-                    reply = await self._client.ask(send, self._refused)
+                    reply = await self._client.post(send, self._refused)
                 return await anyio.to_thread.run_sync(_rows, reply, len(texts), self._api)
             except PassingError as error:
                 await attempts.wait_after(error)
 
-    def _refused(self, said: Refusal) -> ModelError:
+    def _refused(self, said: ErrorResponse) -> ModelError:
         where = self._api.where
-        if said.is_of_length or (said.status in {400, 422, 500} and _TOO_MUCH.search(said.text)):
+        if said.is_too_long or (said.status in {400, 422, 500} and _TOO_MUCH.search(said.text)):
             return TooMuchError(
                 f"{where} refuses even short texts as too long ({said.label}); "
                 "raise its context and batch size, or take another model"

@@ -1,6 +1,7 @@
-"""Analysts, which read pages and say what they are about: the protocol that the LLM and the fallback share.
+"""The protocol of analysts, which the LLM and the fallback implement.
 
-An analyst only computes. It holds no lock and writes nothing, and its answer is validated before it is stored.
+An analyst finds chains, topics, facts and traits in pages. It only computes: it holds no lock and stores nothing, and
+its results are validated before they are stored.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,23 +16,24 @@ from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.text.addressees import NAMELESS, Speakers
 
 LEARN_PAGES_MAX = LLM_BATCH_PAGES
-"""Maximum number of pages that an LLM learns from in one call; of more, it overlooks those in the middle."""
+"""Maximum number of pages in one call of ``Analyst.learn``; with more, an LLM overlooks pages in the middle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the memory contains around some pages, as an analyst is shown it.
+    """The parts of the memory that an analyst needs to read some pages.
 
     Attributes:
-        before: The page that arrived just before the first, if there is one, with the summary of its chain.
-        segments: A few segments nearest to the pages, nearest first.
+        before: The page before the first of these pages, with the summary of its chain; None if there is none.
+        segments: The few segments most similar to the pages, the most similar first.
         traits: The current profile.
-        facts: Current facts about user and assistant, except those that rest on these pages alone.
-        corrected: Facts that the user has called wrong since these pages, newest first; they are discarded if learned
-            again.
+        facts: Facts about user and assistant that are valid at the time of the last page, except facts whose only
+            evidence is on these pages.
+        corrected: Facts that the user has marked as wrong since these pages, newest first. If one of them is learned
+            again, the caller discards it.
         speakers: The names of user and assistant.
-        is_read: Whether the pages were already read for facts, so that they add to the profile alone.
-        forget_epoch: The forget epoch at which pages and surroundings were read; None if nothing is ever forgotten.
+        is_read: Whether the facts of the pages are already known; then only traits are learned.
+        forget_epoch: The forget epoch when all of this was read; None if nothing is ever forgotten.
     """
 
     before: Page | None = None
@@ -50,8 +52,8 @@ class Run:
 
     Attributes:
         pages: Their ``seq``, at least one.
-        summary: What the whole chain is about, with its earlier pages if the run continues the page before the batch;
-            empty if that chain must be summarised again.
+        summary: Summary of the whole chain. If the run continues the page before the batch, this includes the earlier
+            pages of the chain. Empty if the chain must be summarised again.
         is_whole: Whether the summary covers the chain's earlier pages too.
     """
 
@@ -62,13 +64,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Pages of a batch that belong together.
+    """Pages of a batch about the same subject.
 
     Attributes:
-        digest: Keywords and summary of the pages; with ``segment``, of the whole segment.
+        digest: Keywords and summary of the pages, or of the whole segment if ``segment`` is set.
         pages: Their ``seq``, at least one.
-        segment: The known segment that they belong to, as it was in the surroundings; None leaves it to the score.
-        apart_from: Numbers of segments that they do not belong to, whatever the score.
+        segment: The segment of the surroundings that they belong to; None to choose a segment by its score.
+        apart_from: Numbers of segments that they do not belong to, whatever their scores.
     """
 
     digest: Digest
@@ -83,9 +85,9 @@ class Organised:
 
     Attributes:
         is_continuing: Whether the first run continues the page before the batch.
-        runs: Every page of the batch is in exactly one.
-        topics: Every page of the batch is in exactly one.
-        knowledge: The facts in the pages; None if the pages were not read for facts.
+        runs: The runs; every page of the batch is in exactly one.
+        topics: The topics; every page of the batch is in exactly one.
+        knowledge: Changes to the known facts; None if no facts were extracted.
     """
 
     is_continuing: bool
@@ -95,59 +97,59 @@ class Organised:
 
 
 class Analyst(Protocol):
-    """Reads pages and says what they are about. Safe to share between tasks."""
+    """Finds chains, topics, facts and traits in pages. Safe to share between tasks."""
 
     @property
     def name(self) -> str:
-        """Name of the analyst; stored with what it wrote."""
+        """Name of the analyst; stored with its results."""
         ...
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Find the chains and topics of a batch, and its facts if that takes no further call.
+        """Return the chains and topics of a batch, and its facts if they need no further call.
 
         Args:
             batch: Pages in order of arrival, at least one.
-            around: What is known around them.
+            around: The parts of the memory that are related to the batch.
 
         Raises:
-            ModelError: There was no usable answer.
+            ModelError: There was no usable reply.
         """
         ...
 
     async def joined_digest(
         self, known: Segment | None, topics: Sequence[Topic], pages: Callable[[], Awaitable[Sequence[Page]]]
     ) -> Digest:
-        """Return the digest of a segment that topics have joined; makes no network call.
+        """Return the new digest of a segment to which topics were added, without a network call.
 
         Args:
-            known: The segment before that; None for a new one.
-            topics: The topics that joined, at least one.
-            pages: Reads the segment's newest pages, those of the topics included, in order of arrival.
+            known: The segment before the topics were added; None for a new segment.
+            topics: The added topics, at least one.
+            pages: Reads the segment's newest pages, including those of the topics, in order of arrival.
         """
         ...
 
     async def joined_summary(self, earlier: str, run: Run, pages: Callable[[], Awaitable[Sequence[Page]]]) -> str:
-        """Return the summary of a chain that a run has joined; makes no network call.
+        """Return the new summary of a chain to which a run was added, without a network call.
 
         Args:
-            earlier: The chain's summary so far.
-            run: The run that joined.
-            pages: Reads the chain's newest pages, those of the run included, in order of arrival.
+            earlier: The chain's previous summary.
+            run: The added run.
+            pages: Reads the chain's newest pages, including those of the run, in order of arrival.
         """
         ...
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages can be read in one call, at least one."""
+        """Return how many pages, from the first on, one call of `learn` can process; at least one."""
         ...
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return what pages add to profile and knowledge.
+        """Return the changes that pages make to profile and knowledge.
 
         Args:
             pages: Pages in order of arrival, at least one.
-            around: What is known around them.
+            around: The profile, facts and corrections that the analyst needs.
 
         Raises:
-            ModelError: There was no usable answer.
+            ModelError: There was no usable reply.
         """
         ...

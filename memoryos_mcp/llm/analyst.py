@@ -1,4 +1,4 @@
-"""The LLM analyst: one call for a batch's chains, topics and facts, one for what pages say about the user."""
+"""The LLM analyst: one call for the chains, topics and facts of a batch, another one for facts and traits."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,15 +25,15 @@ READING_THREADS = 2
 FACTS_SHOWN = 15
 TRAITS_SHOWN = 8
 CORRECTED_SHOWN = 25
-# Share of the prompt that pages may take when a segment is read in portions; the rest is for what is known.
+# Share of a prompt for pages when a segment is processed in portions; the rest is for known facts and traits.
 PAGES_SHARE = 0.6
 
 
 class LlmAnalyst:
-    """An ``Analyst`` over a chat model. Replies are checked before they are passed on.
+    """An ``Analyst`` that uses a chat model and validates its replies.
 
     Args:
-        chat: The model; its errors are passed on.
+        chat: The model; its errors are raised unchanged.
         max_topics: Maximum number of topics in one batch.
         max_prompt_tokens: Maximum number of tokens of one prompt.
         dimensions: The user's own dimensions of the profile.
@@ -62,7 +62,7 @@ class LlmAnalyst:
         return self._chat.name
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Find the chains, topics and facts of a batch, in one call. See ``Analyst.organise``."""
+        """Return the chains, topics and facts of a batch, found in one call. See ``Analyst.organise``."""
         shown = replace(around, facts=_nearest_facts(around.facts, batch), corrected=around.corrected[:CORRECTED_SHOWN])
         request = organise_request(batch, shown, max_topics=self._max_topics, max_prompt_tokens=self._max_prompt_tokens)
         reading = OrganiseReading(batch, shown, self._max_topics)
@@ -78,15 +78,12 @@ class LlmAnalyst:
         topics: Sequence[Topic],
         pages: Callable[[], Awaitable[Sequence[Page]]],  # noqa: ARG002 - the reply covers them
     ) -> Digest:
-        """Return the digest of a topic that covers the whole segment; else join all digests, shortened to fit.
-
-        A topic that was written before others joined the segment does not cover those.
-        """
+        """Return the joined digests of the topics, and of the segment unless a topic's digest already covers it."""
         digests = [topic.digest for topic in topics]
-        if known is not None and not any(_is_of_whole(topic, known) for topic in topics):
+        if known is not None and not any(_covers(topic, known) for topic in topics):
             digests.append(Digest(known.keywords, known.summary))
         keywords = dict.fromkeys(keyword for digest in digests for keyword in digest.keywords)
-        # Old and new text may both be cut here; the next reply is shown the result and makes one text of it.
+        # All summaries may be cut here. The next prompt shows the result, and the LLM rewrites it.
         room = SUMMARY_MAX_CHARS // len(digests)
         summary = " ".join(shorten(digest.summary, room) for digest in reversed(digests))
         return Digest(keywords=tuple(keywords)[:KEYWORDS_MAX], summary=summary)
@@ -97,7 +94,7 @@ class LlmAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return the run's summary, after the earlier one if it does not cover that; without one, the fallback's."""
+        """Return the run's summary, after the earlier one if needed; if it is empty, return the fallback's summary."""
         if not run.summary:
             return await self._fallback.joined_summary(earlier, run, pages)
         if run.is_whole or not earlier:
@@ -106,7 +103,7 @@ class LlmAnalyst:
         return f"{shorten(earlier, room)} {shorten(run.summary, room)}"
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return how many of the first pages fit into a prompt uncut, at least one."""
+        """Return how many pages, from the first on, fit into a prompt without being cut; at least one."""
         room = int(self._max_prompt_tokens * PAGES_SHARE)
         for count, page in enumerate(pages[:LEARN_PAGES_MAX]):
             room -= page_tokens(page)
@@ -115,7 +112,7 @@ class LlmAnalyst:
         return min(len(pages), LEARN_PAGES_MAX)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Find traits and facts in pages, in one call. See ``Analyst.learn``."""
+        """Return traits and facts in pages, found in one call. See ``Analyst.learn``."""
         shown = replace(
             around,
             traits=most_telling_first(around.traits)[:TRAITS_SHOWN],
@@ -128,16 +125,16 @@ class LlmAnalyst:
         return await ask(self._chat, request, LearnReading(pages, facts, self._dimensions).read, self._limiter)
 
 
-def _is_of_whole(topic: Topic, known: Segment) -> bool:
-    """Whether a topic's digest was written for a segment in its present state, and so covers it."""
-    seen = topic.segment
-    return seen is not None and (seen.segment, seen.summary) == (known.segment, known.summary)
+def _covers(topic: Topic, known: Segment) -> bool:
+    """Whether a topic's digest covers a segment: the LLM saw the segment with its present summary."""
+    shown = topic.segment
+    return shown is not None and (shown.segment, shown.summary) == (known.segment, known.summary)
 
 
 def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
-    """Return the facts nearest to any page, sorted by number: each page's nearest first, then each page's second.
+    """Return the ``FACTS_SHOWN`` facts most similar to the pages, sorted by number.
 
-    Common words replace missing vectors.
+    The most similar fact of each page is chosen first, then the second of each page, and so on.
     """
     if len(facts) <= FACTS_SHOWN:
         return list(facts)
@@ -150,5 +147,5 @@ def _nearest_facts(facts: Sequence[Fact], pages: Sequence[Page]) -> list[Fact]:
 def _nearness(fact: Fact, view: Page) -> float:
     if fact.vector is not None and view.vector is not None:
         return float(view.vector @ fact.vector)
-    told = set(stems(fact.text))
-    return len(told.intersection(stems(view.text))) / (len(told) or 1)
+    fact_stems = set(stems(fact.text))
+    return len(fact_stems.intersection(stems(view.text))) / (len(fact_stems) or 1)

@@ -1,9 +1,10 @@
-"""Clients of OpenAI-compatible APIs, for LLMs and embedding models, with all failures in words of ours.
+"""Clients of OpenAI-compatible APIs, for LLMs and embedding models.
 
 `openai` takes 0.4 s to import, so the first call imports it, in a thread. Its retries and time limits are switched
-off: the limits restart with each read, so a server that sends byte by byte could hold a call for ever.
+off: the limits restart with each read, so a server that sends byte by byte could block a call for ever.
 
-A server's own words are only used here, to decide what to do: they may repeat the key or the dialogue.
+All failures are raised as errors with our own messages. A server's message may repeat the key or the dialogue, so it is
+only used to choose the error and is never shown.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 FIRST_PAUSE_S = 1.0
-# Longer than any message; a body that repeats the whole prompt is not searched to its end.
+# Longer than any error message. A body that repeats the whole prompt is longer; its rest is not searched.
 TEXT_READ_CHARS = 20_000
 
 # The client requires a key; servers that need none ignore it.
@@ -51,10 +52,10 @@ _logger = logging.getLogger(__name__)
 
 
 class PassingError(ModelError):
-    """A failure that may pass, so that a later attempt can succeed.
+    """A temporary failure: a later attempt may succeed.
 
     Args:
-        text: What was wrong and what to do, fit for a user.
+        text: The message for the user: what was wrong and what to do.
         retry_after_s: The pause that the server asks for, in seconds; 0 if it asks for none.
     """
 
@@ -65,13 +66,13 @@ class PassingError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Words for errors of an API: its name, the settings to check, and what to do if it stays rate-limited."""
+    """Parts of error messages about an API: its name, the settings to check, and advice on rate limits."""
 
-    what: str
+    name: str
     url_setting: str
     timeout_setting: str
     model_setting: str
-    relief: str
+    rate_limit_advice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,10 @@ class Api:
     """An API at an address. Its ``repr`` shows no key and no credentials.
 
     Attributes:
-        base_url: Its address; may hold credentials.
-        key: None if the server needs none.
-        key_source: The setting or environment variable that holds the key, or would hold it.
-        wording: Words for its errors.
+        base_url: Its address; may contain credentials.
+        key: The API key; None if the server needs none.
+        key_source: The setting or environment variable for the key.
+        wording: Parts of its error messages.
     """
 
     base_url: str = field(repr=False)
@@ -98,7 +99,7 @@ class Api:
 
     @property
     def is_on_this_machine(self) -> bool:
-        """Whether the address is a loopback one."""
+        """Whether the address is a loopback address."""
         host = urlsplit(self.base_url).hostname or ""
         try:
             return ipaddress.ip_address(host).is_loopback
@@ -108,17 +109,17 @@ class Api:
     @property
     def where(self) -> str:
         """Name and address, for messages."""
-        return f"{self.wording.what} at {self.address}"
+        return f"{self.wording.name} at {self.address}"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """An answer with an HTTP status other than 200.
+class ErrorResponse:
+    """A response with an HTTP status other than 200.
 
     Attributes:
         status: The HTTP status.
-        code: The API's name for the error; None if it gave none that may be shown.
-        param: The request's parameter that the API complains about; None if it named none.
+        code: The API's name for the error; None if there is none, or if it may not be shown.
+        param: The request parameter that the API names; None if it names none.
         text: The body in lower case; must not be shown.
         retry_after_s: The pause that the server asks for, in seconds; 0 if none.
     """
@@ -135,7 +136,7 @@ class Refusal:
         return f"HTTP {self.status}, {self.code}" if self.code else f"HTTP {self.status}"
 
     @property
-    def is_of_length(self) -> bool:
+    def is_too_long(self) -> bool:
         """Whether the input is longer than the model's context."""
         if self.status == 413:
             return True
@@ -143,7 +144,7 @@ class Refusal:
 
 
 class ApiClient:
-    """A client of an API. Share one among all callers; close it after use.
+    """A client of an API. Share one between all callers; close it after use.
 
     Args:
         api: The API.
@@ -157,38 +158,53 @@ class ApiClient:
         self._opening = asyncio.Lock()
         self._is_closed = False
 
-    async def ask(
-        self, send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]], refused: Callable[[Refusal], ModelError]
+    async def post(
+        self, send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]], to_error: Callable[[ErrorResponse], ModelError]
     ) -> bytes:
-        """Return the body of an answer with status 200.
+        """Return the body of a response with status 200.
 
         Args:
             send: Sends the request and returns the raw response.
-            refused: Returns the error to raise for any other status.
+            to_error: Returns the error to raise for any other status.
 
         Raises:
-            ModelError: There was no answer within the time limit, or a refusal; a `PassingError` if the same request
-                may succeed later.
+            ModelError: There was no response within the time limit, or its status was not 200; a `PassingError` if the
+                same request may succeed later.
         """
-        return await self._in_time(lambda client: self._body(client, send, refused))
 
-    async def listen(
+        async def body(client: "openai.AsyncOpenAI") -> bytes:
+            with self._translated_errors(to_error):
+                content: bytes = (await send(client)).content
+            return content
+
+        return await self._in_time(body)
+
+    async def stream(
         self,
         start: Callable[["openai.AsyncOpenAI"], AbstractAsyncContextManager[Any]],
-        hear: Callable[[bytes], None],
-        refused: Callable[[Refusal], ModelError],
+        on_part: Callable[[bytes], None],
+        to_error: Callable[[ErrorResponse], ModelError],
     ) -> None:
-        """Pass on the body of an answer with status 200 as it arrives.
+        """Pass on the body of a response with status 200 as it arrives; errors are those of `post`.
 
         Args:
             start: Sends the request and yields the response without its body.
-            hear: Called with each part of the body.
-            refused: Returns the error to raise for any other status.
-
-        Raises:
-            ModelError: As `ask` does.
+            on_part: Called with each part of the body.
+            to_error: Returns the error to raise for any other status.
         """
-        await self._in_time(lambda client: self._stream(client, start, hear, refused))
+
+        async def read(client: "openai.AsyncOpenAI") -> None:
+            import httpx2
+
+            with self._translated_errors(to_error):
+                try:
+                    async with start(client) as response:
+                        async for part in response.iter_bytes():
+                            on_part(part)
+                except httpx2.HTTPError as error:  # once the body has begun, the library does not translate it
+                    raise self._unreachable(error) from None
+
+        await self._in_time(read)
 
     async def _in_time(self, work: Callable[["openai.AsyncOpenAI"], Awaitable[T]]) -> T:
         client = await self._opened()
@@ -197,13 +213,13 @@ class ApiClient:
                 return await work(client)
         except TimeoutError:
             message = (
-                f"{self._api.where} gave no whole reply within {self._timeout_s:g} s; "
-                f"raise {self._api.wording.timeout_setting} or take a faster model"
+                f"{self._api.where} did not finish its reply within {self._timeout_s:g} s; "
+                f"raise {self._api.wording.timeout_setting} or use a faster model"
             )
             raise ModelError(message) from None
 
     async def aclose(self) -> None:
-        """Release connections; calls under way and later ones fail."""
+        """Release connections. Running calls and later calls fail."""
         self._is_closed = True
         async with self._opening:
             client, self._client = self._client, None
@@ -218,72 +234,46 @@ class ApiClient:
                 self._client = await anyio.to_thread.run_sync(_open_client, self._api)
             return self._client
 
-    async def _body(
-        self,
-        client: "openai.AsyncOpenAI",
-        send: Callable[["openai.AsyncOpenAI"], Awaitable[Any]],
-        refused: Callable[[Refusal], ModelError],
-    ) -> bytes:
-        """Return the body of an answer with status 200."""
-        with self._in_our_words(refused):
-            raw = await send(client)
-        body: bytes = raw.content
-        return body
-
-    async def _stream(
-        self,
-        client: "openai.AsyncOpenAI",
-        start: Callable[["openai.AsyncOpenAI"], AbstractAsyncContextManager[Any]],
-        hear: Callable[[bytes], None],
-        refused: Callable[[Refusal], ModelError],
-    ) -> None:
-        import httpx2
-
-        with self._in_our_words(refused):
-            try:
-                async with start(client) as response:
-                    async for part in response.iter_bytes():
-                        hear(part)
-            except httpx2.HTTPError as error:  # not translated by the library once the body has begun
-                raise self._unreachable(error) from None
-
     @contextmanager
-    def _in_our_words(self, refused: Callable[[Refusal], ModelError]) -> Iterator[None]:
-        """Raise our errors instead of the library's, and without those as a cause: they hold the server's words."""
+    def _translated_errors(self, to_error: Callable[[ErrorResponse], ModelError]) -> Iterator[None]:
+        """Raise our errors instead of the library's, which contain the server's message and so must not be a cause."""
         import openai
 
         try:
             yield
         except openai.APIStatusError as error:
-            raise refused(_refusal(error)) from None
+            raise to_error(_error_response(error)) from None
         except openai.APIConnectionError as error:
             raise self._unreachable(error) from None
         except (openai.OpenAIError, ValueError, RuntimeError) as error:
-            raise ModelError(_closed(self._api) if self._is_closed else _unaskable(self._api, error)) from None
+            raise ModelError(_closed(self._api) if self._is_closed else _unsendable(self._api, error)) from None
 
     def _unreachable(self, error: Exception) -> ModelError:
-        import httpx2  # loaded by now: the library sends its requests with it
+        import httpx2  # already loaded: the library sends its requests with it
 
         api = self._api
         if self._is_closed:
             return ModelError(_closed(api))
         causes = list(_causes(error))
         if any(isinstance(cause, ssl.SSLError) for cause in causes):
-            return ModelError(f"no secure connection to {api.where}; check http or https, and the server's certificate")
+            return ModelError(
+                f"no secure connection to {api.where}; check whether its address begins with http or https, "
+                "and the server's certificate"
+            )
         url_setting = api.wording.url_setting
         if any(isinstance(cause, socket.gaierror) for cause in causes):
-            return PassingError(f"the host of {api.where} is not found; check {url_setting} and the network")
+            return PassingError(f"the host of {api.where} was not found; check {url_setting} and the network")
         if any(isinstance(cause, httpx2.LocalProtocolError) for cause in causes):
-            return ModelError(_unaskable(api, error))
+            return ModelError(_unsendable(api, error))
         if any(isinstance(cause, httpx2.ConnectError) for cause in causes):
             return PassingError(
-                f"nothing answers at {api.address}; is {api.wording.what}'s server running? Check {url_setting}"
+                f"nothing answers at {api.address}; is {api.wording.name}'s server running? Check {url_setting}"
             )
-        return PassingError(f"the connection to {api.where} broke before its reply was whole")
+        return PassingError(f"the connection to {api.where} broke before the reply was complete")
 
 
 class Attempts:
-    """The attempts at one request: at most three, after growing pauses or those that the server asks for.
+    """Limits the attempts at one request to three, with growing pauses or those that the server asks for.
 
     Args:
         pause: Waits for the given number of seconds.
@@ -294,11 +284,7 @@ class Attempts:
         self._failed = 0
 
     async def wait_after(self, error: PassingError) -> None:
-        """Wait until the next attempt may be made.
-
-        Raises:
-            PassingError: The given error; there are no attempts left.
-        """
+        """Wait until the next attempt may be made; raise ``error`` if there are no attempts left."""
         self._failed += 1
         if self._failed == ATTEMPTS:
             raise error
@@ -307,32 +293,8 @@ class Attempts:
         await self._pause(pause_s)
 
 
-def refusal(status: int, *, code: object, param: object, text: str, retry_after: str | None) -> Refusal:
-    """Return an answer's refusal; a code that is not fit for messages is left out.
-
-    Args:
-        status: The HTTP status.
-        code: The API's name for the error, if any.
-        param: The parameter that the API names, if any.
-        text: The whole body.
-        retry_after: The ``Retry-After`` header, if any.
-    """
-    return Refusal(
-        status=status,
-        code=code if isinstance(code, str) and _PLAIN_CODE.fullmatch(code) else None,
-        param=param.lower() if isinstance(param, str) and param else None,
-        text=text[:TEXT_READ_CHARS].lower(),
-        retry_after_s=retry_after_seconds(retry_after, now=datetime.now(UTC)),
-    )
-
-
 def retry_after_seconds(header: str | None, *, now: datetime) -> float:
-    """Return the pause that a ``Retry-After`` header asks for, in seconds, never negative; 0 if it asks for none.
-
-    Args:
-        header: Seconds or an HTTP date (RFC 9110, 10.2.3).
-        now: The current time, with a time zone.
-    """
+    """Return the pause that a ``Retry-After`` header (RFC 9110, 10.2.3) asks for, in seconds; 0 if it asks for none."""
     if header is None:
         return 0.0
     try:
@@ -351,7 +313,7 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
     except ImportError as error:
         raise ModelError(_REINSTALL) from error
     for name in _FOREIGN_LOGGERS:
-        # Lower levels log whole addresses, credentials included; OPENAI_LOG would switch them on.
+        # At lower levels, which OPENAI_LOG can switch on, they log whole addresses with credentials.
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
         client = openai.AsyncOpenAI(
@@ -361,46 +323,46 @@ def _open_client(api: Api) -> "openai.AsyncOpenAI":
             max_retries=0,
             http_client=openai.DefaultAsyncHttpxClient(
                 timeout=None,
-                # Dialogue goes only to the configured address, and a proxy cannot reach a server on this machine.
+                # Dialogue must go only to the configured address. A proxy cannot reach a server on this machine.
                 follow_redirects=False,
                 trust_env=not api.is_on_this_machine,
             ),
         )
     except (ImportError, ValueError, OSError, openai.OpenAIError):
         message = (
-            f"no connection to {api.where} can be set up; "
-            f"check {api.wording.url_setting} and the environment's HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
+            f"the connection to {api.where} could not be set up; check {api.wording.url_setting} and the "
+            "environment variables HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE"
         )
         raise ModelError(message) from None
-    # The library reads these from the environment; they belong to another account, or even to another provider.
+    # The library reads these from the environment. They may belong to another account or another provider.
     client.organization = client.project = None
     return client
 
 
-def _refusal(error: "openai.APIStatusError") -> Refusal:
+def _error_response(error: "openai.APIStatusError") -> ErrorResponse:
     response = error.response
-    return refusal(
-        error.status_code,
-        code=error.code,
-        param=error.param,
-        text=response.text,
-        retry_after=response.headers.get("retry-after"),
+    return ErrorResponse(
+        status=error.status_code,
+        code=error.code if isinstance(error.code, str) and _PLAIN_CODE.fullmatch(error.code) else None,
+        param=error.param.lower() if isinstance(error.param, str) and error.param else None,
+        text=response.text[:TEXT_READ_CHARS].lower(),
+        retry_after_s=retry_after_seconds(response.headers.get("retry-after"), now=datetime.now(UTC)),
     )
 
 
 def _backoff_s(attempt: int) -> float:
-    """Return a pause in seconds that doubles each time, plus or minus a random half, so that callers spread out."""
+    """Return a pause in seconds: it doubles with each attempt, plus or minus a random half to spread out the calls."""
     return FIRST_PAUSE_S * 2.0 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - not for security
 
 
 def _closed(api: Api) -> str:
-    return f"the connection to {api.where} was closed with the server; nothing was asked"
+    return f"the connection to {api.where} was closed because this program is stopping"
 
 
-def _unaskable(api: Api, error: Exception) -> str:
-    """Return the text for a request or key that HTTP cannot carry."""
-    kind = type(error).__name__
-    return f"{api.where} could not be asked ({kind}); check {api.wording.url_setting} and {api.key_source}"
+def _unsendable(api: Api, error: Exception) -> str:
+    """Return the message for a request or key that HTTP cannot transmit."""
+    settings = f"{api.wording.url_setting} and {api.key_source}"
+    return f"the request to {api.where} could not be sent ({type(error).__name__}); check {settings}"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

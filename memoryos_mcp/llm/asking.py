@@ -1,4 +1,4 @@
-"""Asking: a request, a parsed reply, and one more round in which the model is told what was wrong."""
+"""Requests whose reply is a JSON object. After an invalid reply, the model gets one chance to correct it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,14 +18,14 @@ SHOWN_BACK_MAX_CHARS = 8_000
 async def ask(
     chat: ChatModel, request: ChatRequest, read: Callable[[dict[str, Any], bool], T], limiter: CapacityLimiter
 ) -> T:
-    """Return the value of a reply.
+    """Send a request and return the value of its reply.
 
     Args:
         chat: The model.
         request: A request with a form.
-        read: Turns the reply's JSON into a value or raises ReplyFormatError. Its second argument is true in the last
-            round, in which the usable parts should be used.
-        limiter: Limits the threads for reading: mending a broken reply may take seconds.
+        read: Turns the reply's JSON into a value or raises ReplyFormatError. Its second argument is true for the
+            corrected reply, of which it should use at least the valid parts.
+        limiter: Limits the threads that parse replies; repairing invalid JSON may take seconds.
 
     Raises:
         ReplyFormatError: Neither the first reply nor the corrected one had the form.
@@ -43,17 +43,18 @@ async def ask(
         return await to_thread.run_sync(read_reply, reply, False, limiter=limiter)
     except ReplyFormatError as error:
         problem = str(error)
-    repair = replace(request, messages=(*request.messages, *_told(reply, problem, _sketch(request.form, found))))
+    sketch = _sketch(request.form, found)
+    repair = replace(request, messages=(*request.messages, *_repair_messages(reply, problem, sketch)))
     second = await chat.complete(repair)
     try:
         return await to_thread.run_sync(read_reply, second, True, limiter=limiter)
     except ReplyFormatError as error:
-        msg = f"the LLM's reply could not be used, nor its second one: {error}"
+        msg = f"neither of the LLM's two replies could be used: {error}"
         raise ReplyFormatError(msg) from None
 
 
 def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
-    """Return the sketch if a reply lacks the form; otherwise the model would copy it, dots and all."""
+    """Return the sketch if a reply lacks the form. Otherwise the sketch is not shown, since models copy its dots."""
     if form is None:
         return ""
     properties = form.schema["properties"]
@@ -61,7 +62,7 @@ def _sketch(form: ReplyForm | None, found: dict[str, Any]) -> str:
     return "" if is_formed else form.sketch
 
 
-def _told(reply: ChatReply, problem: str, sketch: str) -> list[Message]:
+def _repair_messages(reply: ChatReply, problem: str, sketch: str) -> list[Message]:
     like = f", in this form: {sketch}" if sketch else ""
     asked = Message("user", f"Your reply can't be used: {problem}. Send the whole JSON object again, corrected{like}")
     shown = reply.text[:SHOWN_BACK_MAX_CHARS]

@@ -1,7 +1,7 @@
-"""The catalogue: the 90 dimensions that a trait may have, so that an LLM never gives one thing two names.
+"""The catalogue of the 90 dimensions of a profile. A fixed list keeps an LLM from using two names for one dimension.
 
-51 of them are the reference's own; the others come from published models. ``data/dimensions.json`` has their sources.
-Users can add dimensions of their own.
+51 of them are from the reference implementation of MemoryOS, the others from published models; the sources are in
+``data/dimensions.json``. Users can add their own dimensions.
 """
 
 import json
@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 
 _OWN_GROUP = "Own"
-# A level in this group says what the user wants of an assistant, not what the assistant is like.
+# In this group, a level describes what the user wants from an assistant.
 _WISHES_GROUP = "AI alignment"
 # Unicode categories: separators, punctuation, controls, and the backtick and caret, which Unicode counts as symbols.
 _IGNORED_CATEGORIES = ("Z", "P", "C", "Sk")
@@ -24,9 +24,9 @@ class Dimension:
 
     Attributes:
         name: ASCII, at most three words, no comma.
-        group: Its part of the catalogue.
-        meaning: What the level High says about a user.
-        source: The published model that it comes from.
+        group: The group of dimensions that it belongs to.
+        meaning: A description of a user with the level High.
+        source: The published model from which it is taken.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Dimension:
 
 @cache
 def dimensions() -> tuple[Dimension, ...]:
-    """Return the catalogue, group by group."""
+    """Return the catalogue, ordered by group."""
     source = resources.files("memoryos_mcp.llm") / "data" / "dimensions.json"
     return tuple(
         Dimension(entry["dimension"], entry["group"], entry["meaning"], entry["source"])
@@ -57,10 +57,10 @@ def find(name: str, extra: Sequence[str] = ()) -> str | None:
 
 
 def as_text(extra: Sequence[str] = ()) -> str:
-    """Return the names for a prompt, one line ``group: name, name`` per group, the user's own last.
+    """Return the names for a prompt, with one line ``group: name, name`` per group.
 
     Args:
-        extra: The user's own dimensions; those that are in the catalogue too are not repeated.
+        extra: The user's own dimensions, which come last; those that the catalogue contains are not repeated.
     """
     groups: dict[str, list[str]] = {}
     for dimension in dimensions():
@@ -78,7 +78,7 @@ def _spellings() -> Mapping[str, str]:
 
 
 def _own_spellings(extra: Sequence[str]) -> dict[str, str]:
-    """Return the user's own names by folded form, without those in the catalogue or of punctuation only."""
+    """Return the user's own names by folded form, without names in the catalogue and names of only punctuation."""
     found: dict[str, str] = {}
     for name in extra:
         folded = _fold(name)

@@ -1,7 +1,8 @@
-"""Chat models: one request, one reply. The protocol that the network client, log, replay and meter share.
+"""The protocol of chat models, which take one request and return one reply.
 
-They wrap one another, such as a meter around a log around the provider's endpoint, so each works without the others.
-A streamed reply is still one reply: the listener gets its pieces, while meter and log see the whole.
+The network client, the log, the replay and the token counter implement it. Some wrap another chat model: a token
+counter may wrap a log, which wraps the network client. A streamed reply is still returned as a whole; only the listener
+gets its pieces.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,12 +12,12 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-# Called with each piece of a reply as it arrives. Must not block.
+# Is called with each piece of a reply as it arrives; must not block.
 Listener = Callable[[str], None]
 
 
 class Purpose(StrEnum):
-    """What a call is for; tokens are counted per purpose."""
+    """The purpose of a call; tokens are counted per purpose."""
 
     ORGANISE = "organise"
     LEARN = "learn"
@@ -34,12 +35,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """The JSON object that a reply must be.
+    """The form of a reply that is a JSON object.
 
     Attributes:
         name: A short identifier.
-        schema: JSON schema, with ``additionalProperties`` false and every property required, as strict servers want.
-        sketch: A short example for a model whose server does not enforce the schema. If empty, it is shown the schema.
+        schema: JSON schema; strict servers require ``additionalProperties`` false and every property ``required``.
+        sketch: A short example, shown to the model if its server does not enforce the schema. If it is empty, the
+            schema is shown instead.
     """
 
     name: str
@@ -52,9 +54,9 @@ class ChatRequest:
     """A request to a chat model.
 
     Attributes:
-        messages: A system message first. Its beginning is equal for all calls of a purpose, so that providers can
-            cache it.
-        form: The form of the reply; the messages need not describe it. None for a reply in words.
+        messages: The messages, a system message first. Its beginning is equal for all calls of a purpose, so that
+            providers can cache it.
+        form: The form of the reply, which the messages need not describe; None for a reply in plain text.
         reply_tokens: Maximum number of tokens of the reply, hidden reasoning included; None means the endpoint's limit.
         forget_epoch: The forget epoch at which the memory quoted in the messages was read; None if they quote none.
     """
@@ -68,7 +70,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call, as counted by the provider; estimated if it does not count them."""
+    """Tokens of one call, as counted by the provider, or estimated if it sends no counts."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -76,11 +78,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A reply, unchanged.
+    """A reply as the model sent it.
 
     Attributes:
-        text: The reply's text; may be empty, fenced, cut or not JSON at all.
-        is_cut: Whether the provider stopped it at a token limit.
+        text: The text; may be empty, cut, in a code fence, or not JSON even if that was requested.
+        is_cut: Whether the provider stopped the reply at a token limit.
     """
 
     text: str
@@ -89,11 +91,11 @@ class ChatReply:
 
 
 class ChatModel(Protocol):
-    """Answers chats. Safe to share between tasks."""
+    """Replies to requests. Safe to share between tasks."""
 
     @property
     def name(self) -> str:
-        """Name of the model; stored with what is derived from its replies."""
+        """Name of the model; stored with everything that is derived from its replies."""
         ...
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
@@ -101,11 +103,11 @@ class ChatModel(Protocol):
 
         Args:
             request: The request.
-            listener: Called with the reply's text piece by piece, with all of it unless an error is raised.
+            listener: Called with each piece of the reply's text. If no error is raised, it has received all pieces.
 
         Raises:
-            ModelError: There was no reply within the time limit, or the endpoint refused. The error's text says what
-                to do, and holds no key and nothing of the messages.
+            ModelError: There was no reply within the time limit, or the endpoint refused the request. The message says
+                what to do; it contains no key and no part of the request.
         """
         ...
 

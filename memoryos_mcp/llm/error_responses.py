@@ -1,65 +1,65 @@
-"""Refusals by an LLM's endpoint, and the error or the plainer dialect that follows from each."""
+"""Translates error responses of an LLM's endpoint into errors, some with simpler dialects to try next."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.api import Refusal
+from memoryos_mcp.llm.api import ErrorResponse
 from memoryos_mcp.llm.api_errors import common_error
-from memoryos_mcp.llm.providers import CapName, Dialect, Endpoint, FormRung
+from memoryos_mcp.llm.providers import CapName, Dialect, Endpoint, ReplyFormat
 
 _OTHER_CAP: dict[CapName, CapName] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-_PLAINER_RUNG = {FormRung.JSON_SCHEMA: FormRung.JSON_OBJECT, FormRung.JSON_OBJECT: FormRung.PROMPT}
+_PLAINER_FORMAT = {ReplyFormat.JSON_SCHEMA: ReplyFormat.JSON_OBJECT, ReplyFormat.JSON_OBJECT: ReplyFormat.PROMPT}
 
 
 class DialectError(ModelError):
     """The endpoint refused the dialect of a request.
 
     Args:
-        text: What was wrong and what to do, fit for a user.
-        plainer: Dialects to try instead, the likeliest first.
+        text: The message for the user: what was wrong and what to do.
+        simpler: Dialects to try instead, the likeliest first.
     """
 
-    def __init__(self, text: str, *, plainer: tuple[Dialect, ...]) -> None:
+    def __init__(self, text: str, *, simpler: tuple[Dialect, ...]) -> None:
         super().__init__(text)
-        self.plainer = plainer
+        self.simpler = simpler
 
 
-def error_of(said: Refusal, endpoint: Endpoint, dialect: Dialect) -> ModelError:
-    """Return the error to raise for a refusal.
+def error_of(response: ErrorResponse, endpoint: Endpoint, dialect: Dialect) -> ModelError:
+    """Return the error to raise for a response.
 
     Returns:
-        A `PassingError` if the same request may succeed later, a `DialectError` if a plainer one may succeed now, and a
-        bare `ModelError` if somebody must act.
+        A `PassingError` if the same request may succeed later, a `DialectError` if a simpler request may succeed now,
+        a bare `ModelError` if the user must act.
     """
     where = endpoint.api.where
-    if said.is_of_length:
-        return _too_long(said, where, dialect)
-    error = common_error(said, endpoint.api)
+    if response.is_too_long:
+        return _too_long(response, where, dialect)
+    error = common_error(response, endpoint.api)
     if error is not None:
         return error
-    text = f"{where} refused the request ({said.label}) in its plainest form too; check llm_model and llm_provider"
-    return DialectError(text, plainer=tuple(_plainer(said, dialect)))
+    text = f"{where} refused even the simplest request ({response.label}); check llm_model and llm_provider"
+    return DialectError(text, simpler=tuple(_simpler(response, dialect)))
 
 
-def _too_long(said: Refusal, where: str, dialect: Dialect) -> ModelError:
-    text = f"{where}: the prompt is longer than the model's context ({said.label}); lower llm_max_prompt_tokens"
-    if dialect.cap is not None and said.status != 413:
-        # Several servers count the cap with the prompt; without it, the prompt may fit.
-        return DialectError(text, plainer=(replace(dialect, cap=None),))
+def _too_long(response: ErrorResponse, where: str, dialect: Dialect) -> ModelError:
+    text = f"{where}: the prompt is longer than the model's context ({response.label}); lower llm_max_prompt_tokens"
+    if dialect.cap is not None and response.status != 413:
+        # Several servers add the cap to the length of the prompt; without the cap, the prompt may fit.
+        return DialectError(text, simpler=(replace(dialect, cap=None),))
     return ModelError(text)
 
 
-def _plainer(said: Refusal, dialect: Dialect) -> Iterator[Dialect]:
-    """Yield dialects to try: first without the parameter that the refusal names, then with plainer forms."""
-    names = said.param or said.text
+def _simpler(response: ErrorResponse, dialect: Dialect) -> Iterator[Dialect]:
+    """Yield dialects to try: first without the parameter that the response names, then with simpler reply formats."""
+    names = response.param or response.text
     if "enable_thinking" in names:
-        yield replace(dialect, forbids_thinking=not dialect.forbids_thinking)
+        yield replace(dialect, disables_thinking=not dialect.disables_thinking)
     elif "temperature" in names and dialect.temperature is not None:
         yield replace(dialect, temperature=None)
     elif dialect.cap is not None and dialect.cap in names:
         yield replace(dialect, cap=_OTHER_CAP[dialect.cap])
         yield replace(dialect, cap=None)
-    if dialect.rung in _PLAINER_RUNG:
-        yield replace(dialect, rung=_PLAINER_RUNG[dialect.rung])
-    yield Dialect(FormRung.PROMPT, cap=None, temperature=None)
+    if dialect.reply_format in _PLAINER_FORMAT:
+        yield replace(dialect, reply_format=_PLAINER_FORMAT[dialect.reply_format])
+    yield Dialect(ReplyFormat.PROMPT, cap=None, temperature=None)

@@ -1,4 +1,4 @@
-"""Facts and traits in an LLM's reply, checked against the pages that they rest on."""
+"""Parses and validates the facts and traits in an LLM's reply."""
 
 import re
 from collections.abc import Sequence
@@ -30,18 +30,16 @@ from memoryos_mcp.text.terms import stem, stems
 
 FACT_MAX_CHARS = 400
 REASON_MAX_CHARS = 300
-# Models write the last possible year for "open-ended".
+# Models write this year for "open-ended".
 LATEST_YEAR = 9999
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-
-
-# Slots that hold only one answer; a model's other words are not valid slots.
+# The valid slots; models invent others.
 _SLOT = re.compile(rf"(?:{'|'.join(HEAD_SLOTS)}|{FAMILY}\w[\w' -]{{0,20}}(?::\w[\w' -]{{0,20}})?)")
-
-
-# A wish to be called by a name; of several the last counts.
+# A wish to be called by a name. The latest of several such wishes is valid.
 _CALLED = re.compile(r"\b(?:to be called|call (?:me|him|her|them|the user)) [^\W\d_a-z]")
+# Stems of words that name a fact's subject and are not part of its content.
+_SUBJECT_STEMS = frozenset({"user", "assist"}) | {stem("assistant")}
 
 
 class _FactReply(Part):
@@ -67,21 +65,21 @@ class FactsReading:
     """Reads the facts of a reply.
 
     Args:
-        pages: The pages that were shown, in their order.
-        facts: The known facts that were shown, in their order.
+        pages: The pages in the prompt, in the same order.
+        facts: The known facts in the prompt, in the same order.
     """
 
     def __init__(self, pages: Sequence[Page], facts: Sequence[Fact]) -> None:
         self._pages = list(pages)
         self._facts = facts
-        self._said: dict[int, frozenset[str]] = {}
+        self._page_stems: dict[int, frozenset[str]] = {}
 
     def read(self, found: object, is_last: bool) -> tuple[KnowledgeChange, ...]:
-        """Return the changes; of more than were asked for, the first.
+        """Return the changes to known facts, at most as many as were requested.
 
         Raises:
-            ReplyFormatError: More facts are unusable than usable (in the last round: all are), or there are more than
-                the pages can hold.
+            ReplyFormatError: Fewer than half of the facts are usable (for the corrected reply: none is), or there are
+                more than ``FACTS_PER_PAGE_MAX`` per page.
         """
         facts = items(found)
         most = FACTS_PER_PAGE_MAX * len(self._pages)
@@ -106,16 +104,16 @@ class FactsReading:
         return None
 
     def _is_grounded(self, fact: _FactReply) -> bool:
-        """Whether a fact shares a word with its pages; texts without words in ASCII letters are accepted."""
-        told = {stem for stem in stems(fact.text) if stem.isascii()} - _OF_NOBODY
-        said = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
-        return not told or not any(stem.isascii() for stem in said) or not told.isdisjoint(said)
+        """Whether a fact shares a word with the pages it cites; only words in ASCII letters can be compared."""
+        in_fact = {stem for stem in stems(fact.text) if stem.isascii()} - _SUBJECT_STEMS
+        in_pages = frozenset[str]().union(*map(self._stems, self._cited(fact.pages)))
+        return not in_fact or not any(stem.isascii() for stem in in_pages) or not in_fact.isdisjoint(in_pages)
 
     def _stems(self, place: int) -> frozenset[str]:
         """Return the stems of a page, computed on first use."""
-        if place not in self._said:
-            self._said[place] = frozenset(stems(self._pages[place - 1].text))
-        return self._said[place]
+        if place not in self._page_stems:
+            self._page_stems[place] = frozenset(stems(self._pages[place - 1].text))
+        return self._page_stems[place]
 
     def _cited(self, places: Sequence[int]) -> list[int]:
         return [place for place in cited(places, len(self._pages)) if self._pages[place - 1].teaches]
@@ -135,9 +133,9 @@ class FactsReading:
         else:
             slot = fact.slot if _SLOT.fullmatch(fact.slot) else None
         since, until = _period(fact.since, said_at), _period(fact.until, said_at)
-        if since is not None and since.begin > said_at:  # a plan is known from the day it was told
+        if since is not None and since.begin > said_at:  # a plan is valid from the day when the user mentions it
             since = None
-        if until is not None and until.end <= said_at:  # already over when told: it holds as a fact about the past
+        if until is not None and until.end <= said_at:  # a fact about the past does not expire
             until = None
         return AddFact(
             about=about,
@@ -157,8 +155,8 @@ class LearnReading:
     """Reads a reply with facts and traits.
 
     Args:
-        pages: The pages that were shown, in their order.
-        facts: The known facts that were shown, in their order; None if no facts were asked for.
+        pages: The pages in the prompt, in the same order.
+        facts: The known facts in the prompt, in the same order; None if no facts were requested.
         dimensions: The user's own dimensions.
     """
 
@@ -168,11 +166,11 @@ class LearnReading:
         self._dimensions = dimensions
 
     def read(self, found: dict[str, Any], is_last: bool) -> Lessons:
-        """Return the lessons.
+        """Return the changes to profile and knowledge.
 
         Raises:
-            ReplyFormatError: More facts or traits are unusable than usable (in the last round: all are), or there are
-                more facts than the pages can hold.
+            ReplyFormatError: Fewer than half of the facts or traits are usable (for the corrected reply: none is), or
+                there are more than ``FACTS_PER_PAGE_MAX`` facts per page.
         """
         if "traits" not in found and (self._facts is None or "facts" not in found):
             msg = "traits are missing" if self._facts is None else "facts and traits are missing"
@@ -202,17 +200,13 @@ class LearnReading:
 
 
 def cited(places: Sequence[int], pages: int) -> list[int]:
-    """Return the places that exist, from 1, each once."""
+    """Return the valid page numbers, from 1, without repeats."""
     return [place for place in dict.fromkeys(places) if 1 <= place <= pages]
-
-
-# Words that name a fact's subject rather than its content.
-_OF_NOBODY = frozenset({"user", "assist"}) | {stem("assistant")}
 
 
 @dataclass(frozen=True, slots=True)
 class _Period:
-    """A year, month or day as it was said, with its first instant and the first instant after it."""
+    """A year, month or day in the precision of the text, with its first instant and the first instant after it."""
 
     said: str
     begin: datetime
@@ -220,7 +214,7 @@ class _Period:
 
 
 def _period(text: str, said_at: datetime) -> _Period | None:
-    """Return the day, month or year at the start of a text; None if there is none or it is out of range."""
+    """Return the day, month or year at the start of a text; None if it is missing or out of range."""
     match = _DATE.match(text)
     if match is None:
         return None

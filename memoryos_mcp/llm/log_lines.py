@@ -1,6 +1,6 @@
-"""Lines of a log of LLM calls: their fields, and how a line is written.
+"""The format of the log of LLM calls.
 
-The format is that of OpenAI's batch API, with a few more fields:
+A line has the format of OpenAI's batch API, with a few more fields:
 https://platform.openai.com/docs/api-reference/batch/request-output
 """
 
@@ -17,34 +17,34 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, mod
 
 from memoryos_mcp.llm.chat import ChatRequest
 
-# 128 bits; a batch's `custom_id` has at most 64 characters.
+# 128 bits; the batch API limits a `custom_id` to 64 characters.
 KEY_CHARS = 32
-# The log holds dialogue.
+# The log contains dialogue.
 FILE_MODE = 0o600
 
 
 class _Line(BaseModel):
-    """A part of a line, read back; what else stands there is ignored."""
+    """A part of a line; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class LoggedMessage(_Line):
-    """A message of a request or of a completion; ``content`` is null where a model refuses."""
+    """A message of a request or of a completion; ``content`` is None if the model refused to reply."""
 
     role: str = "assistant"
     content: str | None = None
 
 
 class LoggedChoice(_Line):
-    """A reply and what ended it: ``stop``, ``length`` or a word of the provider's own."""
+    """A reply and the reason for its end: ``stop``, ``length`` or a value of the provider's own."""
 
     message: LoggedMessage
     finish_reason: str | None = None
 
 
 class LoggedUsage(_Line):
-    """Tokens of a call."""
+    """Token counts of a call."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -58,7 +58,7 @@ class LoggedCompletion(_Line):
 
 
 class LoggedResponse(_Line):
-    """What a server answered; only a status of 200 makes it a completion."""
+    """A server's response; with status 200, the body is a completion."""
 
     status_code: int
     body: Annotated[LoggedCompletion | JsonValue, Field(union_mode="left_to_right")] = None
@@ -66,20 +66,20 @@ class LoggedResponse(_Line):
     @model_validator(mode="after")
     def _success_has_a_completion(self) -> Self:
         if self.status_code == HTTPStatus.OK and not isinstance(self.body, LoggedCompletion):
-            msg = "a response of status 200 must hold a chat completion"
+            msg = "a response with status 200 must contain a chat completion"
             raise ValueError(msg)
         return self
 
 
 class LoggedError(_Line):
-    """Why there is no response."""
+    """The reason why there is no response."""
 
     code: str | None = None
     message: str | None = None
 
 
 class BatchLine(_Line):
-    """A line of a batch's output, or as much of a line of our log."""
+    """A line of a batch's output, or the same fields of a line of our log."""
 
     custom_id: str
     response: LoggedResponse | None = None
@@ -87,20 +87,20 @@ class BatchLine(_Line):
 
     @property
     def completion(self) -> LoggedCompletion | None:
-        """What was answered; None for a failed call."""
+        """The completion; None for a failed call."""
         if self.response is None or self.response.status_code != HTTPStatus.OK:
             return None
         return self.response.body if isinstance(self.response.body, LoggedCompletion) else None
 
 
 class LoggedForm(_Line):
-    """The form that was asked for."""
+    """The requested form of the reply."""
 
     name: str
 
 
 class LoggedResponseFormat(_Line):
-    """The form that was asked for, as the API wraps it."""
+    """The ``response_format`` of a request."""
 
     json_schema: LoggedForm
 
@@ -123,17 +123,17 @@ class LogLine(BatchLine):
 
 
 def request_key(request: ChatRequest) -> str:
-    """Return the key of a request in logs and batches. Equal requests have equal keys, whichever model they go to.
+    """Return the key of a request in logs and batches. It does not depend on the model.
 
     The key is the first 32 hexadecimal digits of the SHA-256 of purpose, messages and form.
     """
-    asked = {
+    content = {
         "purpose": request.purpose,
         "messages": [[message.role, message.content] for message in request.messages],
         "form": request.form and request.form.name,
         "schema": request.form and dict(request.form.schema),
     }
-    canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:KEY_CHARS]
 
 
@@ -150,10 +150,10 @@ def request_body(request: ChatRequest, *, model_name: str) -> dict[str, JsonValu
 
 
 def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
-    """Append one line of JSON and return its size in bytes; it is one write, so that processes may share the file.
+    """Append one line of JSON in a single write, so that processes may share the file; return its size in bytes.
 
     Raises:
-        OSError: The line was not written, or only in part.
+        OSError: The line was not written, or only a part of it.
     """
     # Models may return half a surrogate pair, which is not valid UTF-8.
     data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
@@ -168,7 +168,7 @@ def append_line(path: Path, line: Mapping[str, JsonValue]) -> int:
 
 
 def reason(error: OSError) -> str:
-    """Return the system's own text for an error; it names no file."""
+    """Return the system's message for an error, which names no file."""
     return error.strerror or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""The chat model over the network: any endpoint that speaks the OpenAI chat API, even imperfectly."""
+"""The network client for chat models: any endpoint that implements the OpenAI chat API, even incompletely."""
 
 import asyncio
 import json
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.llm.api import ApiClient, Attempts, PassingError, Refusal
+from memoryos_mcp.llm.api import ApiClient, Attempts, ErrorResponse, PassingError
 from memoryos_mcp.llm.api_errors import no_such_api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, ReplyForm, Usage
 from memoryos_mcp.llm.error_responses import DialectError, error_of
-from memoryos_mcp.llm.providers import Dialect, Endpoint, FormRung
+from memoryos_mcp.llm.providers import Dialect, Endpoint, ReplyFormat
 from memoryos_mcp.llm.streams import Stream
 from memoryos_mcp.model.pages import estimate_tokens
 
@@ -36,7 +36,7 @@ class _Choice(BaseModel):
 
 
 class _Completion(BaseModel):
-    """A chat completion, as far as it is needed."""
+    """The fields of a chat completion that are used here."""
 
     choices: list[_Choice] = Field(min_length=1)
     usage: Any = None
@@ -48,14 +48,14 @@ class _Tokens(BaseModel):
 
 
 class OpenAIChat:
-    """One endpoint of the OpenAI chat API. Share one among all callers; close it after use.
+    """A client of one endpoint of the OpenAI chat API. Share one between all callers; close it after use.
 
-    It learns which dialect the endpoint accepts, and keeps to it.
+    It finds out which dialect the endpoint accepts and uses it for later calls.
 
     Args:
         endpoint: The model and its address.
         timeout_s: Longest wait for one reply, from the request to its last byte, in seconds.
-        max_concurrent_calls: Maximum number of requests under way; others wait for their turn.
+        max_concurrent_calls: Maximum number of concurrent requests; others wait for their turn.
         pause: Waits for the given number of seconds.
     """
 
@@ -79,35 +79,35 @@ class OpenAIChat:
         return self._endpoint.model
 
     @property
-    def rung(self) -> FormRung:
-        """How the form of replies is requested: the strictest way that the server is known to accept."""
-        return self._dialect.rung
+    def reply_format(self) -> ReplyFormat:
+        """How the JSON form of replies is requested: the strictest way that the server is known to accept."""
+        return self._dialect.reply_format
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
         """Return the reply to a request. See ``ChatModel.complete``.
 
-        A failure that may pass is tried three times, after growing pauses or those that the server asks for. A timeout
-        is not tried again, since it took long enough. Nor is a reply that broke off after some of it was heard.
+        After a temporary failure, the request is sent again, with at most three attempts in all. There is no further
+        attempt after a timeout, which already took long, or if the listener has received a part of the reply.
 
         Raises:
-            ModelError: As in ``ChatModel.complete``; the text also holds nothing of the server's words.
+            ModelError: As in ``ChatModel.complete``; the message does not contain the server's message either.
         """
         dialect = started_with = self._dialect
         tried = {dialect}
         attempts = Attempts(self._pause)
-        ear = None if listener is None else _Ear(listener)
+        tracked = None if listener is None else _TrackedListener(listener)
         while True:
             try:
-                reply = await self._ask(request, dialect, ear)
+                reply = await self._send(request, dialect, tracked)
             except DialectError as error:
-                plainer = [_for(request, dialect, each) for each in error.plainer]
-                untried = [each for each in plainer if each not in tried]
+                simpler = [_for(request, dialect, each) for each in error.simpler]
+                untried = [each for each in simpler if each not in tried]
                 if not untried:
                     raise
                 dialect = untried[0]
                 tried.add(dialect)
             except PassingError as error:
-                if ear is not None and ear.has_heard:
+                if tracked is not None and tracked.has_received:
                     raise
                 await attempts.wait_after(error)
             else:
@@ -116,47 +116,47 @@ class OpenAIChat:
                 return reply
 
     async def aclose(self) -> None:
-        """Release connections; calls under way and later ones fail."""
+        """Release connections. Running calls and later calls fail."""
         await self._client.aclose()
 
     def _remember(self, dialect: Dialect) -> None:
-        # Only after an answer: a refusal for other reasons must not make the dialect plainer for good.
+        # Only after a success: a request refused for other reasons must not make the dialect simpler for good.
         self._dialect = dialect
-        _logger.info("%s is asked like this from now on: %s", self._endpoint.address, dialect)
+        _logger.info("later requests to %s use this dialect: %s", self._endpoint.api.address, dialect)
 
-    async def _ask(self, request: ChatRequest, dialect: Dialect, ear: "_Ear | None") -> ChatReply:
+    async def _send(self, request: ChatRequest, dialect: Dialect, tracked: "_TrackedListener | None") -> ChatReply:
         endpoint = self._endpoint
         parameters = _parameters(request, endpoint, dialect)
 
-        def refused(said: Refusal) -> ModelError:
-            return error_of(said, endpoint, dialect)
+        def to_error(response: ErrorResponse) -> ModelError:
+            return error_of(response, endpoint, dialect)
 
         async with self._turns:
-            if ear is None:
-                return _reply(await self._client.ask(partial(_send, parameters), refused), request, endpoint)
-            stream = Stream(ear.hear)
-            await self._client.listen(partial(_open, parameters, dialect), stream.take, refused)
-            return _streamed_reply(stream, request, endpoint, ear)
+            if tracked is None:
+                return _reply(await self._client.post(partial(_post, parameters), to_error), request, endpoint)
+            stream = Stream(tracked.receive)
+            await self._client.stream(partial(_open, parameters, dialect), stream.feed, to_error)
+            return _streamed_reply(stream, request, endpoint, tracked)
 
 
-class _Ear:
-    """Passes pieces on to a listener, and remembers whether there were any."""
+class _TrackedListener:
+    """Passes pieces of a reply on to a listener, and records whether there were any."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self.has_heard = False
+        self.has_received = False
 
-    def hear(self, text: str) -> None:
-        self.has_heard = True
+    def receive(self, text: str) -> None:
+        self.has_received = True
         self._listener(text)
 
 
-def _for(request: ChatRequest, dialect: Dialect, plainer: Dialect) -> Dialect:
-    """Return a plainer dialect; a request without a form leaves its rung as it was."""
-    return plainer if request.form is not None else replace(plainer, rung=dialect.rung)
+def _for(request: ChatRequest, dialect: Dialect, simpler: Dialect) -> Dialect:
+    """Return the simpler dialect; a request without a form has no use for another reply format."""
+    return simpler if request.form is not None else replace(simpler, reply_format=dialect.reply_format)
 
 
-async def _send(parameters: Mapping[str, Any], client: "openai.AsyncOpenAI") -> Any:
+async def _post(parameters: Mapping[str, Any], client: "openai.AsyncOpenAI") -> Any:
     return await client.chat.completions.with_raw_response.create(**parameters)
 
 
@@ -164,7 +164,7 @@ def _open(
     parameters: Mapping[str, Any], dialect: Dialect, client: "openai.AsyncOpenAI"
 ) -> AbstractAsyncContextManager[Any]:
     body = {**parameters["extra_body"], "stream": True}
-    # A server that refuses a cap knows only the bare API; its tokens are estimated.
+    # A server that refuses a cap probably refuses this too; its tokens are estimated.
     if dialect.cap is not None:
         body["stream_options"] = {"include_usage": True}
     return client.chat.completions.with_streaming_response.create(**{**parameters, "extra_body": body})
@@ -172,11 +172,11 @@ def _open(
 
 def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any]:
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
-    # The library does not process extras part by part, which would take longer than sending them.
+    # The library does not process ``extra_body`` item by item, which would take longer than sending it.
     body: dict[str, Any] = {"messages": messages}
     if request.form is not None:
-        if dialect.rung is not FormRung.JSON_SCHEMA:
-            # At the end of the system message, which stays equal for all calls of a purpose.
+        if dialect.reply_format is not ReplyFormat.JSON_SCHEMA:
+            # At the end, so that the beginning of the system message is equal for all calls of a purpose.
             messages[0]["content"] += _form_in_words(request.form)
         if (response_format := _response_format(request.form, endpoint, dialect)) is not None:
             body["response_format"] = response_format
@@ -184,21 +184,21 @@ def _parameters(request: ChatRequest, endpoint: Endpoint, dialect: Dialect) -> d
         body[dialect.cap] = min(endpoint.output_tokens, request.reply_tokens or endpoint.output_tokens)
     if dialect.temperature is not None:
         body["temperature"] = dialect.temperature
-    if dialect.forbids_thinking:
+    if dialect.disables_thinking:
         body["enable_thinking"] = False
     return {"model": endpoint.model, "messages": [], "extra_body": body}
 
 
 def _response_format(form: ReplyForm, endpoint: Endpoint, dialect: Dialect) -> dict[str, Any] | None:
-    if dialect.rung is FormRung.JSON_SCHEMA:
-        schema = _without_lengths(form.schema) if endpoint.refuses_lengths else form.schema
+    if dialect.reply_format is ReplyFormat.JSON_SCHEMA:
+        schema = _without_lengths(form.schema) if endpoint.rejects_length_limits else form.schema
         return {"type": "json_schema", "json_schema": {"name": form.name, "strict": True, "schema": schema}}
-    return {"type": "json_object"} if dialect.rung is FormRung.JSON_OBJECT else None
+    return {"type": "json_object"} if dialect.reply_format is ReplyFormat.JSON_OBJECT else None
 
 
 def _without_lengths(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        # A property with such a name would hold a schema, not a number.
+        # The value of a property with such a name would be a schema, not a number.
         return {
             name: _without_lengths(value)
             for name, value in schema.items()
@@ -224,15 +224,15 @@ def _reply(body: bytes, request: ChatRequest, endpoint: Endpoint) -> ChatReply:
     return ChatReply(text, _usage(completion.usage, request, text), is_cut=choice.finish_reason == "length")
 
 
-def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, ear: _Ear) -> ChatReply:
+def _streamed_reply(stream: Stream, request: ChatRequest, endpoint: Endpoint, tracked: _TrackedListener) -> ChatReply:
     if stream.is_event_stream:
-        if not stream.is_whole:
-            message = f"{endpoint.api.where} broke its reply off before the end; ask again"
+        if not stream.is_complete:
+            message = f"{endpoint.api.where} ended its reply too early; try again"
             raise PassingError(message)
         return ChatReply(stream.text, _usage(stream.usage, request, stream.text), is_cut=stream.is_cut)
-    # Some servers always answer in one piece.
+    # Some servers never stream.
     reply = _reply(stream.body, request, endpoint)
-    ear.hear(reply.text)
+    tracked.receive(reply.text)
     return reply
 
 

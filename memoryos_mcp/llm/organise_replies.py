@@ -1,4 +1,4 @@
-"""Topics, chains and facts in an LLM's reply about a batch, checked against the batch."""
+"""Parses and validates an LLM's reply about a batch: topics, chains and facts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from memoryos_mcp.text.prose import shorten
 
 KEYWORDS_MAX = 12
 SUMMARY_MAX_CHARS = 1_200
-# Share of a batch that the LLM's last reply must assign to topics; the fallback assigns the rest.
+# Share of a batch's pages that the LLM's last reply must assign to topics; the fallback assigns the others.
 FILED_SHARE = 0.5
 
 
@@ -43,8 +43,8 @@ class OrganiseReading:
     """Reads a reply about a batch.
 
     Args:
-        batch: The pages that were shown, in their order.
-        around: What was shown with them.
+        batch: The pages in the prompt, in the same order.
+        around: The surroundings in the prompt.
         max_topics: Maximum number of topics.
     """
 
@@ -56,11 +56,15 @@ class OrganiseReading:
         self._max_topics = max_topics
 
     def read(self, found: dict[str, Any], is_last: bool) -> tuple[Organised, list[Page]]:
-        """Return the organised batch, and the pages that no topic holds.
+        """Return the organised batch, and the pages without a topic.
+
+        Args:
+            found: The reply's JSON.
+            is_last: Whether this is the corrected reply. Then some pages may have no topic, and ``knowledge`` is None
+                if most facts are unusable.
 
         Raises:
-            ReplyFormatError: Pages have no topic (in the last round: too many of them), or most facts are unusable
-                (in the last round, ``knowledge`` is then None instead).
+            ReplyFormatError: Pages have no topic, there are too many topics, or most facts are unusable.
         """
         knowledge = self._knowledge(found, is_last)
         pages = self._pages(found.get("pages"))
@@ -69,7 +73,7 @@ class OrganiseReading:
             msg = f"topics: there are {len(described)}, but at most {self._max_topics} are asked for"
             raise ReplyFormatError(msg)
         topics = {topic.topic: topic for topic in described}
-        if len(topics) < len(described):  # repeated numbers say less than the order
+        if len(topics) < len(described):  # some numbers are repeated, so the order is used instead
             topics = dict(enumerate(described, 1))
         left = [view for number, view in enumerate(self._batch, 1) if self._topic(pages, number) not in topics]
         if left and (not is_last or len(left) > len(self._batch) * (1 - FILED_SHARE)):
@@ -95,8 +99,8 @@ class OrganiseReading:
         return Organised(is_continuing, runs, tuple(named), knowledge), left
 
     def _knowledge(self, found: dict[str, Any], is_last: bool) -> tuple[KnowledgeChange, ...] | None:
-        """Return the knowledge in the pages; None if the reply has none that is usable."""
-        if not isinstance(found.get("facts"), list | dict):  # a text like "none" is not an empty list
+        """Return the changes to known facts; None if the reply contains no usable list of facts."""
+        if not isinstance(found.get("facts"), list | dict):  # such as the text "none"
             return None
         try:
             return self._facts.read(found["facts"], is_last)
@@ -106,13 +110,13 @@ class OrganiseReading:
             return None
 
     def _apart_from(self, topic: _TopicReply) -> frozenset[int]:
-        """Return the known segments that the LLM saw and did not choose for a topic."""
+        """Return the numbers of the segments in the prompt if the LLM chose none of them for a topic."""
         if topic.segment in self._segments:
             return frozenset()
         return frozenset(segment.segment for segment in self._segments.values())
 
     def _pages(self, found: object) -> dict[int, _PageReply]:
-        """Return the reply about each page, by its place. The form is an object, but a list is read as well."""
+        """Return the reply about each page, by the page's number. An object was requested; a list is accepted too."""
         if isinstance(found, dict):
             pairs = [(numbers(name), value) for name, value in found.items()]
         else:
@@ -130,7 +134,7 @@ class OrganiseReading:
     def _runs(
         self, pages: dict[int, _PageReply], summaries: dict[int, str], of_topics: dict[int, str]
     ) -> tuple[Run, ...]:
-        """Return the runs. A run without a summary gets its topic's, or a digest of its own pages."""
+        """Return the runs; if the reply has no summary of a run, the topic's summary or one of its pages is used."""
         starts = [n for n in range(1, len(self._batch) + 1) if n == 1 or n not in pages or not pages[n].continues]
         runs = []
         for start, end in zip(starts, [*starts[1:], len(self._batch) + 1], strict=True):
@@ -153,7 +157,7 @@ def _problem_of_chain(chain: _ChainReply) -> str | None:
 
 
 def _digest(topic: _TopicReply, pages: Sequence[Page]) -> Digest:
-    """Return a topic's digest; what it lacks is taken from its pages."""
+    """Return a topic's digest; missing keywords or a missing summary are taken from its pages."""
     named = (keyword.lower() for keyword in topic.keywords if len(keyword) <= KEYWORD_MAX_CHARS)
     keywords = tuple(dict.fromkeys(named))[:KEYWORDS_MAX]
     summary = shorten(topic.summary, SUMMARY_MAX_CHARS)

@@ -1,7 +1,7 @@
-"""Prompts: what an LLM is shown and asked. Instructions come first and never change, so that providers can cache them.
+"""Prompts of the LLM analyst. The instructions come first and never change, so that providers can cache them.
 
-Dialogue is shown as lines of JSON, so no text in a page can end its line or pass for an instruction of ours. The
-instructions say that it is data. Recalled memories pasted into a page are left out, since they are known already.
+The prompt contains pages as lines of JSON, so no text in a page can end its line or look like one of our instructions.
+The instructions say that pages are data. Recalled memories that were pasted into a page are omitted.
 """
 
 import json
@@ -20,11 +20,11 @@ from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
 SUMMARY_SHOWN_MAX_CHARS = 600
-# Limit for one side of a page if only the profile is asked for.
+# Limit for one side of a page if only traits are requested.
 USER_SHOWN_MAX_CHARS = 200
-# With less than this shown, a page is not worth asking about.
+# A page is never cut to fewer tokens than this; less would be useless.
 PAGE_TOKENS_MIN = 50
-# A page that is too long is cut in the middle; this share of what is shown is its end.
+# A page that is too long is cut in the middle; this share of the remaining text is from its end.
 END_SHARE = 0.25
 OMISSION = " […] "
 # Limits for replies.
@@ -36,10 +36,10 @@ SENTENCE_ASKED_CHARS = 200
 DATE_CHARS = 10
 SLOT_CHARS = 40
 EVIDENCE_ASKED = 3
-# One fact is asked for per so many tokens of pages, and a minimum for the shortest pages.
+# One fact is requested per this many tokens of pages, but at least the minimum.
 TOKENS_PER_FACT_ASKED = 60
 FACTS_ASKED_MIN = 3
-# A reply with more facts per page than this is not usable.
+# A reply with more facts per page than this is rejected.
 FACTS_PER_PAGE_MAX = 10
 PAGES_PER_TRAIT_ASKED = 4
 
@@ -97,7 +97,7 @@ If there is nothing, the list is empty.
 Dimensions:
 """
 
-# Comes last, and only if there are corrections, so that the beginning stays the same.
+# Added to the end of the instructions if there are corrections, so that their beginning stays the same.
 WRONG_INSTRUCTIONS = """
 wrong_fact: the user has said that this is not so; report it in no words, whatever the pages say."""
 
@@ -109,11 +109,11 @@ def organise_request(
 
     Args:
         batch: Pages in order of arrival.
-        around: What is known around them; all of its facts and corrections are shown.
+        around: The related parts of the memory; the prompt contains all of its facts and corrections.
         max_topics: Maximum number of topics.
         max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
     """
-    facts_max = facts_asked(list(batch))
+    facts_max = facts_asked(batch)
     instructions = f"{ORGANISE_INSTRUCTIONS}\nAt most {max_topics} topics and {facts_max} facts."
     if around.corrected:
         instructions += WRONG_INSTRUCTIONS
@@ -145,8 +145,8 @@ def learn_request(
     """Return the request for traits and facts in pages; pages and facts are numbered from 1.
 
     Args:
-        pages: Pages in order of arrival; only the user's side of those already read for facts is shown.
-        around: What is known around them; all of its traits, facts and corrections are shown.
+        pages: Pages in order of arrival. If their facts are already known, only the user's messages are shown.
+        around: The traits, facts and corrections to show.
         dimensions: The user's own dimensions.
         max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
     """
@@ -158,7 +158,7 @@ def learn_request(
     ]
     context += _known(facts, around.corrected)
     traits_max = traits_asked(len(pages))
-    facts_max = 0 if around.is_read else facts_asked(list(pages))
+    facts_max = 0 if around.is_read else facts_asked(pages)
     instructions = JUDGE_INSTRUCTIONS if around.is_read else LEARN_INSTRUCTIONS
     instructions += catalogue.as_text(dimensions)
     instructions += f"\nAt most {f'{facts_max} facts and ' if facts_max else ''}{traits_max} traits."
@@ -172,13 +172,13 @@ def learn_request(
 
 
 def facts_asked(pages: Sequence[Page]) -> int:
-    """Return the maximum number of facts to ask for."""
-    told = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
-    return min(max(FACTS_ASKED_MIN, told), FACTS_PER_PAGE_MAX * len(pages))
+    """Return the maximum number of facts to request."""
+    by_length = sum(page_tokens(page) for page in pages if page.teaches) // TOKENS_PER_FACT_ASKED
+    return min(max(FACTS_ASKED_MIN, by_length), FACTS_PER_PAGE_MAX * len(pages))
 
 
 def traits_asked(pages: int) -> int:
-    """Return the maximum number of traits to ask for, given the number of pages."""
+    """Return the maximum number of traits to request for this number of pages."""
     return 1 + pages // PAGES_PER_TRAIT_ASKED
 
 
@@ -225,9 +225,9 @@ def _known(facts: Sequence[Fact], corrected: Sequence[CorrectedFact]) -> list[di
 
 
 def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -> list[str]:
-    """Return the pages, numbered from 1; the longest are shortened if not all fit into ``room`` tokens.
+    """Return one line per page, numbered from 1; the longest pages are shortened if not all fit into ``room`` tokens.
 
-    With ``is_of_user``, only what the profile needs is shown.
+    With ``is_of_user``, the lines contain only the text that is needed to find traits.
     """
 
     def lines(max_tokens: int | None) -> list[str]:
@@ -246,14 +246,14 @@ def _page_lines(views: Sequence[Page], room: int, *, is_of_user: bool = False) -
 
 
 def _of_user(page: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the beginning of what the user said; if they said nothing, of what was said to them."""
+    """Return the beginning of the user's message, or of the assistant's if the user's is empty."""
     said = page.get("user") or page.get("assistant")
     who = "user" if "user" in page else "assistant"
     return {who: shorten(str(said), USER_SHOWN_MAX_CHARS)}
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the highest limit of tokens per page with which all fit; None if all fit uncut."""
+    """Return the highest limit of tokens per page with which all pages fit; None if they fit without a limit."""
     if sum(tokens) <= room:
         return None
     left = room
@@ -293,13 +293,13 @@ def _ends(text: str, chars: int) -> str:
 
 
 def _line(entry: Mapping[str, JsonValue]) -> str:
-    """Return an entry as one line of JSON, with every character escaped that may count as a line end."""
+    """Return an entry as one line of JSON; every character that may be read as a line end is escaped."""
     return json.dumps(entry, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 
 # Forms of replies ---------------------------------------------------------------------------------------------------
-# Every choice is an enumeration, and every list and text has a limit. A server that enforces the form thus keeps even a
-# small model from naming what does not exist, and from writing endlessly.
+# Every choice is an enumeration, and every list and text has a limit. If the server enforces the form, even a small
+# model cannot refer to pages or facts that do not exist, or write endlessly.
 
 
 def _object(**properties: JsonValue) -> dict[str, JsonValue]:

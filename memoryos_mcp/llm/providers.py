@@ -1,12 +1,12 @@
-"""Providers: the address, the key and the dialect of the OpenAI chat API of each LLM provider.
+"""LLM providers: address, API key and supported parameters of each provider's OpenAI-compatible chat API.
 
-Differences between providers are data here, with their sources. What an endpoint still refuses is learned from its
-answers. This module uses no network and does not read the environment: the caller passes that in.
+Known differences between providers are data in this module, with their sources. The client finds out the others from
+error responses. This module does no I/O and does not read the environment, which the caller passes in.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
@@ -18,22 +18,22 @@ from memoryos_mcp.config import LlmProvider, Settings
 from memoryos_mcp.errors import ConfigError
 from memoryos_mcp.llm.api import Api, Wording
 
-# Low, since facts are asked for. Not 0, at which small models repeat themselves endlessly.
+# Low, because replies are facts. With 0, small models may repeat themselves endlessly.
 TEMPERATURE = 0.2
-# Path of the chat API below the base URL; users often paste both.
+# Path of the chat API below the base URL; users often paste both together.
 CHAT_PATH = "/chat/completions"
-# Several times the longest reply asked for.
+# Several times the longest reply that a prompt requests.
 OUTPUT_TOKENS = 8192
-# Hidden reasoning counts as output: the smaller cap might leave nothing for the reply.
+# Hidden reasoning counts as output. With the smaller cap, it might leave nothing for the reply.
 REASONING_OUTPUT_TOKENS = 32_768
 
 KEY_SETTING = "openai_api_key"
-_WORDING = Wording(
-    what="the LLM",
+WORDING = Wording(
+    name="the LLM",
     url_setting="openai_base_url",
     timeout_setting="llm_timeout_s",
     model_setting="llm_model",
-    relief="lower llm_max_concurrent_calls",
+    rate_limit_advice="lower llm_max_concurrent_calls",
 )
 
 _REASONING_MODEL = re.compile(
@@ -43,14 +43,14 @@ _REASONING_MODEL = re.compile(
     """,
     re.VERBOSE,
 )
-# Qwen3 thinks unless told not to, and only in streams. QwQ and "-thinking" models cannot be told not to.
-_QWEN_TOLD_NOT_TO_THINK = re.compile(r"^qwen3(?!.*thinking)")
+# Qwen3 thinks by default, but it only supports that in streams. In QwQ and "-thinking" models it cannot be disabled.
+_QWEN_THINKING_OPTIONAL = re.compile(r"^qwen3(?!.*thinking)")
 
 CapName = Literal["max_completion_tokens", "max_tokens"]
 
 
-class FormRung(StrEnum):
-    """How the form of a reply is requested, from the strictest way to the plainest."""
+class ReplyFormat(StrEnum):
+    """Ways to request the JSON form of a reply, the strictest first."""
 
     JSON_SCHEMA = "json_schema"
     JSON_OBJECT = "json_object"
@@ -62,39 +62,39 @@ class Dialect:
     """The parameters of a request other than model and messages.
 
     Attributes:
-        rung: How the reply's form is requested.
-        cap: Name of the parameter that limits the reply's tokens; None leaves the limit to the server.
-        temperature: From 0 to 1; None leaves it to the server.
-        forbids_thinking: Whether to send ``enable_thinking: false``, which only some servers know.
+        reply_format: How the JSON form of the reply is requested.
+        cap: Name of the parameter that limits the reply's tokens; None to send no limit.
+        temperature: From 0 to 1; None to use the server's default.
+        disables_thinking: Whether to send ``enable_thinking: false``, which only some servers support.
     """
 
-    rung: FormRung
+    reply_format: ReplyFormat
     cap: CapName | None
     temperature: float | None = TEMPERATURE
-    forbids_thinking: bool = False
+    disables_thinking: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """What a provider's documentation says.
+    """A provider's API according to its documentation.
 
     Attributes:
         base_url: Default address of the API.
-        key_variables: Environment variables for the key, of which the first that is set counts; empty if it needs none.
-        hosts: The provider's own host names; their subdomains count too.
-        rung: The strictest form that it honours.
+        key_variables: Environment variables for the key, of which the first one set is used; empty if it needs no key.
+        hosts: The provider's own host names; their subdomains match too.
+        reply_format: The strictest format that it supports.
         cap: Its name for the limit of a reply's tokens.
-        refuses_lengths: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
-        told_not_to_think: Models that ``enable_thinking: false`` is sent to.
+        rejects_length_limits: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
+        disable_thinking_for: Names of models whose requests need ``enable_thinking: false``.
     """
 
     base_url: str
     key_variables: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    rung: FormRung = FormRung.JSON_SCHEMA
+    reply_format: ReplyFormat = ReplyFormat.JSON_SCHEMA
     cap: CapName = "max_tokens"
-    refuses_lengths: bool = False
-    told_not_to_think: re.Pattern[str] | None = None
+    rejects_length_limits: bool = False
+    disable_thinking_for: re.Pattern[str] | None = None
 
 
 PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
@@ -106,21 +106,21 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
             key_variables=("OPENAI_API_KEY",),
             hosts=("api.openai.com",),
             cap="max_completion_tokens",
-            refuses_lengths=True,
+            rejects_length_limits=True,
         ),
         # https://docs.anthropic.com/en/api/openai-sdk: response_format is ignored.
         "anthropic": Preset(
             base_url="https://api.anthropic.com/v1",
             key_variables=("ANTHROPIC_API_KEY",),
             hosts=("api.anthropic.com",),
-            rung=FormRung.PROMPT,
+            reply_format=ReplyFormat.PROMPT,
         ),
         # https://api-docs.deepseek.com/guides/json_mode: json_object only, and the prompt must say "json".
         "deepseek": Preset(
             base_url="https://api.deepseek.com",
             key_variables=("DEEPSEEK_API_KEY",),
             hosts=("api.deepseek.com",),
-            rung=FormRung.JSON_OBJECT,
+            reply_format=ReplyFormat.JSON_OBJECT,
         ),
         # https://www.alibabacloud.com/help/en/model-studio/qwen-structured-output: json_schema with a few models only.
         # The address is Singapore's; other regions have other addresses and keys.
@@ -133,13 +133,13 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
                 "dashscope-us.aliyuncs.com",
                 "maas.aliyuncs.com",
             ),
-            rung=FormRung.JSON_OBJECT,
-            told_not_to_think=_QWEN_TOLD_NOT_TO_THINK,
+            reply_format=ReplyFormat.JSON_OBJECT,
+            disable_thinking_for=_QWEN_THINKING_OPTIONAL,
         ),
         # https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html
         "vllm": Preset(base_url="http://localhost:8000/v1"),
         # https://github.com/hiyouga/LlamaFactory, src/llamafactory/api/protocol.py: response_format is ignored.
-        "llama-factory": Preset(base_url="http://localhost:8000/v1", rung=FormRung.PROMPT),
+        "llama-factory": Preset(base_url="http://localhost:8000/v1", reply_format=ReplyFormat.PROMPT),
         # https://docs.ollama.com/api/openai-compatibility; its page on structured outputs advises showing the schema.
         "ollama": Preset(base_url="http://localhost:11434/v1"),
         # https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
@@ -150,58 +150,39 @@ PRESETS: Mapping[LlmProvider, Preset] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model at an address, with all that is needed to call it. Its ``repr`` shows no key and no credentials.
+    """A model and the API that serves it. Its ``repr`` shows no key and no credentials.
 
     Attributes:
         provider: The provider whose preset applies; None for a server known only by its address.
-        model: The model's name at that address.
-        base_url: Address of the API; may hold credentials.
-        key: None if the server needs none.
-        key_source: The setting or environment variable that holds the key, or would hold it.
-        dialect: The dialect to start with.
-        refuses_lengths: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
+        model: The model's name in the API.
+        api: The API.
+        dialect: The dialect of the first request.
+        rejects_length_limits: Whether its JSON schemas support neither ``minLength`` nor ``maxLength``.
         output_tokens: Maximum number of tokens of one reply.
     """
 
     provider: LlmProvider | None
     model: str
-    base_url: str = field(repr=False)
-    key: SecretStr | None = field(repr=False)
-    key_source: str
+    api: Api
     dialect: Dialect
-    refuses_lengths: bool
+    rejects_length_limits: bool
     output_tokens: int
-
-    @property
-    def api(self) -> Api:
-        """The API that serves the model."""
-        return Api(self.base_url, self.key, self.key_source, _WORDING)
-
-    @property
-    def address(self) -> str:
-        """The base URL without credentials and query, for messages."""
-        return self.api.address
-
-    @property
-    def is_on_this_machine(self) -> bool:
-        """Whether the address is a loopback one."""
-        return self.api.is_on_this_machine
 
 
 def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint | None:
-    """Return the endpoint that the settings ask for; None if they ask for no LLM.
+    """Return the configured LLM endpoint; None if no LLM is configured.
 
     A named provider has a default address and environment variables for its key; the settings override both. Without
     a named provider, a usable `openai_api_key` means OpenAI, or the server at `openai_base_url`. A base URL without a
-    usable key means a server that needs none. If it is the URL of a provider that needs one, the result is None: such
-    settings were copied from a template, with a placeholder for the key.
+    usable key means a server that needs no key. The result is None if that URL belongs to a provider that needs a key:
+    such settings were copied from a template, with a placeholder for the key.
 
-    A key in the environment alone never turns the LLM on. Most people set it for other programs, and the dialogue
-    would be sent out without their asking.
+    A key in the environment alone never enables the LLM. Most users set it for other programs, and the dialogue would
+    be sent out without their consent.
 
     Args:
         settings: The configuration.
-        environment: Environment variables; only the named provider's keys are looked up.
+        environment: Environment variables; only those with the named provider's keys are read.
 
     Raises:
         ConfigError: The named provider needs a key and there is none; the message names the variable to set.
@@ -216,11 +197,7 @@ def endpoint_of(settings: Settings, environment: Mapping[str, str]) -> Endpoint 
 
 
 def is_reasoning_model(model: str) -> bool:
-    """Return whether a model reasons first, by its name; such models take no temperature and need more tokens.
-
-    Args:
-        model: The name; the maker's name and a slash may come before it.
-    """
+    """Whether a model is known by its name to reason first; such models accept no temperature and need more tokens."""
     return _REASONING_MODEL.search(_bare(model)) is not None
 
 
@@ -230,13 +207,14 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
     variables = PRESETS[provider].key_variables
     for variable in variables:
         key = SecretStr(environment.get(variable, "").strip())
-        # A placeholder counts as little in the environment as in the settings.
+        # A placeholder is ignored in the environment too.
         if settings.model_copy(update={KEY_SETTING: key}).has_llm_key:
             return _endpoint(settings, provider, key=key, key_source=variable)
     if variables:
         held = next((variable for variable in variables if environment.get(variable, "").strip()), None)
-        found = "needs a key" if held is None else f"needs a key, and {held} holds only a placeholder for one"
-        message = f"llm_provider: {provider} {found}; set {' or '.join(variables)} in the environment, or {KEY_SETTING}"
+        problem = "needs a key" if held is None else f"needs a key, but {held} contains only a placeholder"
+        names = " or ".join(variables)
+        message = f"llm_provider: {provider} {problem}; set {names} in the environment, or set {KEY_SETTING}"
         raise ConfigError(message)
     return _endpoint(settings, provider, key=None)
 
@@ -244,30 +222,30 @@ def _named(settings: Settings, provider: LlmProvider, environment: Mapping[str, 
 def _endpoint(
     settings: Settings, provider: LlmProvider | None, *, key: SecretStr | None, key_source: str = KEY_SETTING
 ) -> Endpoint:
-    # A server known only by its address gets vLLM's dialect, which most servers speak.
+    # Most servers support vLLM's dialect.
     preset = PRESETS[provider or "vllm"]
     base_url = re.sub(rf"{CHAT_PATH}/*$", "", settings.openai_base_url or preset.base_url)
     reasons = is_reasoning_model(settings.llm_model)
-    forbids_thinking = bool(preset.told_not_to_think and preset.told_not_to_think.search(_bare(settings.llm_model)))
+    thinking = preset.disable_thinking_for
+    disables_thinking = thinking is not None and thinking.search(_bare(settings.llm_model)) is not None
+    stripped_key = None if key is None else SecretStr(key.get_secret_value().strip())
     return Endpoint(
         provider=provider,
         model=settings.llm_model,
-        base_url=base_url,
-        key=None if key is None else SecretStr(key.get_secret_value().strip()),
-        key_source=key_source,
+        api=Api(base_url, stripped_key, key_source, WORDING),
         dialect=Dialect(
-            preset.rung,
+            preset.reply_format,
             preset.cap,
             temperature=None if reasons else TEMPERATURE,
-            forbids_thinking=forbids_thinking,
+            disables_thinking=disables_thinking,
         ),
-        refuses_lengths=preset.refuses_lengths and _provider_at(base_url) == provider,
-        output_tokens=REASONING_OUTPUT_TOKENS if reasons and not forbids_thinking else OUTPUT_TOKENS,
+        rejects_length_limits=preset.rejects_length_limits and _provider_at(base_url) == provider,
+        output_tokens=REASONING_OUTPUT_TOKENS if reasons and not disables_thinking else OUTPUT_TOKENS,
     )
 
 
 def _provider_at(url: str) -> LlmProvider | None:
-    """Return the provider whose own host the URL names, among those that need a key."""
+    """Return the provider to which the URL's host belongs; None if it belongs to none."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     for provider, preset in PRESETS.items():
         if any(host == known or host.endswith(f".{known}") for known in preset.hosts):
@@ -276,4 +254,5 @@ def _provider_at(url: str) -> LlmProvider | None:
 
 
 def _bare(model: str) -> str:
+    """Return a model's name without the maker's name and slash before it."""
     return model.strip().lower().rpartition("/")[2]

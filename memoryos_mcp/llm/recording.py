@@ -1,4 +1,4 @@
-"""A log of the calls to the LLM, which shows what left this machine."""
+"""The log of calls to the LLM. It shows which data left this machine."""
 
 import asyncio
 import logging
@@ -18,20 +18,20 @@ from memoryos_mcp.model.pages import utc_now
 
 LOG_NAME = "llm-log.jsonl"
 
-# One thread for the logs of all users of a process, started with the first line.
+# One thread writes the logs of all users of the process; the first line starts it.
 _WRITER = ThreadPoolExecutor(1, thread_name_prefix="memoryos-llm-log")
 
 logger = logging.getLogger(__name__)
 
 
 class RecordingChat:
-    """A chat model that logs the calls of another one, failed and cancelled calls included. Close it after use.
+    """A chat model that logs the calls to another chat model, including failed and cancelled calls. Close it after use.
 
-    A log that cannot be written fails no call and is warned of once. A call is not logged if its request may quote
-    what was forgotten meanwhile.
+    If the log cannot be written, the calls succeed nevertheless, and one warning is logged. A call is not logged if its
+    request may quote something that was forgotten in the meantime.
 
     Args:
-        chat: The model that answers.
+        chat: The model that replies.
         path: The log file; its folder must exist. Several processes may append to it.
         clock: Returns the current time.
         memory: The memory that requests quote; None if nothing in it is ever forgotten.
@@ -54,11 +54,11 @@ class RecordingChat:
 
     @property
     def name(self) -> str:
-        """Name of the model that answers."""
+        """Name of the model that replies."""
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the other model's reply after logging it.
+        """Log the other model's reply and return it.
 
         Raises:
             ModelError: The other model's error, unchanged.
@@ -73,7 +73,7 @@ class RecordingChat:
         return reply
 
     async def aclose(self) -> None:
-        """Release the other model's connections, and wait until the log is written."""
+        """Release the other model's connections and wait until the log is written."""
         await self._chat.aclose()
         if self._writing:
             await asyncio.wait(self._writing)
@@ -89,9 +89,9 @@ class RecordingChat:
         writing = loop.run_in_executor(_WRITER, self._append, request, at, took_ms, outcome)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        # Shielded: a request that was sent is logged even if its caller is cancelled.
+        # Shielded, so that a request that was sent is logged even if its caller is cancelled.
         await asyncio.shield(writing)
-        # Something was forgotten during the write: the line may have been added after the log was removed.
+        # If something was forgotten during the write, the line may have been added after the log was removed.
         if await quotes_forgotten(request, self._memory):
             await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
@@ -110,7 +110,7 @@ class RecordingChat:
         except OSError as error:
             if not self._has_warned:
                 self._has_warned = True
-                logger.warning("%s cannot be written (%s); calls to the LLM go on unlogged", self._path, reason(error))
+                logger.warning("%s cannot be written (%s); calls to the LLM are not logged", self._path, reason(error))
 
 
 def remove_log(path: Path) -> None:
@@ -139,11 +139,11 @@ def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:
 
 
 def _error(error: BaseException) -> dict[str, JsonValue]:
-    """Return what went wrong. Only the texts of our own errors are known to hold no key and no dialogue."""
+    """Return an error as JSON. Only messages of our own errors are shown: others may contain a key or dialogue."""
     if isinstance(error, ModelError):
         text = str(error)
     elif isinstance(error, asyncio.CancelledError):
-        text = "cancelled before the reply came"
+        text = "cancelled before the reply arrived"
     else:
         text = "failed unexpectedly"
     return {"code": type(error).__name__, "message": text}

@@ -1,4 +1,4 @@
-"""Replies read back from a log: without a network, at no cost, and always the same."""
+"""A chat model that replays recorded replies: without a network, at no cost, and always the same."""
 
 import logging
 from collections.abc import Iterator
@@ -19,23 +19,23 @@ logger = logging.getLogger(__name__)
 
 
 class ReplayChat:
-    """A chat model that answers from a file only.
+    """A chat model that takes its replies from a file.
 
-    The file is a log of `RecordingChat`, the output of a batch, or both; of several replies to a request the last one
-    counts. It is read on first use and again when it has changed. A request without a reply is written once to
-    ``<stem>.missing.jsonl`` in the same folder, as a line of a batch's input. Delete that file when its replies have
-    arrived.
+    The file contains lines of a `RecordingChat` log, lines of a batch's output, or both. Of several replies to a
+    request, the last one is used. The file is read on first use and again after changes. A request without a reply is
+    written once to ``<stem>.missing.jsonl`` in the same folder, as a line of a batch's input. Delete that file after
+    adding its replies.
 
     Args:
-        path: The file of replies; it need not exist yet.
-        model_name: The model for a batch of the missing requests.
+        path: The file with the replies; it need not exist yet.
+        model_name: The model that a batch of the missing requests should use.
     """
 
     def __init__(self, path: Path, *, model_name: str) -> None:
         self._path = path
         self._missing_path = path.parent / f"{path.stem}.missing.jsonl"
         self._model_name = model_name
-        # One thread at a time, so the state below needs no lock.
+        # With one thread at a time, the state below needs no lock.
         self._limiter = anyio.CapacityLimiter(1)
         self._completions: dict[str, LoggedCompletion] = {}
         self._version: tuple[int, ...] | None = None
@@ -44,14 +44,14 @@ class ReplayChat:
 
     @property
     def name(self) -> str:
-        """A constant instead of a model's name; a file is not bound to one model."""
+        """The constant "replay": the file may contain replies of several models."""
         return "replay"
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply in the file; a listener gets it in one piece.
+        """Return the reply from the file; a listener gets it in one piece.
 
         Raises:
-            ModelError: The file has no reply yet, or cannot be read; the text says where the request was written.
+            ModelError: The file has no reply yet, or cannot be read. The message names the file of missing requests.
         """
         reply = await anyio.to_thread.run_sync(self._reply, request, limiter=self._limiter)
         if listener is not None:
@@ -59,14 +59,14 @@ class ReplayChat:
         return reply
 
     async def aclose(self) -> None:
-        """Do nothing: no file is held open."""
+        """Do nothing: no file stays open."""
 
     def _reply(self, request: ChatRequest) -> ChatReply:
         key = request_key(request)
         try:
             self._read_changes()
         except OSError as error:
-            msg = f"{self._path} cannot be read ({reason(error)}); make llm_replay_file a readable file of replies"
+            msg = f"{self._path} cannot be read ({reason(error)}); set llm_replay_file to a readable file"
             raise ModelError(msg) from error
         completion = self._completions.get(key)
         if completion is not None:
@@ -75,18 +75,18 @@ class ReplayChat:
             self._note_missing(key, request)
         except OSError as error:
             msg = (
-                f"{self._path} does not answer request {key} yet, and {self._missing_path} cannot be written "
+                f"{self._path} contains no reply to request {key}, and {self._missing_path} cannot be written "
                 f"({reason(error)}); make its folder writable for this account"
             )
             raise ModelError(msg) from error
         msg = (
-            f"{self._path} does not answer request {key} yet; it was written to {self._missing_path}: "
-            "send that as a batch and add the lines of its output to the replay file"
+            f"{self._path} contains no reply to request {key}; the request was written to {self._missing_path}: "
+            "send that file as a batch and add the lines of the output to the replay file"
         )
         raise ModelError(msg)
 
     def _read_changes(self) -> None:
-        """Read the file of replies if it has changed since it was last read."""
+        """Read the file again if it has changed."""
         version = _version(self._path)
         if version == self._version:
             return
@@ -102,13 +102,10 @@ class ReplayChat:
                 completions[line.custom_id] = line.completion
         self._completions, self._version = completions, version
         if unreadable:
-            logger.warning("%s: lines that cannot be read and are ignored: %d", self._path, unreadable)
+            logger.warning("%s: number of invalid lines, which are ignored: %d", self._path, unreadable)
 
     def _note_missing(self, key: str, request: ChatRequest) -> None:
-        """Write a request to the file of missing ones, unless it is there already.
-
-        Only the file records what was written, so after its deletion requests are written again.
-        """
+        """Write a request to the file of missing requests, unless the file already contains it."""
         version = _version(self._missing_path)
         size = 0 if version is None else version[0]
         if size != self._missing_bytes:
@@ -117,7 +114,7 @@ class ReplayChat:
             return
         body = request_body(request, model_name=self._model_name)
         line: dict[str, JsonValue] = {"custom_id": key, "method": "POST", "url": BATCH_URL, "body": body}
-        # Count what we wrote rather than read the size, so that lines of other processes show as a difference.
+        # The bytes are counted: if another process writes too, the file's size differs, and the file is read again.
         self._missing_bytes += append_line(self._missing_path, line)
         self._missing.add(key)
 
@@ -155,4 +152,4 @@ def _custom_ids(path: Path) -> Iterator[str]:
         try:
             yield BatchLine.model_validate_json(raw).custom_id
         except ValidationError:
-            continue  # cut short by a full disk; its request will be written again
+            continue  # a full disk cut the line; its request will be written again

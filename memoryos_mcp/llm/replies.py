@@ -1,8 +1,8 @@
-"""Replies: the JSON that an LLM meant, extracted from the text that it sent, and checked.
+"""Extraction and validation of the JSON in an LLM's reply.
 
-Models wrap JSON in fences and prose, think aloud before it, omit commas, and send one object instead of a list or
-numbers as texts. All of that is accepted. Anything else raises a `ReplyFormatError`. Its text says what was wrong, for
-the model and for the user, and repeats nothing of the reply.
+Models wrap JSON in code fences and prose, write their thoughts before it, omit commas, send one object instead of a
+list, or send numbers as strings. All of that is accepted. Anything else raises a `ReplyFormatError`. Its message, for
+the model and the user, says what is wrong and quotes nothing from the reply.
 """
 
 import json
@@ -18,25 +18,25 @@ from memoryos_mcp.text.prose import plain
 
 Item = TypeVar("Item", bound=BaseModel)
 
-# More than any answer needs; the time to mend JSON grows with its length.
+# No reply needs more; the time to repair invalid JSON grows with its length.
 REPLY_MAX_CHARS = 100_000
-# Share of a list that must be usable; otherwise the model is told what is wrong.
+# Share of a list's items that must be usable; otherwise the model must correct its reply.
 RIGHT_SHARE = 0.5
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-# Some servers do not send the opening tag.
+# Thoughts without their opening tag, which some servers do not send.
 _THOUGHT = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _OPENINGS = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = "</think>"
 _OPENING = re.compile(r"\s*<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHTS_FIRST = re.compile(rf"\A(?:\s*{_THINKING.pattern})+", re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-# Small models get caught in loops: the same words three or more times in a row. Word ends make the match linear in its
+# Small models may repeat the same words three or more times in a row. The word boundaries keep the match linear in its
 # length.
 LOOP_MIN_CHARS = 40
 _LOOP = re.compile(r"\b(\w(?:.{0,98}?\w)?)(?:\W{1,3}\1\b){2,}")
 _WORD = re.compile(r"\w+")
-# Loops are searched for up to this share of different words; in a text without loops it is 0.9.
+# Repetitions are searched for if the share of different words is at most this. Without repetitions it is about 0.9.
 _VARIED_SHARE = 0.7
 _SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 _NOTHING = re.compile(
@@ -47,7 +47,7 @@ _NOTHING = re.compile(
 
 
 def is_nothing(text: str) -> bool:
-    """Whether a text only says that there is nothing: empty, "None.", "N/A"."""
+    """Whether a text is empty or means "nothing", such as "None." and "N/A"."""
     return _NOTHING.fullmatch(text) is not None
 
 
@@ -63,7 +63,7 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
     if len(reply.text) > REPLY_MAX_CHARS:
         msg = f"the reply is over {REPLY_MAX_CHARS:,} characters; answer more briefly"
         raise ReplyFormatError(msg)
-    if (bare := _parsed(reply.text)) is not None:  # whose texts may mention thinking tags
+    if (bare := _parsed(reply.text)) is not None:  # its strings may contain thinking tags, so none are removed
         return bare
     text = _THOUGHT.sub("", _THINKING.sub("", reply.text))
     if not text.strip():
@@ -78,9 +78,9 @@ def json_object(reply: ChatReply) -> dict[str, Any]:
 
 
 class Speech:
-    """Extracts what a model says aloud from the pieces of a reply in words; the thoughts before it are left out.
+    """Removes a model's thoughts from the beginning of a streamed text reply.
 
-    Only thoughts at the beginning are removed; later on the model may be writing about such tags.
+    Thinking tags after the beginning are text: the model may write about such tags.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Speech:
         self._has_begun = False
 
     def hear(self, piece: str) -> str:
-        """Return the part of a piece that is said aloud; empty while the model thinks, or may be about to."""
+        """Return the new text to show after a piece; empty while thoughts arrive or may still begin."""
         if self._has_begun:
             return piece
         is_thinking = _OPENING.match(self._head) is not None
@@ -103,7 +103,7 @@ class Speech:
 
 
 def said_aloud(text: str) -> str:
-    """Return a whole reply in words without the thoughts before it."""
+    """Return a complete text reply without the thoughts at its beginning."""
     said = _THOUGHTS_FIRST.sub("", text, count=1)
     # Some servers do not send the opening tag.
     _, mark, after = said.partition(_CLOSING) if _OPENINGS[0] not in said else ("", "", "")
@@ -111,7 +111,7 @@ def said_aloud(text: str) -> str:
 
 
 def items(value: object) -> list[Any]:
-    """Return the list that was meant, also for an object of objects, a single object, or nothing."""
+    """Return a list, also for an object of objects or a single object; empty for any other value."""
     if isinstance(value, list):
         return value
     if isinstance(value, dict):
@@ -120,7 +120,7 @@ def items(value: object) -> list[Any]:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts in a list, however nested; a text with commas is split."""
+    """Return the strings in a value, which may be nested; strings with commas are split."""
     if isinstance(value, str):
         return [plain(part) for part in re.split("[,;\n、，]", value) if not is_nothing(part)]
     if isinstance(value, dict):
@@ -131,14 +131,14 @@ def texts(value: object) -> list[str]:
 
 
 def numbers(value: object) -> list[int]:
-    """Return the whole numbers in a list, however they are written."""
+    """Return the whole numbers in a list of numbers or strings."""
     parts = value if isinstance(value, list) else [value]
     found = [re.search(r"\d{1,6}", str(part)) for part in parts if isinstance(part, str | int | float)]
     return [int(match[0]) for match in found if match]
 
 
 def text_of(value: object) -> str:
-    """Return a text with single blanks, without loops, each sentence once; empty if it says that there is nothing."""
+    """Return a text with single spaces and without repetitions; empty if it means "nothing"."""
     if isinstance(value, list):
         value = " ".join(part for part in value if isinstance(part, str))
     if not isinstance(value, str) or is_nothing(value):
@@ -163,12 +163,12 @@ def checked(
         found: The items in the reply.
         what: The name of an item, for messages.
         model: The schema of an item.
-        problem: Returns what is wrong with an item, None if nothing is.
-        right_share: Share of the items that must be valid, from 0 to 1; if some are not, at least one must be. With
-            None, all may be invalid.
+        problem: Returns what is wrong with an item; None if it is valid.
+        right_share: Share of the items that must be valid, from 0 to 1. If any item is invalid, at least one must be
+            valid. With None, all may be invalid.
 
     Raises:
-        ReplyFormatError: Too few are valid; the text is about the first that is not.
+        ReplyFormatError: Too few items are valid; the message describes the first invalid one.
     """
     good: list[Item] = []
     wrong: list[str] = []
@@ -176,7 +176,7 @@ def checked(
         try:
             item = model.model_validate(value)
         except ValidationError as error:
-            wrong.append(f"{what} {place + 1}: {_told(error)}")
+            wrong.append(f"{what} {place + 1}: {_problem_text(error)}")
             continue
         reason = problem(item)
         if reason is None:
@@ -189,7 +189,7 @@ def checked(
 
 
 class Part(BaseModel):
-    """Something in a reply; what was not asked for is left aside."""
+    """A part of a reply; fields that were not requested are ignored."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -201,7 +201,7 @@ Number = Annotated[int, BeforeValidator(lambda value: next(iter(numbers(value)),
 
 
 def _once(loop: re.Match[str]) -> str:
-    """Return what a loop repeats; numbers and short repetitions may be intended, and are kept."""
+    """Return the repeated words once; numbers and short repetitions are not changed, since they may be intended."""
     is_loop = len(loop[0]) >= LOOP_MIN_CHARS and any(char.isalpha() for char in loop[1])
     return loop[1] if is_loop else loop[0]
 
@@ -239,7 +239,7 @@ def _mended(text: str) -> dict[str, Any]:
     return found
 
 
-def _told(error: ValidationError) -> str:
-    """Return the first problem, in words that repeat nothing of the reply."""
+def _problem_text(error: ValidationError) -> str:
+    """Return a description of the first problem that quotes nothing from the reply."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{first['loc'][0] if first['loc'] else 'it'} is not as asked ({first['type']})"

@@ -1,7 +1,7 @@
 """Streamed replies, parsed from server-sent events.
 
-Chunks are described at https://platform.openai.com/docs/api-reference/chat-streaming. Anything else is ignored, since
-many servers send events of their own.
+Chunks are described at https://platform.openai.com/docs/api-reference/chat-streaming. Other events, which many servers
+send, are ignored.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 _FIELD = b"data:"
 _DONE = b"[DONE]"
-# Limit for a body that is not an event stream, and for one line; no reply needs more.
+# Limit for one line, and for a body that is not an event stream. No reply needs more.
 BODY_MAX_BYTES = 10_000_000
 
 
@@ -25,32 +25,32 @@ class _Choice(BaseModel):
 
 
 class _Chunk(BaseModel):
-    """A part of a chat completion, as far as it is needed."""
+    """The fields of a chunk that are used here."""
 
     choices: list[_Choice] = []
     usage: Any = None
 
 
 class Stream:
-    """An answer, read while it arrives. A body that is not an event stream is kept as it is.
+    """The parser of one response, fed while the response arrives.
 
     Args:
-        hear: Called with each piece of the reply's text.
+        on_text: Called with each piece of the reply's text.
 
     Attributes:
-        is_event_stream: Whether the answer is an event stream.
-        is_whole: Whether the server marked the end of the reply.
+        is_event_stream: Whether the response is an event stream.
+        is_complete: Whether the server marked the end of the reply.
         is_cut: Whether the reply ended at a token limit.
         usage: The server's token counts; None if it sent none.
     """
 
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        self._hear = hear
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
         self._pieces: list[str] = []
-        self._kept = bytearray()
+        self._body = bytearray()
         self._open_line = b""
         self.is_event_stream = False
-        self.is_whole = False
+        self.is_complete = False
         self.is_cut = False
         self.usage: Any = None
 
@@ -61,25 +61,25 @@ class Stream:
 
     @property
     def body(self) -> bytes:
-        """The body, if it is not an event stream."""
-        return bytes(self._kept)
+        """The unchanged body if it is not an event stream, else nothing."""
+        return bytes(self._body)
 
-    def take(self, part: bytes) -> None:
-        """Read the next part of the answer, which may end anywhere."""
-        if not self.is_event_stream and len(self._kept) < BODY_MAX_BYTES:
-            self._kept += part
+    def feed(self, part: bytes) -> None:
+        """Parse the next part of the response; a part may end within a line."""
+        if not self.is_event_stream and len(self._body) < BODY_MAX_BYTES:
+            self._body += part
         *lines, self._open_line = (self._open_line + part).split(b"\n")
         if len(self._open_line) > BODY_MAX_BYTES:
             self._open_line = b""
         for line in lines:
             if line.startswith(_FIELD):
                 self.is_event_stream = True
-                self._kept.clear()
+                self._body.clear()
                 self._read(line.removeprefix(_FIELD).strip())
 
     def _read(self, event: bytes) -> None:
         if event == _DONE:
-            self.is_whole = True
+            self.is_complete = True
             return
         try:
             chunk = _Chunk.model_validate_json(event)
@@ -89,8 +89,8 @@ class Stream:
             self.usage = chunk.usage
         for choice in chunk.choices[:1]:
             if choice.finish_reason is not None:
-                self.is_whole = True
+                self.is_complete = True
                 self.is_cut = choice.finish_reason == "length"
             if choice.delta.content:
                 self._pieces.append(choice.delta.content)
-                self._hear(choice.delta.content)
+                self._on_text(choice.delta.content)

@@ -1,4 +1,4 @@
-"""Tracing of LLM calls: purpose, duration and token counts, without any dialogue text."""
+"""Traces of LLM calls: purpose, duration and token counts, without text of the dialogue."""
 
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
@@ -6,7 +6,7 @@ from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
 
 
 class TracedChat:
-    """A chat model that records each call of another one as a span."""
+    """A chat model that records each call to another chat model as a span."""
 
     def __init__(self, chat: ChatModel, tracer: Tracer) -> None:
         self._chat = chat
@@ -27,7 +27,7 @@ class TracedChat:
                 "gen_ai.request.model": self._chat.name,
                 "memoryos.purpose": request.purpose.value,
             },
-            # Only the error's type is recorded; its text is not ours to pass on.
+            # Only the error's type is recorded: its message may contain private data.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:

@@ -1,4 +1,4 @@
-"""One user's way to the LLM: calls are counted, and neither a spent budget nor a forgotten memory is used."""
+"""A chat model for one user: it counts the calls, enforces the budget, and discards replies about forgotten pages."""
 
 import logging
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ class Account(ForgetEpochs, Protocol):
     """One user's token counts and forget epoch. Safe to share between tasks."""
 
     async def spent_today(self) -> int:
-        """Return the tokens of today's calls, prompts and replies together."""
+        """Return the number of tokens of today's prompts and replies."""
         ...
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; usage is None if there was no reply."""
+        """Add a call; ``usage`` is None if there was no reply."""
         ...
 
 
 @dataclass(slots=True)
 class Spent:
-    """Totals of a purpose's calls since the process started; all but ``failed_calls`` are of answered calls only."""
+    """Totals of a purpose's calls since the process started; only ``failed_calls`` includes calls without a reply."""
 
     calls: int = 0
     failed_calls: int = 0
@@ -43,13 +43,13 @@ class Spent:
 
 
 class Tally:
-    """Totals of all users' calls in this process, by purpose. Each user's own account is in the user's file."""
+    """Totals of all users' calls in this process, by purpose. Each user's own counts are in the user's file."""
 
     def __init__(self) -> None:
         self.spent = {purpose: Spent() for purpose in Purpose}
 
     def add(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Add a call; usage is None if there was no reply."""
+        """Add a call; ``usage`` is None if there was no reply."""
         spent = self.spent[purpose]
         if usage is None:
             spent.failed_calls += 1
@@ -60,15 +60,16 @@ class Tally:
 
 
 class UserChat:
-    """A chat model whose calls are counted and end with the day's budget.
+    """A chat model that counts its calls and refuses calls when the day's budget is spent.
 
-    A request is not sent, or its reply discarded, if something was forgotten since the memory was read for it.
+    If something was forgotten after the memory was read for a request, the request is not sent or its reply is
+    discarded.
 
     Args:
-        chat: The model that answers.
+        chat: The model that replies.
         account: The user's token counts and forget epoch.
         tally: Counts the calls of all users.
-        daily_token_limit: Tokens per day; None means no limit. The call that reaches the limit is still made.
+        daily_token_limit: Maximum number of tokens per day; None means no limit. The last call may exceed it.
     """
 
     def __init__(self, chat: ChatModel, account: Account, tally: Tally, daily_token_limit: int | None) -> None:
@@ -76,7 +77,7 @@ class UserChat:
         self._account = account
         self._tally = tally
         self._limit = daily_token_limit
-        # Estimated prompt tokens of calls under way.
+        # Estimated number of prompt tokens of the running calls.
         self._asked_tokens = 0
 
     @property
@@ -85,11 +86,11 @@ class UserChat:
         return self._chat.name
 
     async def complete(self, request: ChatRequest, listener: Listener | None = None) -> ChatReply:
-        """Return the reply to a request, counted. See ``ChatModel.complete``.
+        """Count a call and return its reply. See ``ChatModel.complete``.
 
         Raises:
-            BudgetSpentError: The day's tokens are spent; no request was sent.
-            LeaseLostError: Something was forgotten since the memory was read for the request.
+            BudgetSpentError: The day's budget is spent; no request was sent.
+            LeaseLostError: Something was forgotten after the memory was read for the request.
             ModelError: There was no reply.
         """
         await self._check_current(request)
@@ -112,7 +113,7 @@ class UserChat:
 
     async def _check_current(self, request: ChatRequest) -> None:
         if await quotes_forgotten(request, self._account):
-            msg = "something was forgotten meanwhile; the remaining memory is read again"
+            msg = "a part of the memory was forgotten in the meantime; the rest will be read again"
             raise LeaseLostError(msg)
 
     async def _check_budget(self) -> None:
@@ -120,17 +121,17 @@ class UserChat:
             return
         spent = await self._account.spent_today()
         if spent + self._asked_tokens >= self._limit:
-            under_way = f" and {self._asked_tokens:,} under way" if self._asked_tokens else ""
+            under_way = f" and {self._asked_tokens:,} more are in use" if self._asked_tokens else ""
             msg = (
-                f"{spent:,} tokens are spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; memory "
-                "goes on without the LLM until tomorrow"
+                f"{spent:,} tokens are spent today{under_way}, and llm_daily_token_limit is {self._limit:,}; the "
+                "memory works without the LLM until tomorrow"
             )
             raise BudgetSpentError(msg)
 
     async def _book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Count a call; if that fails, the reply that was paid for is still returned."""
+        """Count a call; a failure is only logged, so that the reply is not lost."""
         self._tally.add(purpose, usage)
         try:
             await self._account.book(purpose, usage)
         except StorageError as error:
-            logger.warning("a call of the LLM could not be counted: %s", type(error).__name__)
+            logger.warning("a call to the LLM could not be counted: %s", type(error).__name__)

@@ -1,5 +1,5 @@
-"""Text: terms, names, quoting, and what must not be stored. Strings in, strings out.
+"""Functions that take and return text and know nothing of the memory.
 
-`terms` and `stemming` prepare words for search, `addressees` finds who is spoken to, `injection` finds instructions in
-stored text, `quoting` keeps stored text apart from our own, and `secrets` removes credentials.
+`terms` and `stemming` prepare words for search, `prose` splits text into sentences, `addressees` finds names of the
+speakers, `injection` finds prompt injections, `quoting` marks stored text as data, and `secrets` removes credentials.
 """

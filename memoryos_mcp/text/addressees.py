@@ -1,7 +1,7 @@
-"""Names that the two sides of a dialogue call each other.
+"""Names by which the user and the assistant address each other.
 
-"Thanks, Ada!" reveals the name of the other side. Queries mention people by name, but the pages that these people
-wrote do not. So such a name selects a side and says nothing about the subject.
+"Thanks, Ada!" reveals the name of the other speaker. People are mentioned by name in queries, but rarely in their own
+messages. So the name of a speaker in a query selects the speaker's messages, and is not a search term.
 """
 
 import re
@@ -15,18 +15,19 @@ _GREETINGS = (
     "привет|спасибо"
 )
 _ADDRESS = re.compile(rf"(?:^|[.!?,:\n]\s*|\b(?i:{_GREETINGS})\s+)([^\W\d_]+)(?=[,.!?])")
-# Precedes a name that is certainly an address. The start of a sentence does not count: "Certainly," may stand there.
+# Text before a word that is certainly a name of the addressee. The start of a sentence is not enough: it may begin with
+# "Certainly,".
 _BEFORE_CALL = re.compile(rf"(?:(?P<comma>,\s+)|\b(?i:{_GREETINGS})\s+)$")
 _BEFORE_CALL_CHARS = 12
 _NAME = r"((?:[^\W\d_a-z][\w'’-]*)(?: [^\W\d_a-z][\w'’-]*){0,2})"
-# What precedes a stated name, by language; in some, "moi" may come between.
+# Words before a stated name, in several languages; "moi" may come between.
 _BEFORE_NAME = (
     "i['’]?m|i am|is|are|name['’]s|called|named|calls? me|calls? you|go by|goes by|"
     "heiße|heisse|heißt|bin|nenne? mich|nenne? mich bitte|appelle|appelez|moi c['’]est|suis|nom est|"
     "llamo|llama|llámame|nombre es|soy|chiamo|chiama|chiamami|sono|nome è|nome é|chamo|chama|"
     "chame de|sou|sou [oa]|зовут"
 )
-# How a name is stated, as in "I'm called Ada", "The user's name is Ada", "Call me Ada" and "Ada here".
+# Statements of a name, such as "I'm called Ada", "The user's name is Ada", "Call me Ada" and "Ada here".
 _STATED = (
     re.compile(rf"(?i:\b(?:{_BEFORE_NAME})(?:[- ]moi)?\b)[\s:]+{_NAME}"),
     re.compile(rf"^{_NAME} (?i:here|hier|ici|aquí|qui)\b"),
@@ -48,12 +49,12 @@ class Speakers:
 
     @property
     def user_label(self) -> str:
-        """Label of the user's words: ``User (Ada)``."""
+        """Label of the user's messages, such as ``User (Ada)``."""
         return f"User ({self.user})" if self.user else "User"
 
     @property
     def agent_label(self) -> str:
-        """Label of the assistant's words: ``Assistant (Ben)``."""
+        """Label of the assistant's messages, such as ``Assistant (Ben)``."""
         return f"Assistant ({self.agent})" if self.agent else "Assistant"
 
 
@@ -61,36 +62,36 @@ NAMELESS = Speakers()
 
 
 def addressed(text: str) -> set[str]:
-    """Return words that may be names of somebody addressed in a text, lower-cased; many are not names."""
+    """Return lower-cased words of a text that may be the name of the person addressed; many of them are not names."""
     found = {word.lower() for word in _ADDRESS.findall(text) if word[0].isupper() and 1 < len(word) <= NAME_MAX_CHARS}
     return found - _NO_NAMES
 
 
 def is_called(text: str, name: str) -> bool:
-    """Return whether a text certainly addresses a name (case-sensitive), as in "Thanks, Ada!" and "Hi Ada,"."""
+    """Whether a text certainly addresses a person by name (case-sensitive), as in "Thanks, Ada!" and "Hi Ada,"."""
     end = 0
     while (start := text.find(name, end)) >= 0:
         end = start + len(name)
         before = _BEFORE_CALL.search(text[max(0, start - _BEFORE_CALL_CHARS) : start])
-        # "XML, Json, and more" addresses nobody.
+        # In "XML, Json, and more", Json is not a person.
         if before and (text[end : end + 1] in {"", ".", "!", "?"} or (text[end] == "," and not before["comma"])):
             return True
     return False
 
 
 def stated_name(text: str) -> str | None:
-    """Return the name in a statement of somebody's name; None if none is found."""
+    """Return the name in a text such as "I'm called Ada"; None if there is none."""
     found = next(filter(None, (form.search(text) for form in _STATED)), None)
     return found[1].strip() if found and len(found[1]) <= NAME_MAX_CHARS else None
 
 
 def capitalised(text: str) -> list[str]:
-    """Return the words of a text that may be names, lower-cased, without possessive endings and repeats."""
+    """Return the capitalised words of a text in lower case, without possessive endings and repeats."""
     return list(dict.fromkeys(name for _, _, name in places(text)))
 
 
 def without(text: str, names: Set[str]) -> str:
-    """Return a query without some names, given in lower case, or unchanged if it contains nothing else."""
+    """Return a query without the lower-cased ``names``; a query of only such names is returned unchanged."""
     kept, end = [], 0
     for start, last, name in places(text):
         if name in names:
@@ -103,7 +104,7 @@ def without(text: str, names: Set[str]) -> str:
 
 
 def places(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end, with a possessive ending, of each word that may be a name, and the lower-cased name."""
+    """Yield the start, end and lower-cased name of each capitalised word; only the name lacks a possessive ending."""
     for match in _WORD.finditer(text):
         if match[0][0].isupper():
             yield match.start(), match.end(), _POSSESSIVE.sub("", match[0]).lower()

@@ -1,6 +1,6 @@
-"""Amounts in words: "1 page", "2 pages"."""
+"""Counts with a noun: "1 page", "2 pages"."""
 
 
 def amount(count: int, noun: str) -> str:
-    """Return a count with its noun, in English; the noun's plural ends in ``s``."""
+    """Return a count and its noun, with a plural ``s`` if needed."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,6 +1,6 @@
-"""Prose: the sentences that somebody wrote, without the code, tables and quotes they pasted.
+"""Splits prose into sentences, and omits code, tables, quoted lines and recalled memories.
 
-The extractive analyst quotes, so every function keeps the words; only white space may change.
+The extractive analyst quotes the sentences, so the functions change no words; only white space may change.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 SIDE_MAX_CHARS = 20_000
 SENTENCES_MAX = 200
 
-# An unclosed block runs to the end of the text; it is not prose either.
+# A code block; an unclosed one ends at the end of the text.
 _FENCE = re.compile(r"(`{3}|~{3}).*?(?:\1|\Z)", re.DOTALL)
 _RECALLED = re.compile(r"<(memory|memories)\b[^<>]{0,200}>.*?(?:</\1\s{0,9}>|\Z)", re.DOTALL | re.IGNORECASE)
 _QUOTED_OR_TABLE = re.compile(r"^\s*(?:>|\||[-=+|: ]{4,}$)|\|.*\|")
@@ -22,9 +22,9 @@ _ENDS_SENTENCE = re.compile(r"[.!?:;…。！？：；]['\"”’)\]]*$")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SPACE = re.compile(r"\s+")
-# Words that end sentences in chats, and that sentencex takes for abbreviations (Maine, Idaho, ...).
+# Words at the end of chat sentences that sentencex mistakes for abbreviations, such as "me." (Maine).
 _NO_ABBREVIATION = re.compile(r"(?:(?<=\bme\.)|(?<=\bok\.)|(?<=\bOK\.)|(?<=\bart\.)|(?<=\bHR\.)) (?=[A-Z])")
-# "am 12. April", "im 3. Stock": the full stop marks an ordinal and does not end a sentence.
+# In "am 12. April" and "im 3. Stock", the full stop marks an ordinal and does not end a sentence.
 _NUMBER_AT_END = re.compile(r"(?:^|\s)\d{1,2}\.$")
 _COUNTED_BEHIND = re.compile(
     r"(?:(?i:jan|jän|feb|mär|apr|mai|juni?|juli|aug|sep|okt|nov|dez)\w*\b|[a-zäöüß]|(?:Geburtstag|Stock|Klasse|Semester|Monat"
@@ -34,10 +34,10 @@ ELLIPSIS = "…"
 
 
 def own_lines(text: str) -> list[tuple[str, bool]]:
-    """Return the lines of prose, each with whether it is an item of a list, heading or outline.
+    """Return the lines of prose, each with a flag: True for headings and list items.
 
-    Code, quoted lines, tables and recalled memories are left out. A sentence broken by a line end is joined again.
-    Only the first ``SIDE_MAX_CHARS`` characters are read, up to a whole line or sentence.
+    Code, quoted lines, tables and recalled memories are omitted. The lines of a wrapped sentence are joined. Only the
+    first ``SIDE_MAX_CHARS`` characters are read, up to the last complete line or sentence.
     """
     if len(text) > SIDE_MAX_CHARS:
         head = text[:SIDE_MAX_CHARS]
@@ -63,12 +63,12 @@ def own_lines(text: str) -> list[tuple[str, bool]]:
 
 
 def without_recalled(text: str) -> str:
-    """Return the text without recalled memories that were pasted into it."""
+    """Return the text without pasted ``<memory>`` blocks, which contain memories that were recalled before."""
     return _RECALLED.sub("\n", text) if "<" in text else text
 
 
 def sentences(text: str, *, with_lists: bool) -> list[str]:
-    """Return the sentences of prose in order, with white space collapsed, at most ``SENTENCES_MAX``."""
+    """Return the first ``SENTENCES_MAX`` sentences of prose, with white space collapsed."""
     found: list[str] = []
     for line, is_item in own_lines(text):
         if is_item and not with_lists:
@@ -80,7 +80,7 @@ def sentences(text: str, *, with_lists: bool) -> list[str]:
 
 
 def shorten(sentence: str, max_chars: int) -> str:
-    """Return the sentence, cut at the end of a word and marked with … if it is longer than ``max_chars``."""
+    """Return the sentence; if it is longer than ``max_chars``, cut it after a word and append "…"."""
     if len(sentence) <= max_chars:
         return sentence
     head = sentence[:max_chars]

@@ -1,13 +1,13 @@
-"""Quoting: shows stored text as data, to a model or a person.
+"""Quotes stored text, so that models and people see that it is data.
 
-A line without indent begins with our own words. Stored text follows on that line or on indented lines. So stored text
-cannot pass for a heading, the head of a page, or the delimiters around it.
+A line without indentation begins with text from this program. Stored text follows on the same line or on indented
+lines. So stored text cannot look like a heading, the first line of a page, or a delimiter.
 """
 
 import re
 from collections.abc import Iterable
 
-# The extractive analyst skips text between them when a client pastes it back.
+# Delimiters of recalled text. If a client pastes such text into a page, the extractive analyst skips it.
 OPEN, CLOSE = "<memory>", "</memory>"
 INDENT = "  "
 TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
@@ -15,8 +15,8 @@ TOPIC_TITLE, TOPIC_MAX_BYTES = "# Topic: ", 159  # 40 tokens
 _ELLIPSIS = "…"
 # Everything that `str.splitlines` or a terminal treats as a line end.
 _LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Control characters are shown as Unicode's pictures of them, or as U+FFFD where there is none. Marks that change the
-# reading order become U+FFFD. Invisible marks are removed. Joiners and selectors are checked one by one.
+# Control characters are replaced by Unicode's pictures of them, or by U+FFFD if there is none. Marks that change the
+# reading order become U+FFFD. Invisible marks are removed. Joiners and selectors depend on their neighbours.
 _SHOWN: dict[int, int | None] = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"},
     **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
@@ -26,7 +26,7 @@ _SHOWN: dict[int, int | None] = {
     **dict.fromkeys([*range(0x13430, 0x13440), 0x16FE4, *range(0x1BCA0, 0x1BCA4), 0x1D159]),
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0, 0xFFFE]),
 }
-# A text without any of these is shown unchanged. A single class for both would be ten times slower.
+# A text without any of these characters is returned unchanged. One class for both would be ten times slower.
 _LOW = "".join(chr(code) for code in _SHOWN if code <= 0xFFFF)
 _SHOWN_LOW = re.compile(f"[{re.escape(_LOW)}\u200c\u200d\u2028\u2029\ufe00-\ufe0f]")
 _SHOWN_HIGH = re.compile(
@@ -37,18 +37,18 @@ _JOINED = (
     "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1a00-\u1aaf\u1b00-\u1c4f\ua840-\ua8df\ua980-\ua9df\uaa00-\uaa5f"
     "\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefc\U00010a00-\U00010aff\U00010d00-\U00011fff\U0001e900-\U0001e95f"
 )
-# Indian signs that remove the vowel of a consonant; a joiner after one may end a word.
+# Indian signs that remove the vowel of a consonant; a joiner after such a sign may end a word.
 _VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
 _EMOJI = "\u2190-\u2bff\U0001f000-\U0001faff"
-# Joiners that join nothing, or several in a row, can hide text. A joiner is valid between two such letters or after
-# such a sign; U+200D also joins emoji.
+# Invalid joiners, which can hide text. A joiner is valid between two letters of ``_JOINED`` or after a sign of
+# ``_VIRAMA``; U+200D is also valid between emoji.
 _JOINERS = re.compile(
     f"[\u200c\u200d](?!(?<=[{_JOINED}].)[{_JOINED}]|(?<=[{_VIRAMA}].)(?![\u200c\u200d])"
     f"|(?:(?<=[{_EMOJI}]\u200d)|(?<=[{_EMOJI}]\ufe0f\u200d))[{_EMOJI}])"
 )
-# Variation selectors: one may follow a symbol or be part of a keycap; elsewhere they can hide text.
+# Invalid variation selectors, which can hide text. One selector is valid after a symbol or in a keycap.
 _SELECTORS = re.compile("[\ufe00-\ufe0d]|(?<![^\\w\\s])[\ufe0e\ufe0f](?!\u20e3)|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
-# Invisible characters that must not keep a delimiter from being found.
+# Invisible characters within a delimiter; it is found nevertheless.
 _UNSEEN = "\u200c\u200d\ufe00-\ufe0f"
 _OPENING_SIGNS = "<\ufe64\uff1c"
 _DELIMITER = re.compile(
@@ -57,34 +57,34 @@ _DELIMITER = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return a text without active control characters and hidden marks; lines end with a line feed, tabs stay."""
+    """Return a text without control characters and hidden marks, except tabs and line feeds."""
     if not (_SHOWN_LOW.search(text) or _SHOWN_HIGH.search(text)):
         return text
     return _SELECTORS.sub("", _JOINERS.sub("", _LINE_ENDS.sub("\n", text).translate(_SHOWN)))
 
 
 def one_line(text: str) -> str:
-    """Return a text in one line, as `plain` shows it."""
+    """Return the `plain` text in one line."""
     return plain(" ".join(text.split()))
 
 
 def quoted(text: str, label: str = "") -> str:
-    """Return a text after a label, with further lines indented; without a label, all lines are indented."""
+    """Return a text after a label, with all further lines indented; without a label, the first is indented too."""
     return (label or INDENT) + plain(text).strip("\n").replace("\n", f"\n{INDENT}")
 
 
 def delimited(lines: Iterable[str]) -> str:
-    """Return lines between the delimiters; no line can open or close them."""
+    """Return lines between delimiters; delimiters inside the lines are disarmed."""
     return "\n".join([OPEN, *map(disarmed, lines), CLOSE])
 
 
 def disarmed(text: str) -> str:
-    """Return a text with our delimiters disarmed."""
+    """Return a text in which our delimiters are changed, so that they have no effect."""
     return _DELIMITER.sub(r"<\1 memory", text) if any(sign in text for sign in _OPENING_SIGNS) else text
 
 
 def topic_text(summary: str) -> str:
-    """Return a topic's summary in one line, at most 40 tokens long with its title."""
+    """Return a topic's summary in one line; with ``TOPIC_TITLE``, it has at most 40 tokens."""
     text = one_line(summary)
     room = TOPIC_MAX_BYTES - len(TOPIC_TITLE)
     encoded = text.encode("utf-8", "replace")
@@ -96,5 +96,5 @@ def topic_text(summary: str) -> str:
 
 
 def topic_line(summary: str) -> str:
-    """Return the heading of a topic's pages."""
+    """Return the heading above the pages of a topic."""
     return TOPIC_TITLE + topic_text(summary)

@@ -1,13 +1,13 @@
-"""Stems: the form that the inflections of a word share, by the script of the word.
+"""Stemming: reduces the inflected forms of a word to one stem. The stemmer depends on the script of the word.
 
-Snowball stems Cyrillic and Greek words. Arabic words are stemmed lightly, after Larkey, Ballesteros and Connell, "Light
-stemming for Arabic information retrieval" (2007). Other languages in these scripts are stemmed as Russian, Greek and
-Arabic. They lose little by it, because queries are stemmed like pages.
+Words in Cyrillic and Greek script are stemmed by Snowball as Russian and Greek. Words in Arabic script are stemmed as
+Arabic by a light stemmer after Larkey, Ballesteros and Connell, "Light stemming for Arabic information retrieval"
+(2007). This loses little for other languages in these scripts, because queries are stemmed like pages.
 
-Many languages use Latin script, and a query of three words does not reveal its language. So Latin words that are not
-English share one light stemmer, after Savoy, "Light stemming approaches for the French, Portuguese, German and
-Hungarian languages" (2006). Removing the endings of nouns and adjectives is about as useful for search as a full
-stemmer for each language. Only English has to be told from other languages.
+Many languages use Latin script, and a query of three words does not reveal its language. So one light stemmer is used
+for all of them but English, after Savoy, "Light stemming approaches for the French, Portuguese, German and Hungarian
+languages" (2006). For search, removing the endings of nouns and adjectives is about as useful as a full stemmer for
+each language.
 """
 
 import re
@@ -24,7 +24,7 @@ _CYRILLIC = re.compile("[\u0400-\u052f]+")
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _LATIN = re.compile("[a-z\u00df-\u024f\u1e00-\u1eff]+(?:['’][a-z\u00df-\u024f\u1e00-\u1eff]+)?")
 
-# Vowel signs and the lengthening stroke; alef with its seats of hamza; Persian letters that are typed for Arabic ones.
+# Vowel signs and the lengthening stroke.
 _ARABIC_SIGNS = re.compile("[\u0640\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]+")
 _ARABIC_ACCUSATIVE = re.compile("(?:\u0627\u064b|\u064b\u0627)(?!\\w)")
 _ARABIC_LETTERS = str.maketrans("أإآٱىیکة", "ااااييكه")
@@ -47,7 +47,7 @@ _per_thread = threading.local()
 
 @lru_cache(maxsize=20_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-cased word: ASCII words as English, others by script."""
+    """Return the stem of a lower-cased word; ASCII words are stemmed as English, others by their script."""
     if word.isascii():
         return _snowball("english", word)
     return script_stem(word) or (latin_stem(word) if is_latin(word) else word)
@@ -55,7 +55,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def script_stem(word: str) -> str | None:
-    """Return the stem of a lower-cased word if its script decides the stemmer, otherwise None."""
+    """Return the stem of a lower-cased word in Cyrillic, Arabic or Greek script; None for other scripts."""
     if _CYRILLIC.fullmatch(word):
         return _snowball("russian", word.replace("ё", "е"))
     if _ARABIC.fullmatch(word):
@@ -66,22 +66,22 @@ def script_stem(word: str) -> str | None:
 
 
 def is_latin(word: str) -> bool:
-    """Whether a lower-cased word has Latin letters only, perhaps after an elided article."""
+    """Whether a lower-cased word has only Latin letters and at most one apostrophe."""
     return _LATIN.fullmatch(word) is not None
 
 
 @lru_cache(maxsize=20_000)
 def latin_stem(word: str) -> str:
-    """Return the light stem of a lower-cased Latin word that is not English.
+    """Return the stem of a lower-cased Latin word of another language than English.
 
-    Accents and umlauts, an elided article and the most common endings are removed.
+    Accents, umlauts, elided articles such as ``l'`` and the most common endings are removed.
     """
     found = _LATIN_ENDING.sub("", folded(_LATIN_ELISION.sub("", word)))
     return _DOUBLED.sub(r"\1", found)
 
 
 def folded(text: str) -> str:
-    """Return a text lower-cased, without accents and vowel signs, and with one form of each Arabic letter."""
+    """Return a text in lower case, without accents and vowel signs, and with one form of each Arabic letter."""
     text = text.lower()
     if text.isascii():
         return text
@@ -93,7 +93,7 @@ def folded(text: str) -> str:
 def _arabic(word: str) -> str:
     """Return an Arabic word without article, "and", pronoun, and endings of number and gender.
 
-    The feminine ending of a short stem is written as a t before a suffix, so it is kept as t: ``شقة`` and ``شقتي``.
+    A feminine ending that remains becomes t, as it is written before a suffix: ``شقة`` and ``شقتي``.
     """
     found = _ARABIC_AND.sub("", _ARABIC_ARTICLE.sub("", folded(word)))
     for ending in (_ARABIC_PRONOUN, _ARABIC_NUMBER, _ARABIC_FEMININE):
@@ -106,7 +106,7 @@ def _snowball(language: str, word: str) -> str:
 
 
 def _stemmer(language: str) -> "BaseStemmer":
-    """Return this thread's stemmer; stemmers have state, so threads must not share one."""
+    """Return the current thread's stemmer; stemmers have state, so threads must not share them."""
     stemmer = getattr(_per_thread, language, None)
     if stemmer is None:
         import snowballstemmer

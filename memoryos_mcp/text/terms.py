@@ -1,12 +1,12 @@
-"""Words of a text, as used by keyword search, keywords and overlap.
+"""The words of a text, for keyword search, keywords and comparisons of texts.
 
-Scripts without spaces (Chinese, Japanese, Thai, ...) and Korean, whose particles are attached to words, are cut into
-overlapping pairs of characters. This is the usual way to search them without a dictionary. The last character of a run
-is also indexed alone, so that a prefix search finds every single character.
+Text in scripts without spaces (Chinese, Japanese, Thai, ...) is split into overlapping pairs of characters, the usual
+way to search it without a dictionary. So is Korean text, because its particles are attached to words. The last
+character of such a run is also indexed alone, so that a prefix search finds every single character.
 
-The word index stems text as English. Words of other languages are stemmed beforehand: always if their script decides
-the stemmer; for Latin letters if the text has more foreign function words than English ones. A short query does not
-reveal its language, so its words are searched in both forms.
+The word index stems text as English. Words of other languages are stemmed before they are indexed: words in Cyrillic,
+Arabic and Greek script always, words in Latin script if the text has more foreign function words than English ones. A
+short query does not reveal its language, so both forms of its words are searched.
 """
 
 import re
@@ -23,7 +23,7 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-# Vowel signs and accents, which ``\\w`` does not match, up to those of the unspaced scripts.
+# Vowel signs and accents below U+0E00, which ``\\w`` does not match.
 _MARKS = "".join(char for char in map(chr, range(0x300, 0xE00)) if unicodedata.category(char) in {"Mn", "Mc"})
 _LETTERS = rf"[^\W_{_UNSPACED}]+(?:[{_MARKS}]+[^\W_{_UNSPACED}]*)*"
 _WORD = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:['’]{_LETTERS})?")
@@ -83,7 +83,7 @@ FOREIGN_STOP_WORDS = frozenset(
     تحت منذ لي لك له لها لنا لكم لهم بي به بها فيه فيها منه منها عليه عليها إليه إليها عني عندي معي معه معها عم عمّ
     """.split()
 )
-# Those that also occur in English text: as English words, in names, or as abbreviations.
+# Foreign stop words that also occur in English text: as English words, in names, or as abbreviations.
 _ENGLISH_TOO = frozenset(
     """
     ante bin car cet che chi com come comment con das dei del dem den des die dir dos dove ella elle era eras este hat
@@ -96,13 +96,13 @@ _TELLS_FOREIGN = frozenset(
 )
 _ALL_STOP_WORDS = STOP_WORDS | FOREIGN_STOP_WORDS
 _TELLS_ENGLISH = STOP_WORDS - FOREIGN_STOP_WORDS
-# Ends the stems of foreign words in the index, so that no English word equals one. The word index treats this
-# private-use character as a letter.
+# Is appended to the stems of foreign Latin words in the index, so that they differ from English words. The index treats
+# this private-use character as a letter.
 _MARK = "\ue000"
 
 
 def spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and lower-cased form of each word of an NFKC text; unspaced runs as pairs of characters."""
+    """Yield the start, end and lower-cased form of each word of an NFKC text; unspaced runs are split into pairs."""
     for match in _WORD.finditer(text):
         word, start = match[0].lower(), match.start()
         if _UNSPACED_RUN.match(word):
@@ -113,7 +113,7 @@ def spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def words(text: str) -> list[str]:
-    """Return the lower-cased words in order; runs of unspaced script as pairs of characters."""
+    """Return the lower-cased words in order; runs of unspaced script are split into pairs of characters."""
     return [word for _, _, word in spans(_normal(text))]
 
 
@@ -127,33 +127,33 @@ def is_foreign(text: str) -> bool:
 
 
 def stop_words(text: str) -> Set[str]:
-    """Return the stop words for a text: English ones, or those of all languages if the text is not English."""
+    """Return the English stop words, or those of all languages if the text is not English."""
     return _ALL_STOP_WORDS if is_foreign(text) else STOP_WORDS
 
 
 def is_content(word: str, stops: Set[str]) -> bool:
-    """Whether a word carries meaning: neither a stop word nor a single Latin letter or digit."""
+    """Whether a word is a content word: neither a stop word nor a single Latin letter or digit."""
     return word not in stops and (len(word) > 1 or not word.isascii())
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words that carry meaning."""
+    """Return the words in order, without stop words and single Latin letters and digits."""
     stops = stop_words(text)
     return [word for word in words(text) if is_content(word, stops)]
 
 
 def query_words(query: str) -> list[str]:
-    """Return the words to search for, without repeats: the content words, or all words if there are none."""
+    """Return the content words of a query without repeats; all words if there are no content words."""
     return list(dict.fromkeys(content_words(query) or words(query)))
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether the word is of a script that is searched by pairs of characters."""
+    """Whether the word is in a script that is searched by pairs of characters."""
     return _UNSPACED_RUN.fullmatch(word) is not None
 
 
 def index_text(text: str) -> str:
-    """Return the text as the word index takes it; English text is unchanged.
+    """Return the text for the word index; English text is unchanged.
 
     Unspaced runs become pairs and a last single character; words of other languages become stems.
     """
@@ -164,7 +164,7 @@ def index_text(text: str) -> str:
 
 
 def index_forms(word: str) -> tuple[str, ...]:
-    """Return the forms in which the index (see `index_text`) may contain a word that `words` returned."""
+    """Return the forms of a word from `words` that the index may contain (see `index_text`)."""
     if found := script_stem(word):
         return (found,)
     return (word, latin_stem(word) + _MARK) if is_latin(word) else (word,)
@@ -185,7 +185,7 @@ def _indexed(run: str, *, foreign: bool) -> str:
 
 
 def _normal(text: str) -> str:
-    """Return compatibility forms (full-width letters, decomposed Hangul) as the plain ones."""
+    """Return a text with compatibility forms (full-width letters, decomposed Hangul) replaced by the normal forms."""
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 

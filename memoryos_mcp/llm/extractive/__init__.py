@@ -1,8 +1,9 @@
-"""The fallback analyst, without an LLM: it groups, counts and quotes, and never says what nobody said.
+"""The fallback analyst, which groups, counts and quotes pages without an LLM.
 
-It is used when there is no key and when the LLM cannot be reached. Its results are simpler than an LLM's, but it takes
-milliseconds and works without vectors. Each of its sentences can be found in a page, except for the dates of relative
-days, added in brackets, and two facts made by rule: a home from a place of work, and an age from "I'm Tom, 41".
+It is used if no LLM is configured or if the LLM cannot be reached. Its results are simpler than those of an LLM, but it
+takes milliseconds and works without vectors. Each of its sentences is quoted from a page, with two exceptions: dates of
+relative days are added in brackets, and two facts follow from rules (a home from a place of work, and an age from "I'm
+Tom, 41").
 """
 
 import re
@@ -13,9 +14,9 @@ from functools import partial
 from anyio import CapacityLimiter, to_thread
 
 from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
-from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
+from memoryos_mcp.llm.extractive.digests import PageTerms, digest_of, is_question, make_digest, page_terms, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
-from memoryos_mcp.llm.extractive.tastes import learn_traits
+from memoryos_mcp.llm.extractive.traits import learn_traits
 from memoryos_mcp.model.knowledge import Lessons
 from memoryos_mcp.model.pages import Page
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
@@ -24,18 +25,19 @@ from memoryos_mcp.text.terms import stems, words
 TOPIC_THRESHOLD = 0.6
 """``mid_term_similarity_threshold`` of the paper."""
 
-# With MiniLM on English chats, 1 in 5 pairs of pages from different sessions has a cosine over 0.42, and 2 in 3
-# neighbours in a session. A follow-up needs less, and an answer to a question something between.
+# Minimum cosine with which a page continues the previous one. With MiniLM on English chats, 1 in 5 pairs of pages from
+# different sessions has a cosine over 0.42, and 2 in 3 pairs of neighbours in a session. A follow-up needs less, and an
+# answer to a question a value in between.
 CONTINUES_COSINE = 0.42
 ANSWERS_COSINE = 0.3
 FOLLOWS_UP_COSINE = 0.15
-# For pages without vectors: the share of the shorter page's stems that the other page has too.
+# The same for pages without vectors: the share of the shorter page's stems that the other page contains too.
 CONTINUES_OVERLAP = 0.34
 ANSWERS_OVERLAP = 0.2
 SHARED_STEMS_MIN = 2
 FOLLOW_UP_WORDS_MAX = 14
 CONTINUES_BONUS = 0.15
-# Without vectors, the chain is most of the evidence.
+# Without vectors, continuing the previous page is most of the evidence for a topic.
 CONTINUES_BONUS_WORDS_ONLY = 0.5
 PAGE_TERMS_MAX = 12
 HEAD_CHARS = 4_000
@@ -54,11 +56,11 @@ _FOLLOW_UP = re.compile(
 
 
 class ExtractiveAnalyst:
-    """An ``Analyst`` that needs no model, network or vectors, and gives equal answers to equal questions.
+    """An ``Analyst`` that needs no model, network or vectors. Equal arguments give equal results.
 
     Args:
         topic_threshold: Lowest ``segment_match`` with which a page joins a topic, 0 to 2.
-        limiter: Limits the threads of its work; None shares the process's limiter.
+        limiter: Limits the threads that it uses; None to use the process's default limiter.
     """
 
     def __init__(self, *, topic_threshold: float = TOPIC_THRESHOLD, limiter: CapacityLimiter | None = None) -> None:
@@ -67,21 +69,21 @@ class ExtractiveAnalyst:
 
     @property
     def name(self) -> str:
-        """Name of the analyst; stored with what it wrote."""
+        """Name of the analyst; stored with its results."""
         return "extractive"
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
-        """Find the chains and topics of a batch; never fails. See ``Analyst.organise``."""
+        """Return the chains and topics of a batch; never fails. See ``Analyst.organise``."""
         work = partial(organise, batch, around.before, topic_threshold=self._topic_threshold)
         return await to_thread.run_sync(work, limiter=self._limiter)
 
     async def joined_digest(
         self,
-        known: Segment | None,  # noqa: ARG002 - it quotes the pages only
+        known: Segment | None,  # noqa: ARG002 - it only quotes the pages
         topics: Sequence[Topic],  # noqa: ARG002
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> Digest:
-        """Return the top keywords and one to three sentences of the pages, verbatim; never fails."""
+        """Return the top keywords and one to three quoted sentences of the pages; never fails."""
         return await self._digest(await pages())
 
     async def joined_summary(
@@ -90,20 +92,17 @@ class ExtractiveAnalyst:
         run: Run,
         pages: Callable[[], Awaitable[Sequence[Page]]],
     ) -> str:
-        """Return one to three sentences of the pages, verbatim; never fails."""
+        """Return one to three quoted sentences of the pages; never fails."""
         if run.summary and not earlier:
             return run.summary
         return (await self._digest(await pages())).summary
 
     def portion(self, pages: Sequence[Page]) -> int:
-        """Return the number of pages: all can be read in one call."""
+        """Return the number of pages: one call can process all of them."""
         return len(pages)
 
     async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
-        """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails.
-
-        Corrections are not considered: the facts quote the pages, wrong or not.
-        """
+        """Return the user's quoted statements about themselves, and the subjects they mention often; never fails."""
         return await to_thread.run_sync(learn, list(pages), around, limiter=self._limiter)
 
     async def _digest(self, pages: Sequence[Page]) -> Digest:
@@ -118,7 +117,7 @@ def learn(pages: Sequence[Page], around: Surroundings) -> Lessons:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """A topic under construction."""
+    """A topic that is being built, with the positions of its pages in the batch."""
 
     members: list[int] = field(default_factory=list)
     vector: Vector | None = None
@@ -126,17 +125,12 @@ class _Group:
 
 
 def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: float = TOPIC_THRESHOLD) -> Organised:
-    """Return which pages continue the previous one, and the batch's topics in order of their first page.
+    """Return the runs and topics of a batch, in order of their first pages.
 
-    A page joins the topic with the best match, if that reaches the threshold. Then topics whose match with each other
-    reaches it are merged.
-
-    Args:
-        batch: Pages in order of arrival.
-        before: The page that arrived just before the first, if there is one.
-        topic_threshold: Lowest ``segment_match``, 0 to 2.
+    A page joins the topic with the best ``segment_match`` if this reaches the threshold (0 to 2). Afterwards, topics
+    whose match with each other reaches the threshold are merged. ``before`` is the page before the batch.
     """
-    said = [spoken(view) for view in batch]
+    said = [page_terms(view) for view in batch]
     continues = [
         previous is not None and is_continuing(previous, view)
         for previous, view in zip((before, *batch), batch, strict=False)
@@ -170,7 +164,8 @@ def organise(batch: Sequence[Page], before: Page | None, *, topic_threshold: flo
 def is_continuing(previous: Page, view: Page) -> bool:
     """Whether a page continues the subject of the previous page.
 
-    Both must be of one session, and be similar, or the later one must answer or follow up the earlier.
+    Both must be in the same session and similar. A page that answers or follows up the previous one needs less
+    similarity.
     """
     if previous.session != view.session:
         return False
@@ -193,13 +188,13 @@ def _is_follow_up(user_input: str) -> bool:
     return bool(text) and _FOLLOW_UP.match(text) is not None and len(words(text)) <= FOLLOW_UP_WORDS_MAX
 
 
-def _fill(group: _Group, members: list[int], batch: Sequence[Page], said: Sequence[Spoken]) -> None:
+def _fill(group: _Group, members: list[int], batch: Sequence[Page], said: Sequence[PageTerms]) -> None:
     group.members = members
     group.vector = mean_vector([vector for number in members if (vector := batch[number].vector) is not None])
     group.terms = frozenset(topic_terms((said[number] for number in members), PAGE_TERMS_MAX))
 
 
-def _merge(groups: list[_Group], batch: Sequence[Page], said: Sequence[Spoken], threshold: float) -> None:
+def _merge(groups: list[_Group], batch: Sequence[Page], said: Sequence[PageTerms], threshold: float) -> None:
     left = 0
     while left < len(groups):
         group = groups[left]
@@ -223,7 +218,7 @@ def _runs(batch: Sequence[Page], continues: Sequence[bool]) -> tuple[Run, ...]:
     return tuple(Run(pages=tuple(page.seq for page in run), summary=make_digest(run).summary) for run in runs)
 
 
-def _topic(group: _Group, batch: Sequence[Page], said: Sequence[Spoken]) -> Topic:
+def _topic(group: _Group, batch: Sequence[Page], said: Sequence[PageTerms]) -> Topic:
     pages = [batch[number] for number in group.members]
     return Topic(
         digest=digest_of(pages, [said[number] for number in group.members]), pages=tuple(page.seq for page in pages)

@@ -1,10 +1,9 @@
-"""Dates for the relative days in a text, with the precision that was said.
+"""Adds the dates of relative days to a text, such as "yesterday [7 May 2026]", with the precision of the text.
 
-A date is put in brackets after the words it is read from. If the words have two readings ("next Friday", said on a
-Wednesday), both are given; if they have more, none is.
+If the words have two meanings ("next Friday", said on a Wednesday), both dates are added; if they have more, none.
 
-``dateparser``, which parses the times in queries, returns one instant. It chooses between two readings, makes a day of
-"June 2026", and finds days in "we" and "may".
+``dateparser``, which parses the times in queries, is not used here. It returns one instant: it chooses between two
+meanings, returns a day for "June 2026", and finds days in "we" and "may".
 """
 
 import re
@@ -21,7 +20,7 @@ _RELATIVE = re.compile(
     rf"|in (?P<ahead>{_COUNT} {_UNIT})(?! of\b)"
     rf"|{_COUNT.replace('count', 'count_ago')} {_UNIT.replace('unit', 'unit_ago')} ago)\b"
     r"(?!['’]s)",
-    re.IGNORECASE | re.ASCII,  # otherwise "ſix" matches, which is not in _NUMBERS
+    re.IGNORECASE | re.ASCII,  # without ASCII, "ſix" would match, which is not in _NUMBERS
 )
 _FROM_TODAY = {
     "today": 0,
@@ -35,21 +34,22 @@ _STEP = {"next": 1, "this": 0, "last": -1}
 
 
 def with_days(text: str, said_at: datetime) -> str:
-    """Return the text with the dates of its relative days, each in brackets after the words that name it."""
+    """Return the text with the date of each relative day in brackets after it; a text with brackets is unchanged."""
     if "[" in text:
         return text
 
-    def dated(match: re.Match[str]) -> str:
+    def with_date(match: re.Match[str]) -> str:
         try:
-            meant = _meant(match, said_at.date())
-        except (OverflowError, ValueError):  # at the ends of the calendar
-            meant = None
-        return f"{match[0]} [{meant}]" if meant else match[0]
+            day = _date_of(match, said_at.date())
+        except (OverflowError, ValueError):  # outside the years of the calendar
+            day = None
+        return f"{match[0]} [{day}]" if day else match[0]
 
-    return _RELATIVE.sub(dated, text)
+    return _RELATIVE.sub(with_date, text)
 
 
-def _meant(match: re.Match[str], said: date) -> str | None:
+def _date_of(match: re.Match[str], said: date) -> str | None:
+    """Return the date, or two possible dates, of relative words; None if the meaning is not clear."""
     if match["day"]:
         return _day(said + timedelta(days=_FROM_TODAY[match["day"].lower()]))
     if match["which"]:
@@ -92,7 +92,7 @@ def _period(step: int, period: str, said: date) -> str | None:
     if step == 0:
         return _day(in_week) if in_week >= said else None
     other = in_week + timedelta(weeks=step)
-    # The words have one reading if the nearest such day is also the one in the next or last week; otherwise two.
+    # If this week's day is today or in the other direction, only the day in the next or last week can be meant.
     if (in_week - said).days * step <= 0:
         return _day(other)
     first, second = sorted((in_week, other))

@@ -1,4 +1,4 @@
-"""Digests without an LLM: the words that distinguish a topic, and sentences quoted from its pages."""
+"""Digests of pages without an LLM: the most distinctive words as keywords, and quoted sentences as the summary."""
 
 import math
 import re
@@ -22,7 +22,7 @@ USER_WEIGHT = 1.5
 COVERED_AGAIN = 0.25
 GREETING_WORDS_MAX = 12
 
-# Filler words that name no topic; forms, not stems, so that "thinking" is left out and "thinker" is kept.
+# Words that are not used as keywords. They are not stemmed, so that "thinking" is excluded and "thinker" is not.
 FILLER = frozenset(
     """
     able absolutely actually add added adding agree ago ah aha ahead almost alone along already alright always
@@ -116,16 +116,16 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """A page's sentences, the weight of each term (a stem, or a run of unspaced script), and each term's forms."""
+class PageTerms:
+    """A page's sentences, the weight of each term (a stem or a run of unspaced script), and the forms of each term."""
 
     sentences: tuple[Sentence, ...]
     terms: dict[str, float]
     forms: dict[str, Counter[str]]
 
 
-def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
-    """Return a page's sentences with their terms; only the first ``side_max_chars`` of each side are read."""
+def page_terms(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> PageTerms:
+    """Return the sentences and terms of a page; only the first ``side_max_chars`` characters of each side are read."""
     found: list[Sentence] = []
     counts: dict[str, float] = defaultdict(float)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
@@ -145,27 +145,27 @@ def spoken(page: Page, *, side_max_chars: int = SIDE_MAX_CHARS) -> Spoken:
                 roots.add(root)
                 counts[root] += weight
                 forms[root][word] += 1
-                bonus[root] = max(bonus[root], _wordiness(word, is_noun=word in nouns, is_name=word in names))
+                bonus[root] = max(bonus[root], _term_weight(word, is_noun=word in nouns, is_name=word in names))
             found.append(Sentence(sentence, frozenset(roots), weight))
     terms = {root: bonus[root] * (1 + math.log(max(count, 1.0))) for root, count in counts.items()}
-    return Spoken(tuple(found), terms, dict(forms))
+    return PageTerms(tuple(found), terms, dict(forms))
 
 
 def make_digest(pages: Sequence[Page]) -> Digest:
-    """Return keywords, and a summary that quotes the pages; more than ``PAGES_MAX`` pages are sampled evenly."""
+    """Return the digest of pages; of more than ``PAGES_MAX`` pages, an even sample is used."""
     pages = evenly(pages, PAGES_MAX)
     limit = min(SIDE_MAX_CHARS, max(400, TOTAL_MAX_CHARS // (2 * len(pages))))
-    return digest_of(pages, [spoken(page, side_max_chars=limit) for page in pages])
+    return digest_of(pages, [page_terms(page, side_max_chars=limit) for page in pages])
 
 
-def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
-    """Return the digest of pages whose terms are already counted."""
+def digest_of(pages: Sequence[Page], said: Sequence[PageTerms]) -> Digest:
+    """Return the digest of pages, given their terms."""
     weights = topic_terms(said)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
     for page in said:
         for root in weights.keys() & page.forms.keys():
             forms[root].update(page.forms[root])
-    keywords = tuple(dict.fromkeys(_shown(forms[root]) for root in weights))
+    keywords = tuple(dict.fromkeys(_commonest_form(forms[root]) for root in weights))
     quotes = [shorten(quote, QUOTE_MAX_CHARS) for quote in _representative(said, weights)]
     if not quotes:
         quotes = [shorten(plain(page_text(*page.sides_without_orders)), QUOTE_MAX_CHARS) for page in pages[:1]]
@@ -174,8 +174,8 @@ def digest_of(pages: Sequence[Page], said: Sequence[Spoken]) -> Digest:
     return Digest(keywords=keywords, summary=f"{label}: {quoted}" if label else quoted)
 
 
-def topic_terms(said: Iterable[Spoken], limit: int = KEYWORDS_MAX) -> dict[str, float]:
-    """Return the most telling terms of all the pages, with their weights, heaviest first."""
+def topic_terms(said: Iterable[PageTerms], limit: int = KEYWORDS_MAX) -> dict[str, float]:
+    """Return the terms with the highest total weights in all pages, the highest first."""
     total: dict[str, float] = defaultdict(float)
     for page in said:
         for root, weight in page.terms.items():
@@ -185,14 +185,14 @@ def topic_terms(said: Iterable[Spoken], limit: int = KEYWORDS_MAX) -> dict[str, 
 
 
 def evenly(pages: Sequence[Page], limit: int) -> Sequence[Page]:
-    """Return at most ``limit`` of the pages, evenly spread and in order."""
+    """Return at most ``limit`` pages at even distances, in order."""
     if len(pages) <= limit:
         return pages
     return [pages[i * len(pages) // limit] for i in range(limit)]
 
 
 def is_question(sentence: str) -> bool:
-    """Whether the sentence is a question."""
+    """Whether the text ends with a question mark."""
     return _QUESTION.search(sentence) is not None
 
 
@@ -231,7 +231,7 @@ def _unspaced_terms(run: str) -> list[str]:
     return terms
 
 
-def _wordiness(word: str, *, is_noun: bool, is_name: bool) -> float:
+def _term_weight(word: str, *, is_noun: bool, is_name: bool) -> float:
     if not word.isascii():
         return 1.0
     weight = 1.0 + 0.4 * is_noun + 0.3 * is_name
@@ -242,7 +242,7 @@ def _wordiness(word: str, *, is_noun: bool, is_name: bool) -> float:
     return weight
 
 
-def _shown(forms: Counter[str]) -> str:
+def _commonest_form(forms: Counter[str]) -> str:
     return min(forms, key=lambda form: (-forms[form], len(form), form))
 
 
@@ -255,7 +255,7 @@ class _Candidate:
     factor: float
 
 
-def _representative(said: Sequence[Spoken], weights: dict[str, float]) -> list[str]:
+def _representative(said: Sequence[PageTerms], weights: dict[str, float]) -> list[str]:
     candidates = _candidates(said, weights)
     wanted = min(QUOTES_MAX, 1 if len(said) == 1 else len(said))
     left = dict(weights)
@@ -280,17 +280,17 @@ def _representative(said: Sequence[Spoken], weights: dict[str, float]) -> list[s
     return [candidate.text for candidate in sorted(chosen, key=lambda candidate: candidate.order)]
 
 
-def _candidates(said: Sequence[Spoken], weights: dict[str, float]) -> list[_Candidate]:
+def _candidates(said: Sequence[PageTerms], weights: dict[str, float]) -> list[_Candidate]:
     sayings = ((number, sentence) for number, page in enumerate(said) for sentence in page.sentences)
     return [
         _Candidate(
-            order, number, sentence.text, sentence.terms & weights.keys(), sentence.weight * _fitness(sentence.text)
+            order, number, sentence.text, sentence.terms & weights.keys(), sentence.weight * _quotability(sentence.text)
         )
         for order, (number, sentence) in enumerate(sayings)
     ]
 
 
-def _fitness(text: str) -> float:
+def _quotability(text: str) -> float:
     size = len(text.split()) if text.isascii() else max(len(text.split()), len(text) // 3)
     factor = 1.0 / (1.0 + max(0, size - 20) / 30) if size >= 4 else 0.3
     if is_question(text):

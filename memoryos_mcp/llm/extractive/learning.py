@@ -1,4 +1,4 @@
-"""Knowledge without an LLM: which statements are new, which are repeated, and which replace others."""
+"""Facts without an LLM: finds new statements, statements that repeat facts, and statements that replace facts."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +13,9 @@ from memoryos_mcp.model.segments import jaccard
 
 SAME_JACCARD = 0.8
 NEWS_STEMS_MIN = 3
-"""Minimum number of new stems that make a repeated answer worth a fact of its own."""
+"""Minimum number of new stems with which a statement that repeats an answer becomes a separate fact."""
 NEWS_OF_SOMEBODY_MIN = 1
-"""The same for family and pets: each new detail about them counts."""
+"""The same minimum for statements about family and pets."""
 OPPOSITE_JACCARD = 0.6
 
 _NEGATION = re.compile(
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten
 _OF_PLACES = frozenset({"lives", "from"})
 _OWN = re.compile(r"(?:i|we|my|our|i['’]\w+|we['’]\w+)\b", re.IGNORECASE)
 _DAYS = re.compile(r" \[[^\]]+\]")
-_OF_A_COUPLE = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
+_OF_PARTNER = re.compile(r"family:(?:partner|boyfriend|girlfriend|husband|wife|spouse|fianc[eé]e?)")
 _LEFT_WORK = re.compile(
     r"\b(?:quit|left|lost|laid off|fired|redundant|retired|resigned|unemployed|between jobs|handed in)\b", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ _PARTED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The content of a text without its wording, to compare whether two texts say the same."""
+    """The meaning of a text, for comparisons with other texts."""
 
     stems: frozenset[str]
     is_negated: bool
@@ -49,26 +49,26 @@ class _Form:
 
 
 def learn_knowledge(pages: Sequence[Page], facts: Sequence[Fact]) -> tuple[KnowledgeChange, ...]:
-    """Return what to add, confirm and supersede, so that the latest statement holds.
+    """Return the facts to add and to confirm, with the facts they supersede, so that the latest statement is valid.
 
-    Each page is compared with the facts that hold at its time, including those that earlier pages add.
+    Each page is compared with the facts that are valid at its time, including facts that earlier pages add.
 
     Args:
-        pages: Pages not analysed yet.
-        facts: The facts that hold now.
+        pages: Pages that were not analysed before.
+        facts: The currently valid facts.
     """
     said = [list(statements(page)) for page in sorted(pages, key=lambda page: (page.occurred_at, page.seq))]
     if not any(said):
         return ()
-    known = _Known(facts)
+    known = _FactIndex(facts)
     for of_page in said:
         for change in _learned_from(of_page, known):
-            known.take(change)
+            known.apply(change)
     return known.changes()
 
 
-class _Known:
-    """The facts that hold while pages are read. Added facts have negative numbers until they are stored."""
+class _FactIndex:
+    """The valid facts while pages are processed. Added facts have negative numbers until they are stored."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._facts: dict[int, Fact] = {}
@@ -86,33 +86,29 @@ class _Known:
         return [self._facts[number] for number in self._by_slot.get((about, slot), ())]
 
     def rests_on(self, number: int, page: str) -> bool:
-        """Whether a page is already among a fact's evidence."""
         return page in self._facts[number].evidence
 
-    def like(self, about: About, form: _Form) -> Fact | None:
-        """Return a fact that says the same, or None."""
-        # A fact that shares enough stems has at least one of these.
+    def same_as(self, about: About, form: _Form) -> Fact | None:
+        """Return a fact with the same meaning, or None."""
+        # A fact that shares enough stems contains at least one of these.
         rarest = sorted(form.stems, key=lambda stem: len(self._by_stem.get((about, stem), ())))
         few = rarest[: int(len(rarest) * (1 - SAME_JACCARD)) + 1]
         numbers = set().union(*(self._by_stem.get((about, stem), set()) for stem in few))
         return next((self._facts[number] for number in sorted(numbers) if _is_same(self.forms[number], form)), None)
 
     def with_stems(self, about: About, stems: frozenset[str]) -> list[Fact]:
-        """Return the facts that have all the given stems."""
         sets = [self._by_stem.get((about, stem), set()) for stem in stems]
         return [self._facts[number] for number in sorted(set.intersection(*sets))] if sets else []
 
     def wishes(self) -> list[Fact]:
-        """Return the wishes."""
         return [self._facts[number] for number in self._wishes]
 
-    def of_a_couple(self) -> list[Fact]:
+    def of_partner(self) -> list[Fact]:
         """Return the facts about the user's partner."""
-        slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_A_COUPLE.match(slot)]
+        slots = [slot for about, slot in self._by_slot if about is About.USER and _OF_PARTNER.match(slot)]
         return [fact for slot in slots for fact in self.of_slot(About.USER, slot)]
 
-    def take(self, change: KnowledgeChange) -> None:
-        """Apply a change."""
+    def apply(self, change: KnowledgeChange) -> None:
         if isinstance(change, ConfirmFact):
             if change.fact in self._added:
                 added = self._added[change.fact]
@@ -132,7 +128,7 @@ class _Known:
         )
 
     def changes(self) -> tuple[KnowledgeChange, ...]:
-        """Return all changes: what is added, in the order in which it was said, then what is confirmed."""
+        """Return all changes: first the added facts in order of the statements, then the confirmed facts."""
         confirmed = [
             ConfirmFact(fact=number, evidence=tuple(sorted(pages)))
             for number, pages in self._confirmed.items()
@@ -160,19 +156,19 @@ class _Known:
             self._wishes.pop(number, None)
 
 
-def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeChange]:
+def _learned_from(said: Sequence[Statement], known: _FactIndex) -> list[KnowledgeChange]:
     """Return the changes that the statements of one page make."""
     said = _without_idle_guesses(said, known)
     confirmed: dict[int, dict[int, str]] = {}
     added: list[tuple[Statement, tuple[int, ...]]] = []
     loose = [statement for statement in said if statement.slot is None]
     for (about, slot), group in _by_slot(said).items():
-        loose.extend(_settle(group, known.of_slot(about, slot), known.forms, confirmed, added))
+        loose.extend(_resolve_slot(group, known.of_slot(about, slot), known.forms, confirmed, added))
     replaced = {number for _, numbers in added for number in numbers}
     single: list[Statement] = [statement for statement, _ in added]
     for statement in loose:
         form = _form_of(statement)
-        fact = known.like(statement.about, form)
+        fact = known.same_as(statement.about, form)
         twin = next((s for s in single if s.about is statement.about and _is_same(_form_of(s), form)), None)
         if fact is not None:
             if fact.fact not in replaced:
@@ -190,8 +186,8 @@ def _learned_from(said: Sequence[Statement], known: _Known) -> list[KnowledgeCha
     return changes
 
 
-def _without_idle_guesses(said: Sequence[Statement], known: _Known) -> list[Statement]:
-    """Return the statements without implied ones whose slot has an answer that was stated."""
+def _without_idle_guesses(said: Sequence[Statement], known: _FactIndex) -> list[Statement]:
+    """Return the statements without guesses for slots with a stated answer."""
     filled = {(statement.about, statement.slot) for statement in said if not statement.is_implied}
 
     def is_idle(statement: Statement) -> bool:
@@ -213,21 +209,21 @@ def _by_slot(said: Iterable[Statement]) -> dict[tuple[About, str], list[Statemen
     return groups
 
 
-def _settle(
+def _resolve_slot(
     group: Sequence[Statement],
     known: Sequence[Fact],
     forms: Mapping[int, _Form],
     confirmed: dict[int, dict[int, str]],
     added: list[tuple[Statement, tuple[int, ...]]],
 ) -> list[Statement]:
-    """Decide which answer of one slot holds after a page; return the statements that say more than the answer.
+    """Choose the valid answer of a slot after a page; return the statements that contain more than the answer.
 
     Args:
-        group: The page's statements with this slot, in their order.
-        known: The facts with this slot that hold now.
-        forms: The facts' forms, by number.
-        confirmed: Pages that confirm a fact, by its number; extended.
-        added: Statements to add, with the facts they supersede; extended.
+        group: The page's statements with this slot, in order.
+        known: The valid facts with this slot.
+        forms: The forms of the facts, by number.
+        confirmed: Pages that confirm a fact, by its number; new ones are added.
+        added: Statements to add, with the facts they supersede; new ones are added.
     """
     newest = group[-1]
     same = [statement for statement in group if _is_same_answer(newest, statement)]
@@ -237,32 +233,33 @@ def _settle(
     if not holding:
         first, *others = same
         added.append((first, tuple(fact.fact for fact in known)))
-        told = _form_of(first).stems
-        return [_loose(each) for each in others if len(_form_of(each).stems - told) >= _news_min(each)]
-    told = forms[holding[0].fact].stems
-    more = [_loose(each) for each in same if len(_form_of(each).stems - told) >= _news_min(each)]
+        return _with_news(others, _form_of(first))
+    more = _with_news(same, forms[holding[0].fact])
     if len(more) < len(same):
         confirmed.setdefault(holding[0].fact, {}).update(newest.pages)
     return more
 
 
-def _loose(statement: Statement) -> Statement:
-    return replace(statement, slot=None, value=frozenset(), pages=dict(statement.pages))
+def _with_news(said: Sequence[Statement], form: _Form) -> list[Statement]:
+    """Return the statements with enough new stems, without their slot."""
+
+    def has_news(statement: Statement) -> bool:
+        is_of_somebody = (statement.slot or "").startswith(("family:", "pet:"))
+        needed = NEWS_OF_SOMEBODY_MIN if is_of_somebody else NEWS_STEMS_MIN
+        return len(_form_of(statement).stems - form.stems) >= needed
+
+    return [replace(each, slot=None, value=frozenset(), pages=dict(each.pages)) for each in said if has_news(each)]
 
 
-def _news_min(statement: Statement) -> int:
-    return NEWS_OF_SOMEBODY_MIN if (statement.slot or "").startswith(("family:", "pet:")) else NEWS_STEMS_MIN
-
-
-def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> list[int]:
-    """Return the facts that a statement ends, other than those it replaces."""
+def _ended(statement: Statement, known: _FactIndex, replaced: tuple[int, ...]) -> list[int]:
+    """Return the numbers of the facts that a statement ends, without those that it replaces."""
     if statement.kind is Kind.WISH:
         form = _form_of(statement)
         over = [fact for fact in known.wishes() if _is_taken_back(form, statement.ends, known.forms[fact.fact])]
     else:
         over = [fact for fact in known.with_stems(statement.about, statement.ends) if _is_over(fact, known)]
         if statement.slot == "marital status" and statement.value & _PARTED:
-            over += known.of_a_couple()
+            over += known.of_partner()
         if statement.slot == "work" and _LEFT_WORK.search(statement.text):
             over += known.of_slot(statement.about, "employer")
     is_over = {
@@ -273,8 +270,8 @@ def _ended(statement: Statement, known: _Known, replaced: tuple[int, ...]) -> li
     return [*is_over]
 
 
-def _is_over(fact: Fact, known: _Known) -> bool:
-    """Whether a fact with the ended stems does end: only a positive statement in the first person does."""
+def _is_over(fact: Fact, known: _FactIndex) -> bool:
+    """Whether a fact with the ended stems really ends: only positive statements in the first person do."""
     is_stated = fact.kind is Kind.STATEMENT and not known.forms[fact.fact].is_negated
     return is_stated and _OWN.match(fact.text) is not None
 
@@ -302,7 +299,7 @@ def _is_same_answer(left: Statement, right: Statement) -> bool:
 
 
 def _is_equal(left: frozenset[str], right: frozenset[str], one: _Form, other: _Form, slot: str | None) -> bool:
-    """Whether two answers are the same; one may leave out what the other says, but York is not New York."""
+    """Whether two answers are the same; one may be more detailed, except for places: York is not New York."""
     if slot in _OF_PLACES:
         return left == right
     has_other_numbers = not (one.numbers <= other.numbers or other.numbers <= one.numbers)

@@ -1,7 +1,8 @@
-"""What people state about themselves, and what they wish of every answer, in their own words.
+"""Finds statements of users about themselves and wishes for all future answers, as quotes from their messages.
 
-Precision comes before recall: a missed fact is still on its page, but a wrong one is repeated for ever. So a statement
-must begin like one (``patterns``). Questions, quotations, suppositions, role play and texts that are shown are ignored.
+Precision is more important than recall: a missed fact is still on its page, but a wrong fact is repeated again and
+again. So the beginning of a statement must match one of the ``patterns``. Questions, quotations, suppositions, role
+play and pasted texts are ignored.
 """
 
 import re
@@ -16,52 +17,12 @@ from memoryos_mcp.llm.extractive.patterns import (
     Pattern,
     Table,
     assistant_table,
+    context,
+    first_match,
     greeted_table,
     names_of,
     user_table,
     wish_table,
-)
-from memoryos_mcp.llm.extractive.patterns.around import (
-    ABOUT_A_LINE,
-    AGE_BESIDE_NAME,
-    APPOSITION,
-    ASKS_NICELY,
-    ASKS_TEXT,
-    BEGINS_PAIR,
-    CLAUSE_END,
-    ENDS_END,
-    ENDS_ON_PEOPLE,
-    ENDS_PAIR,
-    FOR_ONCE,
-    FOR_OTHERS,
-    GREETING,
-    HYPOTHETICAL,
-    LEAD_IN,
-    LETTER,
-    MORE_PEOPLE,
-    NEXT_WISH,
-    NO_WISH,
-    NOT_FAMILY,
-    NOT_WISHED,
-    OF_THE_TALK,
-    OPEN_END,
-    OVER,
-    PASSING,
-    PASTED_FROM,
-    PLACE_OF_WORK,
-    POINTS_ELSEWHERE,
-    QUOTE_MARKS,
-    QUOTED_NAME,
-    SAME_NAME,
-    SAME_STEM,
-    SEVERAL,
-    SHARED_SUBJECT,
-    SHOWS_TEXT,
-    SHOWS_WHAT_FOLLOWS,
-    SPEAKS_TO,
-    TAINT,
-    VALUE_END,
-    WHEN,
 )
 from memoryos_mcp.llm.extractive.patterns.elided import elided
 from memoryos_mcp.llm.extractive.patterns.places import is_place
@@ -72,15 +33,15 @@ from memoryos_mcp.text.prose import SIDE_MAX_CHARS, sentences
 from memoryos_mcp.text.terms import content_words as telling_words
 from memoryos_mcp.text.terms import is_unspaced, stem, words
 
-# Slots whose answer may be one of the past.
+# Slots whose answers may be about the past.
 HELD_FOR_A_TIME = {"lives", "work", "employer", "studies", "diet"}
-# Slots whose answer lasts even if it is said of now, and needs no context.
+# Slots whose answers are durable even with words such as "today", and are clear without context.
 SELF_CONTAINED = {"name", "age", "work", "employer", "lives", "from", "studies", "birthday"}
 WORDS_MIN = 2
 WORDS_MAX = 40
 WHOLE_SENTENCE_WORDS_MAX = 30
 UNSPACED_CHARS = (4, 80)
-# Beginning of a home that is only guessed: people mostly live in the town where they work.
+# Beginning of a text from which the home is only guessed: most people live in the town where they work.
 GUESS = "I work in "
 SENTENCE_MAX_CHARS = 1_000
 
@@ -90,13 +51,15 @@ class Statement:
     """A durable statement or wish.
 
     Attributes:
-        text: The words, verbatim except for white space and for the dates of relative days in brackets.
-        slot: The question it answers, or None.
+        about: The person that it is about.
+        text: The quoted text, with white space collapsed and the dates of relative days in brackets.
+        slot: The slot that it fills, or None.
         value: The stems of its answer; empty without a slot.
-        ends: The stems of what no longer holds; empty if it ends nothing.
-        said_at: When it was first said.
-        pages: The names of the pages it was said on, by ``seq``.
-        is_implied: Whether it is only learned if nothing is known for its slot.
+        said_at: Time of its page.
+        pages: The ids of its pages, by ``seq``.
+        kind: Whether it is a statement or a wish.
+        ends: The stems of the earlier statement that it ends; empty if it ends none.
+        is_implied: Whether it is a guess, which is only learned if the slot is empty.
     """
 
     about: About
@@ -112,7 +75,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a text states; the fields are those of ``Statement``."""
+    """The content of a statement; the fields are those of ``Statement``."""
 
     slot: str | None = None
     value: frozenset[str] = frozenset()
@@ -121,7 +84,7 @@ class Answer:
 
 
 def statements(page: Page) -> Iterator[Statement]:
-    """Yield a page's durable statements and wishes in order, the user's first."""
+    """Yield a page's durable statements and wishes in order, first the user's."""
     said = list(_said_by_user(page.user_input))
     if said and not _is_shown(page.user_input):
         for piece, kind, found in said:
@@ -135,19 +98,19 @@ def statements(page: Page) -> Iterator[Statement]:
 
 
 def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | None:
-    """Return what a text states if it begins like a durable statement, else None.
+    """Return the content of a text if it begins like a durable statement, else None.
 
     Args:
-        text: A sentence or clause, without what leads into it.
-        table: How statements begin.
-        is_certain: Whether it is known to be a statement, so that the checks against it are skipped.
+        text: A sentence or clause without a lead-in such as "By the way,".
+        table: The beginnings of statements.
+        is_certain: Whether the text is certainly a statement, so that further checks are skipped.
     """
-    when = WHEN.match(text)
-    found = (table.first_match(text, when.end()) if when else None) or table.first_match(text, 0)
+    when = context.WHEN.match(text)
+    found = (first_match(table, text, when.end()) if when else None) or first_match(table, text, 0)
     if found is None and when is not None:
-        # "Next week I'm flying": the time is moved to the end, where the patterns expect it.
+        # The patterns expect the time at the end: "Next week I'm flying" becomes "I'm flying next week".
         text = f"{text[when.end() :].rstrip(' .!')} {when[0].strip(' ,')}"
-        found = table.first_match(text, 0)
+        found = first_match(table, text, 0)
     if found is None:
         return None
     pattern, match = found
@@ -157,9 +120,9 @@ def answer_of(text: str, table: Table, *, is_certain: bool = False) -> Answer | 
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """Return the stems that carry the meaning of a text."""
+    """Return the stems of the content words of a text, or of all words if it has none."""
     stems = (stem(word) for word in telling_words(text) or words(text))
-    return frozenset(SAME_STEM.get(each, each) for each in stems)
+    return frozenset(context.SAME_STEM.get(each, each) for each in stems)
 
 
 def _statement(page: Page, about: About, piece: str, kind: Kind, found: Answer) -> Statement:
@@ -175,10 +138,10 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
         if is_followed:
             return
         is_followed = not is_own
-        is_greeting = GREETING.match(sentence) is not None
+        is_greeting = context.GREETING.match(sentence) is not None
         table = greeted_table() if is_greeting or is_greeted else user_table()
         is_greeted = is_greeting and len(words(sentence)) <= 4
-        parts = [] if NO_WISH.search(sentence) else list(_wishes(sentence))
+        parts = [] if context.NO_WISH.search(sentence) else list(_wishes(sentence))
         yield from parts
         rest = sentence
         for wish, _, _ in parts:
@@ -188,12 +151,12 @@ def _said_by_user(text: str) -> Iterator[tuple[str, Kind, Answer]]:
 
 
 def _wishes(sentence: str) -> Iterator[tuple[str, Kind, Answer]]:
-    """Yield a sentence's wishes; a part after "and" may be one if the part before is, or if it asks nicely."""
+    """Yield the wishes of a sentence. A part after "and" is only one after another wish or with words like "please"."""
     start, is_after_wish = 0, True
-    ends = [(match.start(), match.end()) for match in NEXT_WISH.finditer(sentence)]
+    ends = [(match.start(), match.end()) for match in context.NEXT_WISH.finditer(sentence)]
     for end, following in (*ends, (len(sentence), len(sentence))):
         part = sentence[start:end]
-        wish = _wish(part) if is_after_wish or ASKS_NICELY.match(part) else None
+        wish = _wish(part) if is_after_wish or context.ASKS_NICELY.match(part) else None
         if wish is not None:
             yield wish
         is_after_wish = wish is not None or sentence[end : end + 1] == ":"
@@ -205,48 +168,48 @@ def _wish(part: str) -> tuple[str, Kind, Answer] | None:
     for text in (piece, _without_lead_in(piece)):
         if WORDS_MIN <= len(words(text)) <= WORDS_MAX:
             found = answer_of(text, wish_table())
-            if found is not None and not (FOR_ONCE.search(text) or NOT_WISHED.search(text)):
+            if found is not None and not (context.FOR_ONCE.search(text) or context.NOT_WISHED.search(text)):
                 return text, Kind.WISH, found
     return None
 
 
 def _is_shown(text: str) -> bool:
-    """Whether a text is shown or played, or is a letter: then it says nothing about its author."""
+    """Whether a text is pasted, role play or a letter, and so says nothing about its author."""
     head = text[:SIDE_MAX_CHARS]
-    return bool(SHOWS_TEXT.search(head) or LETTER.search(head))
+    return bool(context.SHOWS_TEXT.search(head) or context.LETTER.search(head))
 
 
 def _asks_for_text(text: str) -> bool:
-    """Whether a text asks for a text or a play: then the reply says nothing about the assistant."""
+    """Whether a text requests a text or role play, so that the reply says nothing about the assistant."""
     head = text[:SIDE_MAX_CHARS]
-    return _is_shown(text) or bool(ASKS_TEXT.search(head) or SHOWS_WHAT_FOLLOWS.search(head))
+    return _is_shown(text) or bool(context.ASKS_TEXT.search(head) or context.SHOWS_WHAT_FOLLOWS.search(head))
 
 
 def _up_to_request(sentence: str) -> tuple[str, bool]:
-    """Return a sentence up to its request for a text, and whether what follows it is still the user's own."""
-    made_up, asked = SHOWS_WHAT_FOLLOWS.search(sentence), ASKS_TEXT.search(sentence)
+    """Return a sentence up to its request for a text, and whether the following sentences are about the user."""
+    made_up, asked = context.SHOWS_WHAT_FOLLOWS.search(sentence), context.ASKS_TEXT.search(sentence)
     if asked is not None and (made_up is None or asked.start() <= made_up.start()):
-        return sentence[: asked.start()], FOR_OTHERS.search(sentence, asked.start()) is None
+        return sentence[: asked.start()], context.FOR_OTHERS.search(sentence, asked.start()) is None
     return (sentence, True) if made_up is None else (sentence[: made_up.start()], False)
 
 
 def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences that are the author's own, up to where a pasted text begins."""
+    """Yield the sentences that the author wrote, up to the beginning of a pasted text."""
     found = sentences(text, with_lists=False)
     for sentence, following in zip_longest(found, found[1:], fillvalue=""):
-        if len(sentence) <= SENTENCE_MAX_CHARS and not ABOUT_A_LINE.match(following):
+        if len(sentence) <= SENTENCE_MAX_CHARS and not context.ABOUT_A_LINE.match(following):
             yield sentence
-        if PASTED_FROM.search(sentence):
+        if context.PASTED_FROM.search(sentence):
             return
 
 
 def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield what a sentence states, with its answers: the whole sentence, or each clause that states something."""
-    if HYPOTHETICAL.match(sentence):
+    """Yield the statements of a sentence with their answers: the whole sentence, or each clause with a statement."""
+    if context.HYPOTHETICAL.match(sentence):
         return
     whole = _without_lead_in(sentence)
-    named = APPOSITION.match(whole)
-    is_one = not SEVERAL.search(whole, named.end() if named else 0)
+    named = context.APPOSITION.match(whole)
+    is_one = not context.SEVERAL.search(whole, named.end() if named else 0)
     if is_one and len(sentence.split()) <= WHOLE_SENTENCE_WORDS_MAX:
         for text in dict.fromkeys((whole, sentence)):
             found = _found(text, table) or _elided(text, table)
@@ -255,38 +218,38 @@ def _stated(sentence: str, table: Table) -> Iterator[tuple[str, Answer]]:
                 return
     may_lack_subject = True
     for clause in _joined(_clauses(sentence)):
-        if HYPOTHETICAL.match(clause):
+        if context.HYPOTHETICAL.match(clause):
             return
         piece = clause.strip().rstrip(",")
         for text in dict.fromkeys((_without_lead_in(piece), piece)):
-            # The text after a clause shows what it is: "I'm Tom, I work in Leeds" names a person.
+            # The text after a clause can show its meaning: in "I'm Tom, I work in Leeds", Tom is a name.
             found = _found(text, table, after=sentence[sentence.find(text) + len(text) :])
             if found is None and may_lack_subject:
                 found = _elided(text, table)
             if found is not None:
                 yield from _both(text, found, table)
                 break
-        # A sentence that begins without its subject may go on without it.
+        # Only after a statement may the next clause lack its subject.
         may_lack_subject = found is not None
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the clauses of a sentence up to its quotation, without a clause that the quotation completes."""
-    bare = QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
-    quote = QUOTE_MARKS.search(bare)
+    """Return the clauses of a sentence before its first quotation, without the clause that the quotation completes."""
+    bare = context.QUOTED_NAME.sub(lambda match: " " * len(match[0]), sentence)
+    quote = context.QUOTE_MARKS.search(bare)
     if quote is None:
-        return CLAUSE_END.split(sentence)
-    clauses = CLAUSE_END.split(sentence[: quote.start()])
-    return clauses if OPEN_END.search(clauses[-1]) else clauses[:-1]
+        return context.CLAUSE_END.split(sentence)
+    clauses = context.CLAUSE_END.split(sentence[: quote.start()])
+    return clauses if context.OPEN_END.search(clauses[-1]) else clauses[:-1]
 
 
 def _joined(clauses: list[str]) -> list[str]:
-    """Return the clauses, joined where they are one: "my wife and I", "with my wife and our son"."""
+    """Return the clauses after joining those split within a pair: "my wife and I", "with my wife and our son"."""
     joined: list[str] = []
     for clause in clauses:
         if joined and (
-            (BEGINS_PAIR.search(joined[-1]) and ENDS_PAIR.match(clause))
-            or (ENDS_ON_PEOPLE.search(joined[-1]) and MORE_PEOPLE.match(clause))
+            (context.BEGINS_PAIR.search(joined[-1]) and context.ENDS_PAIR.match(clause))
+            or (context.ENDS_ON_PEOPLE.search(joined[-1]) and context.MORE_PEOPLE.match(clause))
         ):
             joined[-1] = f"{joined[-1]} {clause}"
         else:
@@ -295,7 +258,7 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _elided(text: str, table: Table) -> Answer | None:
-    """Return what a text states if a subject is put before it: "Moved to Rome", "Allergic to nuts"."""
+    """Return the content of a text without a subject, such as "Moved to Rome" and "Allergic to nuts"."""
     for subject, begins in elided():
         if begins.match(text):
             return _found(f"{subject}{text}", table)
@@ -303,8 +266,8 @@ def _elided(text: str, table: Table) -> Answer | None:
 
 
 def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]]:
-    """Yield a statement, or two with a shared subject, and further facts in it about the speaker."""
-    shared = SHARED_SUBJECT.search(text)
+    """Yield a statement, or two with a shared subject, and further facts about the speaker in the same text."""
+    shared = context.SHARED_SUBJECT.search(text)
     subject = text.split(maxsplit=1)[0]
     if shared and subject.lower() in {"i", "we", "i'm", "i’m", "we're", "we’re", "ich"}:
         pronoun = subject.replace("’", "'").partition("'")[0]
@@ -315,22 +278,24 @@ def _both(text: str, found: Answer, table: Table) -> Iterator[tuple[str, Answer]
             yield second, other
             return
     yield text, found
-    if found.slot == "name" and (aged := AGE_BESIDE_NAME.match(text)):
+    if found.slot == "name" and (aged := context.AGE_BESIDE_NAME.match(text)):
         yield f"I'm {aged['value']}", Answer("age", stems_of(aged["value"]))
-    if found.slot == "work" and (placed := PLACE_OF_WORK.search(text)) and is_place(placed["value"]):
+    if found.slot == "work" and (placed := context.PLACE_OF_WORK.search(text)) and is_place(placed["value"]):
         yield f"{GUESS}{placed['value']}", Answer("lives", stems_of(placed["value"]), is_implied=True)
 
 
 def _found(text: str, table: Table, after: str = "") -> Answer | None:
-    text = QUOTED_NAME.sub(r"\1", text)
-    if QUOTE_MARKS.search(text):
+    text = context.QUOTED_NAME.sub(r"\1", text)
+    if context.QUOTE_MARKS.search(text):
         return None
     if not _is_fit(text):
         return None
     found = answer_of(text, table)
     if found is None and after:
         whole = answer_of(text + after, names_of(table), is_certain=True)
-        return whole if whole is not None and not (TAINT.search(text) or SPEAKS_TO.search(text)) else None
+        return (
+            whole if whole is not None and not (context.TAINT.search(text) or context.SPEAKS_TO.search(text)) else None
+        )
     return found
 
 
@@ -343,41 +308,41 @@ def _is_fit(text: str) -> bool:
 
 
 def _without_lead_in(text: str) -> str:
-    lead = LEAD_IN.match(text)
+    lead = context.LEAD_IN.match(text)
     return text[lead.end() :] if lead else text
 
 
 def _is_spoiled(text: str, match: re.Match[str], pattern: Pattern) -> bool:
     trusted = match.start("value") if "value" in match.re.groupindex and match["value"] else match.end()
-    if TAINT.search(text, min(trusted, match.end())):
+    if context.TAINT.search(text, min(trusted, match.end())):
         return True
-    if not pattern.is_of_assistant and SPEAKS_TO.search(text, min(trusted, match.end())):
+    if not pattern.is_of_assistant and context.SPEAKS_TO.search(text, min(trusted, match.end())):
         return True
-    if OF_THE_TALK.search(text):
+    if context.OF_THE_TALK.search(text):
         return True
     if pattern.slot in SELF_CONTAINED:
         return False
-    return bool(POINTS_ELSEWHERE.search(text) or (not pattern.is_event and PASSING.search(text)))
+    return bool(context.POINTS_ELSEWHERE.search(text) or (not pattern.is_event and context.PASSING.search(text)))
 
 
 def _answer(text: str, match: re.Match[str], pattern: Pattern) -> Answer:
     groups = match.groupdict()
-    ends = stems_of(ENDS_END.sub("", groups["ends"])) if groups.get("ends") else frozenset()
+    ends = stems_of(context.ENDS_END.sub("", groups["ends"])) if groups.get("ends") else frozenset()
     topic = topic_of(text) if pattern.kind is Kind.WISH and pattern.slot is None else None
     if topic is not None:
         return Answer(topic[0], frozenset({topic[1]}), ends)
     if pattern.slot is None:
         return Answer(ends=ends)
-    value = VALUE_END.sub("", groups["value"])
+    value = context.VALUE_END.sub("", groups["value"])
     who = (groups.get("who") or "").lower()
     named = {
-        "who": SAME_NAME.get(who, who),
+        "who": context.SAME_NAME.get(who, who),
         "value": groups["value"].strip(),
-        "kind": " ".join(SAME_NAME.get(word, word) for word in (groups.get("kind") or "").lower().split()),
+        "kind": " ".join(context.SAME_NAME.get(word, word) for word in (groups.get("kind") or "").lower().split()),
         "what": (groups.get("what") or "").lower(),
     }
     stems = stems_of(value) if value.strip() else frozenset()
-    if not stems or (pattern.slot in HELD_FOR_A_TIME and OVER.search(text)):
+    if not stems or (pattern.slot in HELD_FOR_A_TIME and context.OVER.search(text)):
         return Answer(ends=ends)
     slot = pattern.slot.format_map(named)
-    return Answer(NOT_FAMILY.get(slot, slot), stems, ends)
+    return Answer(context.NOT_FAMILY.get(slot, slot), stems, ends)

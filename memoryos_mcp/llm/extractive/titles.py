@@ -1,9 +1,9 @@
-"""Titles: the names of topics where topics are shown.
+"""Titles of topics, for display.
 
-Keywords are chosen to distinguish pages. They must not change, because pages are matched with segments by them. Some
-say little by themselves ("going", "act"), and several topics may share one. A title consists of the other keywords,
-joined where they were said side by side. If only one plain word is left, the title is a quote from the topic's summary.
-Only segments are read, so titles are cheap, and as good for older memories.
+Keywords distinguish pages. They must not change, because pages are matched with segments by them. Some keywords mean
+little on their own ("going", "act"), and several topics may share a keyword. A title consists of the other keywords,
+and keywords that are adjacent in the summary are joined. If only one plain word is left, the title is a quote from the
+summary. Titles are computed from segments alone, so they need no stored data.
 """
 
 import re
@@ -15,10 +15,10 @@ from memoryos_mcp.text.terms import stem
 
 TITLE_PARTS = 3
 TITLE_MAX_CHARS = 60
-# With fewer pages, keywords are chance and a sentence says more.
+# Minimum number of pages for a title of keywords. With fewer pages, a sentence is more informative.
 PAGES_FOR_KEYWORDS = 3
 
-# Keywords that name no topic: verbs, adjectives and abstract nouns of any conversation; forms, not stems.
+# Keywords that are not used in titles: verbs, adjectives and abstract nouns of any conversation. They are not stemmed.
 LIGHT = frozenset(
     """
     accept accepted achieve act acting active activity adding affect affected allowed amazed amount answer apart
@@ -73,9 +73,9 @@ _OPENING = re.compile(
 
 
 def titles(segments: Sequence[Segment]) -> dict[int, str]:
-    """Return a title for each segment, by its number; empty only if it has neither keywords nor summary.
+    """Return a title for each segment, by its number; empty only if it has neither keywords nor a summary.
 
-    A keyword that several segments share belongs to the largest; it comes last in the others' titles.
+    A keyword that several segments share belongs to the largest segment; it comes last in the other titles.
 
     Args:
         segments: All segments of a memory.
@@ -100,7 +100,7 @@ def _title(segment: Segment, owners: Mapping[str, int]) -> str:
 
 
 def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
-    """Return the first keywords as they were written, each with the longest run it was said in."""
+    """Return the first keywords in their original spelling, each with adjacent keywords from the quotes."""
     runs = sorted((run for quote in quotes for run in _runs(quote, frozenset(keywords))), key=len, reverse=True)
     parts: list[str] = []
     used: set[str] = set()
@@ -116,7 +116,7 @@ def _parts(keywords: Sequence[str], quotes: Sequence[str]) -> list[str]:
 
 
 def _runs(text: str, keywords: frozenset[str]) -> Iterator[dict[str, str]]:
-    """Yield runs of adjacent keywords in a text: how each is written, after what joins it to the previous one."""
+    """Yield runs of adjacent keywords in a text: each keyword with its spelling and the space or hyphen before it."""
     run: dict[str, str] = {}
     end = -1
     for match in _WORD.finditer(text):

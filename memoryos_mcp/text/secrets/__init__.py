@@ -1,6 +1,6 @@
-"""Redaction: removes keys, passwords and card numbers from a turn before it is stored, embedded or shown to an LLM.
+"""Removes secrets, such as keys, passwords and card numbers, from text before it is stored, embedded or sent to an LLM.
 
-Everything else is derived from stored pages, so a secret removed here does not appear anywhere.
+All other data is derived from stored pages, so a secret that is removed here does not appear anywhere.
 """
 
 import json
@@ -15,7 +15,7 @@ from memoryos_mcp.text.secrets.patterns import PATTERNS, is_named_secret
 
 _FURTHER_PASSES = 2
 _DIGITS = re.compile("[0-9]{3,}")
-# A key has a capital letter or a digit, and 16 characters without a dot or slash.
+# Every key has a capital letter or a digit, and 16 characters in a row without a dot or slash.
 _KEY_LIKE = re.compile(r"(?=[a-z_-]{0,40}[A-Z0-9])[A-Za-z0-9_-]{16}")
 
 SecretPolicy = Literal["redact", "reject", "off"]
@@ -26,7 +26,7 @@ class Redacted:
     """A text without its secrets.
 
     Attributes:
-        text: With ``[redacted: github token]`` and the like in their place; unchanged if there were none.
+        text: The text with placeholders such as ``[redacted: github token]``; unchanged if it contained no secrets.
         kinds: Kinds of the removed secrets, in order, with repeats.
     """
 
@@ -36,7 +36,7 @@ class Redacted:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Patterns that are searched in the same texts, each with its number."""
+    """Patterns with the same conditions for a search, each with its number."""
 
     pattern: SecretPattern
     finds: tuple[tuple[int, Find], ...]
@@ -58,15 +58,15 @@ _OTHERS = tuple(group for group in _GROUPS if not group.pattern.is_long)
 
 
 def redact(text: str) -> Redacted:
-    """Return a text without its secrets; a text without any, such as a redacted one, comes back unchanged.
+    """Return a text without its secrets; a text without secrets, such as a redacted text, is unchanged.
 
-    The time taken is proportional to the length of the text, whatever it contains.
+    The running time is proportional to the length of the text, whatever the text contains.
     """
     clean = found = _redact_once(text)
     for _ in range(_FURTHER_PASSES):
         if not found.kinds:
             break
-        # Text beside a secret may be recognisable as another one only after the first is removed.
+        # Some secrets are only recognised after the secret next to them is removed.
         found = _redact_once(clean.text)
         clean = Redacted(found.text, clean.kinds + found.kinds)
     return clean
@@ -84,29 +84,28 @@ def _redact_once(text: str) -> Redacted:
 
 
 def placeholder(kind: str) -> str:
-    """Return the text that replaces a secret."""
+    """Return the text that replaces a secret of this kind."""
     return f"[redacted: {kind}]"
 
 
 def redact_argument(argument: str, text: str, policy: SecretPolicy) -> str:
-    """Return a text that will be stored in addition to the pages, without its secrets.
+    """Return the text of a tool argument without its secrets.
 
     Raises:
-        ArgumentError: It contains a secret and the policy is to reject it. The error names the argument and the kind.
+        ArgumentError: The text contains a secret, and the policy is to reject it. The message names the argument and
+            the kind.
     """
     if policy == "off":
         return text
     redacted = redact(text)
     if redacted.kinds and policy == "reject":
-        refusal = refusal_of(
-            argument, redacted.kinds, "leave it out, or set secret_policy to redact; nothing was stored"
-        )
-        raise refusal
+        advice = "leave it out, or set secret_policy to redact; nothing was stored"
+        raise refusal_of(argument, redacted.kinds, advice)
     return redacted.text
 
 
 def _found(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the secrets from left to right; overlapping ones are merged and take the kind of the earlier pattern."""
+    """Yield start, end and kind of each secret; overlapping secrets are merged and get the earlier pattern's kind."""
     kept: list[tuple[int, int, int]] = []
     for start, end, number in sorted(_candidates(text)):
         if kept and start < kept[-1][1]:
@@ -119,8 +118,8 @@ def _found(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _candidates(text: str) -> list[tuple[int, int, int]]:
-    """Return the start, end and pattern number of everything that has the form of a secret."""
-    # The only letter whose lower case is two characters; positions must not shift.
+    """Return the start, end and pattern number of each match."""
+    # The only letter whose lower case has two characters, which would shift the positions.
     lower = text.replace("İ", "i").lower()
     tokens = text.split()
     long = [token for token in tokens if len(token) >= LONG_WORD_CHARS]
@@ -148,14 +147,14 @@ def _candidates(text: str) -> list[tuple[int, int, int]]:
 
 
 def redact_json(text: str) -> Redacted:
-    """Return JSON without secrets in its keys and values."""
+    """Return a JSON text without secrets in its keys and values."""
     kinds: list[str] = []
     clean = _clean(json.loads(text), kinds)
     return Redacted(json.dumps(clean, ensure_ascii=False), tuple(kinds)) if kinds else Redacted(text)
 
 
 def _clean(value: Any, kinds: list[str]) -> Any:
-    """Return a JSON value without secrets, and add their kinds. A number may be a secret too: a card number."""
+    """Return a JSON value without secrets, and add their kinds to ``kinds``. A number may be a secret too."""
     if isinstance(value, Mapping):
         return _clean_object(value, kinds)
     if isinstance(value, list):
@@ -171,7 +170,7 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
     clean: dict[str, Any] = {}
     for name, value in members.items():
         key = _clean(name, kinds)
-        while key in clean:  # two names that were secrets
+        while key in clean:  # two redacted names may be equal
             key += "*"
         clean[key] = _clean(value, kinds)
         if clean[key] == value and isinstance(value, str) and (kind := is_named_secret(name, value)):
@@ -181,6 +180,6 @@ def _clean_object(members: Mapping[str, Any], kinds: list[str]) -> dict[str, Any
 
 
 def refusal_of(argument: str, kinds: Sequence[str], advice: str) -> ArgumentError:
-    """Return the error that names an argument and the kinds of secret in it."""
+    """Return the error for an argument that contains secrets of these kinds."""
     listed = ", ".join(dict.fromkeys(kinds))
-    return ArgumentError(argument=argument, problem=f"holds a secret ({listed}); {advice}")
+    return ArgumentError(argument=argument, problem=f"contains a secret ({listed}); {advice}")

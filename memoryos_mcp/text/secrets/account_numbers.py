@@ -1,24 +1,24 @@
-"""Numbers of cards, accounts and people: by issuer, country and check digits, or by nearby words."""
+"""Patterns for card, account and social security numbers: by issuer, country and check digits, or by nearby words."""
 
 import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, at_places, finding, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, at_places, finding, positions
 
-# Issuers by the first digits and the length of their numbers (ISO/IEC 7812). Visa's old 13 digits are left out: every
-# German bar code would look like one.
+# Issuers by the first digits and the length of their numbers (ISO/IEC 7812). Old Visa numbers with 13 digits are
+# omitted, because German bar codes look like them.
 _ISSUER = re.compile(
     r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011\d\d|5\d{4}|4[4-9]\d{3})\d{10}|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-# What people and word processors put between groups: a blank, a non-breaking one, a hyphen, a dot.
+# Characters between groups of digits: spaces, hyphens and a dot.
 _GAP = "[ .\u00a0\u2007\u2009\u202f\u2010\u2011-]"
 _SHORTEST_ACCOUNT = 10
-# Minimum number of digits, counted in groups of three and more.
+# Minimum number of digits in the text, counting only groups of three or more.
 _CARD_DIGITS = 13
 _ACCOUNT_DIGITS = 8
-# Length of an account number by the two letters of its country (ISO 13616, SWIFT's registry).
+# Length of an IBAN by its country code (ISO 13616, SWIFT's registry).
 _IBAN_CHARS = dict(
     pair.split(":")
     for pair in (
@@ -38,13 +38,13 @@ _NOT_AN_AREA = frozenset({"000", "666"})
 
 
 def is_card_number(text: str) -> bool:
-    """Whether the digits are a possible card number: an issuer's prefix and length, and a valid Luhn sum."""
+    """Whether the digits are a possible card number: with an issuer's prefix and length, and a valid check digit."""
     digits = re.sub(_GAP, "", text)
     return _ISSUER.fullmatch(digits) is not None and checks.has_luhn(digits) and len(set(digits)) > 1
 
 
 def is_iban(text: str) -> bool:
-    """Whether the letters and digits, without gaps, have their country's length and check digits (mod 97, ISO 7064)."""
+    """Whether a text without gaps is a valid IBAN: the length of its country and check digits (mod 97, ISO 7064)."""
     if len(text) != int(_IBAN_CHARS.get(text[:2], 0)):
         return False
     number = "".join(str(int(char, 36)) for char in text[4:] + text[:4])
@@ -80,7 +80,7 @@ _OWNER_CHARS = 45
 
 
 def _find_social_security_numbers(text: str, lower: str) -> Iterator[Span]:
-    for at in places(_OWNERS, lower):
+    for at in positions(_OWNERS, lower):
         match = _NINE_AFTER.match(text, at) or _NINE_BEFORE.search(text, max(at - _OWNER_CHARS, 0), at)
         if match and is_social_security_number(match["secret"]):
             yield match.span("secret")
@@ -102,7 +102,7 @@ _PIN_NAME = (
     rf"(?:(?<![a-z])pin|{'|'.join(_PINS[1:])})(?:[ -]?(?:code|kod(?:u|um)?|nummer|number|no|कोड))?(?:im|um)?"
     r"(?: (?:for|to|of|für|voor|do|na) [\w .'’-]{1,30}?)?"
 )
-# A number right after the name counts only with an owner before the name, or after an unambiguous name.
+# A number directly after the word for a PIN needs an owner ("my PIN 1234") or an unambiguous word.
 _OWN = "|".join(f"(?<={own} )" for own in "my our mein meine mijn mój moja kod atm sim bank card".split())
 _PIN = (
     rf"(?:{_PIN_NAME}{_IS}|(?:(?:{_OWN})pin(?:[ -]?code)?|{'|'.join(_PINS[1:])}|pin kodu?m?)[ \t]{{1,2}})"
@@ -116,12 +116,12 @@ ACCOUNT_NUMBERS: tuple[SecretPattern, ...] = (
         finding(
             re.compile(
                 r"(?<![0-9A-Za-z_.+])(?<![A-Za-z]-)(?:[2-6][0-9]{13,18}(?![0-9])"
-                # Groups of digits are not a card number where more groups precede or follow, as in an IBAN.
+                # Groups of digits are not a card number if they are part of a longer row of groups, as in an IBAN.
                 rf"|(?<![0-9]{_GAP})(?:[2-6][0-9]{{3}}(?P<four>{_GAP})[0-9]{{4}}(?P=four)[0-9]{{4}}(?P=four)[0-9]{{4,7}}"
                 rf"|3[0-9]{{3}}(?P<six>{_GAP})[0-9]{{6}}(?P=six)[0-9]{{4,5}})(?!{_GAP}?[0-9]))(?![A-Za-z_])(?!\.[0-9])"
             ),
             is_card_number,
-            # Every card number begins so; a class at the start is searched several times as fast.
+            # Every card number begins like this. A pattern that begins with a class is several times as fast.
             names=re.compile(f"[2-6][0-9]{{3}}{_GAP}?[0-9]{{4,6}}{_GAP}?[0-9]{{4}}"),
         ),
         digits=_CARD_DIGITS,

@@ -1,8 +1,8 @@
-r"""Patterns of secrets: the words that announce a secret, and how it is found.
+r"""Building blocks of the patterns for secrets.
 
-Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that the time is proportional to the length even of
-hostile text. A secret may touch letters of a script without spaces, so ASCII letters and digits decide where it ends,
-not ``\b``.
+Every quantifier is bounded or possessive (``++``, ``{n,}+``), so that the running time is proportional to the length of
+any text. Secrets may be next to letters of a script without spaces, so a secret ends where no ASCII letter or digit
+follows, which ``\b`` does not detect.
 """
 
 import re
@@ -12,28 +12,28 @@ from dataclasses import dataclass
 START = r"(?<![A-Za-z0-9])"
 END = r"(?![A-Za-z0-9])"
 
-# Random secrets are at least this long. Most pages have few words of this length, so only these are searched.
+# Minimum length of random secrets. Most pages have few words of this length, so only those are searched.
 LONG_WORD_CHARS = 16
 
 Span = tuple[int, int]
-# Takes a text and the same text in lower case, of the same length.
+# Takes a text and the same text in lower case, which must have the same length.
 Find = Callable[[str, str], Iterator[Span]]
 Check = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """A form of secret.
+    """The pattern of one kind of secret.
 
     Attributes:
-        kind: Its name in placeholders and receipts.
-        hints: Every text with such a secret contains one of these, in lower case unless ``is_word``. Without hints
-            only the form itself decides; then long words are searched first if ``is_word``.
-        find: Yields start and end of such secrets.
-        is_word: Whether the hint and the secret are in one word without a blank.
-        is_long: Whether the secret has at least ``LONG_WORD_CHARS`` without a blank.
-        digits: Minimum number of digits of such a secret, counted in groups of three and more.
-        may_match: Whether a text of these words may contain one; a quick check if there are no hints.
+        kind: Name of the kind in placeholders and receipts.
+        hints: Texts of which one is in every text with such a secret, in lower case unless ``is_word``. If there are
+            none, every text is searched; with ``is_word``, only texts with a match among their long words.
+        find: Yields the start and end of each secret.
+        is_word: Whether the hint and the secret are in one word without spaces.
+        is_long: Whether the secret has at least ``LONG_WORD_CHARS`` characters without a space.
+        digits: Minimum number of digits in a text with such a secret, counting only groups of three or more.
+        may_match: Whether a text of these words may contain such a secret; a quick check that replaces hints.
     """
 
     kind: str
@@ -46,25 +46,25 @@ class SecretPattern:
 
 
 def key(kind: str, hints: str, form: str, check: Check | None = None) -> SecretPattern:
-    """Return the form of a key that is recognised by its beginning; hints are separated by blanks."""
+    """Return the pattern of a key that is recognised by its beginning; ``hints`` are separated by spaces."""
     find = finding(re.compile(START + form), check)
     return SecretPattern(kind, tuple(hints.split()), find, is_word=True, is_long=True)
 
 
 def named(kind: str, hints: str, form: str, check: Check | None = None, *, is_long: bool = True) -> SecretPattern:
-    """Return the form of a secret with a name before it; the form begins with a hint. Hints are separated by commas."""
+    """Return the pattern of a secret after its name; ``form`` begins with one of the comma-separated ``hints``."""
     names = tuple(hints.split(","))
     begins = re.compile("|".join(map(re.escape, names)))
     return SecretPattern(kind, names, finding(re.compile(form, re.IGNORECASE), check, begins), is_long=is_long)
 
 
 def finding(form: re.Pattern[str], check: Check | None = None, names: re.Pattern[str] | None = None) -> Find:
-    """Return a function that finds a form in a text.
+    """Return a function that finds the matches of a regular expression.
 
     Args:
-        form: The form; its group ``secret`` if only that part is removed.
-        check: Whether a match is a secret; gets the secret part.
-        names: Finds in the lower-case text where the form may begin; None if it may begin anywhere.
+        form: The regular expression; with a group ``secret``, only that group is the secret.
+        check: Whether a matched secret is really a secret.
+        names: Matches in the lower-case text where ``form`` may begin; None if it may begin anywhere.
     """
     secret = "secret" if "secret" in form.groupindex else 0
 
@@ -85,8 +85,8 @@ def _matches(form: re.Pattern[str], names: re.Pattern[str] | None, text: str, lo
             yield match
 
 
-def places(roots: tuple[str, ...], lower: str) -> Iterator[int]:
-    """Yield the positions of a few roots; several times as fast as a regular expression that begins with one."""
+def positions(roots: tuple[str, ...], lower: str) -> Iterator[int]:
+    """Yield the positions of a few texts; several times as fast as a regular expression."""
     for root in roots:
         at = lower.find(root)
         while at >= 0:
@@ -95,11 +95,11 @@ def places(roots: tuple[str, ...], lower: str) -> Iterator[int]:
 
 
 def at_places(roots: tuple[str, ...], form: str, check: Check | None = None) -> Find:
-    """Return a function that finds the group ``secret`` of a form that begins with a root."""
+    """Return a function that finds the group ``secret`` of a regular expression that begins with one of ``roots``."""
     pattern = re.compile(form, re.IGNORECASE)
 
     def find(text: str, lower: str) -> Iterator[Span]:
-        for at in places(roots, lower):
+        for at in positions(roots, lower):
             match = pattern.match(text, at)
             if match and (check is None or check(match["secret"])):
                 yield match.span("secret")

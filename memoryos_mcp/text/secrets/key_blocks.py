@@ -1,7 +1,7 @@
-"""Private keys as blocks of lines, in PEM and PuTTY format: whole, cut off, or in a JSON string.
+"""Patterns for private keys in PEM and PuTTY format: complete, incomplete, or in a JSON string.
 
-A key may be pasted in two halves, so each half is found by its own marker. The second half is searched in the reversed
-text. Forwards, every line of base64 would have to be tried as a start.
+A key may be pasted in two halves, so each half is found by its own marker. The second half is searched for in the
+reversed text. A forward search would have to try every line of base64 as a beginning.
 """
 
 import re
@@ -21,9 +21,7 @@ _END_BACKWARDS = re.compile(
     r"-----(?:KCOLB )?YEK ETAVIRP(?: [A-Z0-9]{1,20}){0,3} DNE-----"
     rf"(?:{_GAP_BACKWARDS}[A-Za-z0-9+/=]{{1,31}}+)?+(?:{_GAP_BACKWARDS}[A-Za-z0-9+/=]{{32,}}+)++"
 )
-
-
-# A PuTTY file also contains the public half; it states how many lines the private half has.
+# A PuTTY file also contains the public key. It states the number of lines of the private key.
 _PUTTY_LINES = re.compile(r"private-lines: ?([0-9]{1,3})")
 _PUTTY_LINE = re.compile(r"(?:\\[nr]|[\s>|\"',])*+([A-Za-z0-9+/]{4,}+={0,2})(?![\w:-])")
 _PUTTY_MAC = re.compile(r"private-(?:mac|hash): ?([0-9a-f]{40,64})")

@@ -1,17 +1,17 @@
-"""Secrets with which programs log in: on command lines, in .netrc and Docker's file, in cookies and otpauth URLs."""
+"""Patterns for credentials of programs: on command lines, in .netrc and Docker files, in cookies and otpauth URLs."""
 
 import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, finding, positions
 from memoryos_mcp.text.secrets.password_words import is_password_or_word
 
-# The rest of a command, including lines continued with a backslash.
+# The rest of a command, including further lines after a backslash.
 _REST = r"(?:[^\n\\|;]|\\\n?){0,300}?"
 _WORD_OF_SHELL = r"(?:'(?P<single>[^'\n]{1,128}+)'|\"(?P<double>[^\"\n]{1,128}+)\"|(?P<bare>[^\s\"'`|;&<>()]{1,128}+))"
 _SHELL_PARTS = ("single", "double", "bare")
-# "-p" alone asks for the password; "-p$PASS" and "-p<password>" contain none.
+# Only options with a password match: "-p" alone prompts for it, and "-p$PASS" and "-p<password>" are placeholders.
 _ARGUMENTS = (
     ("curl", rf"curl\b{_REST}[ \t](?:-[a-z]{{0,6}}u[ \t]{{0,3}}|--(?:proxy-)?user[ =])(?:[\"']?[^\s:\"'$<]{{1,64}}:)"),
     ("sshpass", rf"sshpass\b{_REST}[ \t]-p[ \t]{{0,3}}"),
@@ -43,7 +43,7 @@ def _find_arguments(text: str, lower: str) -> Iterator[Span]:
     if not ("curl" in lower or any(option in lower for option in _OPTIONS)):
         return
     for hint, form in _COMMANDS:
-        for at in places((hint,), lower):
+        for at in positions((hint,), lower):
             if match := form.match(text, at):
                 part = next(part for part in _SHELL_PARTS if match[part])
                 if (_is_option_value if hint == "--" else _is_argument)(match[part]):
@@ -76,11 +76,11 @@ def _find_cookies(text: str, lower: str) -> Iterator[Span]:
 
 def _is_session(name: str, value: str) -> bool:
     if _SESSION.search(name):
-        return checks.is_drawn(value) and not checks.is_placeholder(value) and any(map(str.isdigit, value))
-    return len(value) >= _DRAWN_COOKIE_CHARS and checks.is_named_key(value)
+        return checks.looks_random(value) and not checks.is_placeholder(value) and any(map(str.isdigit, value))
+    return len(value) >= _RANDOM_COOKIE_CHARS and checks.is_named_key(value)
 
 
-_DRAWN_COOKIE_CHARS = 16
+_RANDOM_COOKIE_CHARS = 16
 _ENV_SECRET_CHARS = 8
 
 
@@ -90,7 +90,7 @@ def _is_env_secret(text: str) -> bool:
 
 LOGINS: tuple[SecretPattern, ...] = (
     SecretPattern("password", (" -",), _find_arguments),
-    # machine h login u password p
+    # A line of a .netrc file: machine h login u password p
     SecretPattern(
         "password",
         ("login",),
@@ -104,7 +104,7 @@ LOGINS: tuple[SecretPattern, ...] = (
             re.compile(r"(?<![\w.-])(?:machine|default)(?=\s)"),
         ),
     ),
-    # "auth": "dXNlcjpwYXNz"
+    # A login in Docker's configuration: "auth": "dXNlcjpwYXNz"
     SecretPattern(
         "login",
         ('auth"', "_auth", "auth\\", "auth:"),
@@ -124,12 +124,12 @@ LOGINS: tuple[SecretPattern, ...] = (
                 r"otpauth(?:://[^\s\"'<>]{0,300}?[?&]secret=|-migration://offline\?data=)(?P<secret>[\w%+/=-]{8,}+)",
                 re.IGNORECASE,
             ),
-            checks.is_drawn,
+            checks.looks_random,
             re.compile("otpauth"),
         ),
     ),
     SecretPattern("session cookie", ("cookie",), _find_cookies),
-    # JWT_SECRET=x, session_secret: "x"
+    # An assignment: JWT_SECRET=x, session_secret: "x"
     SecretPattern(
         "api key",
         ("secret",),

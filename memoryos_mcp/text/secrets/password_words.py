@@ -1,10 +1,10 @@
-"""Words for a password in many languages, what connects them to it, and words that are never a password."""
+"""Words for "password" in many languages, and words that are never a password."""
 
 import re
 
 from memoryos_mcp.text.secrets import checks
 
-# Roots in lower case; the name of a password is matched from a root on.
+# Every word for a password contains one of these, in lower case; the match begins there.
 ROOTS = (
     *("pass", "pwd", "pw:", "pw=", "wort", "woord", "contrase", "senha", "haslo", "hasł", "sifre", "şifre", "parola"),
     *("парол", "密码", "密碼", "口令", "パスワード", "暗証", "비밀번호", "كلم", "पासवर्ड", "कूटशब्द"),
@@ -16,7 +16,7 @@ _NAMES = (
     r"|contrase[ñn]a|senha|(?:(?<=mot de )|(?<=palavra-))passe|парол(?:ь|я|ю|ем)|密码|密碼|口令|パスワード|暗証番号"
     r"|비밀번호|كلم[ةه] (?:ال)?(?:مرور|سر)(?: الخاصة بي)?|पासवर्ड|कूटशब्द"
 )
-# Accounts and programs whose passwords may have a name that ends in "pass" alone.
+# Accounts and programs before "pass" in names such as DB_PASS.
 _OF = (
     *("db", "database", "sql", "pg", "postgres", "redis", "mongo", "smtp", "mail", "email", "ftp", "ssh", "sudo"),
     *("become", "admin", "root", "user", "login", "auth", "http", "mq", "ldap", "bind", "keystore", "key"),
@@ -25,7 +25,7 @@ _OF = (
 _SHORT = f"(?:{'|'.join(f'(?<={of})|(?<={of}[_.-])' for of in _OF)})pass(?=[\"'`]?\\s{{0,3}}[:=])|(?<=_)(?-i:PASS)(?==)"
 NAME = re.compile(f"{_NAMES}|{_SHORT}", re.IGNORECASE)
 
-# Between a secret's name and the secret: what it is for, a closing quote, a sign or verb, an opening quote.
+# Text between the name of a secret and the secret: its purpose, a closing quote, a sign or verb, an opening quote.
 PURPOSE = r"(?: (?:for|to|of|on|für|zum|zur|voor|van|do|dla|pour|para|de|di) [\w .'’-]{1,40}?)?"
 SIGN = (
     r"(?::=|=>|->|→|[:=：＝]|is|was|will be|wird|ist|lautet|luidt|jest|brzmi|est|es|è|é"
@@ -38,8 +38,8 @@ IS = rf"{PURPOSE}{CLOSING}(?:\s{{0,3}}{SIGN}| [–—-] )[*_]{{0,3}}\s{{0,3}}{OP
 PLAIN_CHARS_MIN = 4
 _PLAIN_CHARS_MAX = 40
 _PLAIN_DISTINCT_MIN = 3
-# Words about a password or in its place, never a password itself. Words with the endings of participles and adjectives
-# count as such.
+# Words that describe a password or stand in its place, and are not passwords. Words with the endings of participles and
+# adjectives are treated like them.
 _NEVER = frozenset(
     """
     a an the this that these those it its and or but if so as at by for from in into of on to with without than then
@@ -95,10 +95,7 @@ _LONGEST_PHRASE = 12
 
 
 def is_plain_password(text: str) -> bool:
-    """Whether a word in place of a password may be one: not a placeholder or a word about passwords.
-
-    Words may be joined by hyphens.
-    """
+    """Whether a word, or several joined by hyphens, may be a password: it is not a placeholder or a common word."""
     text = text.rstrip(checks.SENTENCE_ENDS)
     parts = text.casefold().split("-")
     return (
@@ -112,7 +109,7 @@ def is_plain_password(text: str) -> bool:
 
 
 def is_phrase(text: str) -> bool:
-    """Whether words between quotes are a passphrase: none is a function word or a word about passwords."""
+    """Whether words between quotes are a passphrase: none of them is a function word or describes a password."""
     words = text.casefold().split()
     return (
         3 < len(words) <= _LONGEST_PHRASE
@@ -123,12 +120,12 @@ def is_phrase(text: str) -> bool:
 
 
 def is_password_or_word(text: str) -> bool:
-    """Whether text in place of a password looks like one, or is a word that may be one."""
+    """Whether text where a password is expected looks like one, or is a word that may be one."""
     return checks.is_password(text) or is_plain_password(text)
 
 
 def is_quoted_password(text: str) -> bool:
-    """Whether text between quotes is a password, a word or a passphrase."""
+    """Whether text between quotes is a password, a word that may be one, or a passphrase."""
     return is_phrase(text) if any(char.isspace() for char in text) else is_password_or_word(text)
 
 

@@ -1,7 +1,7 @@
-"""Finds passwords by the context of their name: a sign, a table, a tag, a sentence, a line of a configuration.
+"""The pattern for passwords: a word for "password", then the password after a sign, in a table, a tag or a sentence.
 
-Text that looks like a password (letters with digits or symbols) counts wherever a password is announced. A plain word
-counts only where nothing else can stand: alone after a sign, between quotes, in a cell or a tag of its own.
+After a word for "password", text that looks like a password (letters with digits or symbols) is always one. A plain
+word is a password only if it is alone after a sign, between quotes, in a table cell or in a tag.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import Check, SecretPattern, Span, places
+from memoryos_mcp.text.secrets.forms import Check, SecretPattern, Span, positions
 from memoryos_mcp.text.secrets.password_words import (
     CLOSING,
     IS,
@@ -24,21 +24,21 @@ from memoryos_mcp.text.secrets.password_words import (
 )
 
 KIND = "password"
-# Ends of a sentence or of bold text.
+# Characters at the end of a sentence or of bold text.
 _ENDS = ".:*_…。।،"
-# How far before a name its sentence or tag may begin.
+# Maximum distance between the beginning of a sentence or tag and a word for a password in it.
 _BEFORE_CHARS = 100
 
 _CHARS = r"[^\s\"'`<>|,;(){}\[\]“”„«»「」]"
 _VALUE = rf"(?P<secret>{_CHARS}{{4,128}}+)(?![(\[{{])"
 _WORD = r"(?P<secret>[^\W\d_]{4,40}+(?:-[^\W\d_]{2,40}+){0,7})"
 _QUOTED = r"\\{0,2}(?P<quote>[\"'`])(?P<secret>[^\"'`\\\n]{4,128}+)\\{0,2}(?P=quote)"
-# What may follow a word that ends its clause.
+# The end of a clause, after a word.
 _CLAUSE_ENDS = (
     r"(?=[\"'`*”»_]{0,3}(?:[.!]{0,3}[ \t]*(?:$|\n)|[.!,;)](?:[ \t\n]|$)"
     r"|[ \t](?:and|but|for|so|now|please|on|und|aber|en|maar|i|ve|y|et)[ \t]))"
 )
-# The end of a line, after emphasis marks and blanks.
+# The end of a line, after emphasis marks and spaces.
 _LINE_ENDS = r"(?=[*_`]{0,3}[ \t]*(?:[.,;][ \t]*)?(?:$|[\r\n]|\\n))"
 _DETERMINER = r"(?:my|our|the|mein|unser|das|mijn|het|ons|moje|nasze)"
 _CHANGED = r"(?:chang(?:ed?|ing)|set(?:ting)?|reset(?:ting)?|updat(?:ed?|ing)|switch(?:ed)?|rotat(?:ed?|ing)|made)"
@@ -46,11 +46,12 @@ _CHANGED = r"(?:chang(?:ed?|ing)|set(?:ting)?|reset(?:ting)?|updat(?:ed?|ing)|sw
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A context of a password.
+    """A context in which a password is found.
 
     Attributes:
-        after: Matches after the name; the group ``secret`` is the password.
-        before: Matches up to the name, if that matters.
+        after: Matches the text after the word for a password; the group ``secret`` is the password.
+        check: Whether the matched text is a password.
+        before: Matches the text before the word for a password; None if any text may precede it.
     """
 
     after: re.Pattern[str]
@@ -69,9 +70,9 @@ _FORMS = (
     _form(rf"{PURPOSE}{CLOSING}\s{{0,3}}{SIGN}[*_]{{0,3}}\s{{0,3}}{_QUOTED}", is_quoted_password),
     # A plain word alone on its line, such as password: swordfish
     _form(rf"{CLOSING}[ \t]?[:：][*_]{{0,3}}[ \t]{{0,3}}{OPENING}{_WORD}{_LINE_ENDS}", is_plain_password),
-    # In a list on one line: user: bob, password: swordfish, host: db
+    # In a list in one line: user: bob, password: swordfish, host: db
     _form(rf"{CLOSING}: {_WORD}(?=[,;/] ?[\w-]{{2,20}}: )", is_plain_password, before=r"[,;/(] ?"),
-    # password=swordfish, where a line or a part of an address begins with it
+    # At the beginning of a line or of a part of a URL: password=swordfish
     _form(
         rf"=[\"']?{_WORD}[\"']?(?=[ \t]*$|[&;])",
         is_plain_password,
@@ -91,7 +92,7 @@ _FORMS = (
         before=rf"(?<![a-z]){_CHANGED}(?: [\w'’-]{{1,20}}){{0,4}} ",
     ),
     _form(rf" (?:has been |was |is )?(?:now )?{_CHANGED} to:? {OPENING}{_VALUE}", checks.is_password),
-    # In other languages the password follows other words; there it must have letters and digits.
+    # In other languages other words may come in between, so the password must have letters and digits.
     _form(
         rf"(?: [^\W\d_][\w'’.-]{{0,20}}){{0,3}}? (?:auf|zu|in|naar|na|to|a|à|на|إلى|=) {OPENING}{_VALUE}",
         checks.is_mixed_password,
@@ -131,7 +132,7 @@ _FORMS = (
 
 
 def _find(text: str, lower: str) -> Iterator[Span]:
-    for at in places(ROOTS, lower):
+    for at in positions(ROOTS, lower):
         if name := NAME.match(text, at):
             for form in _FORMS:
                 if (found := form.after.match(text, name.end())) and (
@@ -146,9 +147,9 @@ PASSWORDS = SecretPattern(KIND, ROOTS, _find)
 
 
 def is_named_password(name: str, value: str) -> bool:
-    """Whether a named value, as in JSON, is a password; a plain word only if the name ends in a word for a password."""
+    """Whether a named value, as in JSON, is a password. It may be a plain word if the name ends in such a word."""
     named = None
-    for at in places(ROOTS, name.lower()):
+    for at in positions(ROOTS, name.lower()):
         named = NAME.match(name, at) or named
     if named is None:
         return False

@@ -1,7 +1,7 @@
-"""Keys and tokens of providers, as data: hints, form and check.
+"""Patterns for the keys and tokens of many providers.
 
-Prefixes and lengths are from the providers' documentation or from public scanners. Lengths are lower bounds where a
-provider has changed them before.
+Prefixes and lengths are from the providers' documentation or from public secret scanners. If a provider has changed a
+length in the past, the pattern has only a lower bound.
 """
 
 from memoryos_mcp.text.secrets import checks, forms
@@ -13,22 +13,22 @@ _AN = "[A-Za-z0-9]"
 _HEX = "[0-9a-f]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
-# Only these keys and tokens count; a sort key, a primary key or a page token is not a secret.
+# Words before "key", "token" or "secret" in names of secrets. Sort keys and page tokens are not secrets.
 _KEY_SORTS = ("api", "secret", "access", "auth", "client", "app", "private", "encryption", "bot", "refresh")
 _KEY_NAMES = f"(?:{'|'.join(f'(?<={sort})|(?<={sort}[_ -])' for sort in _KEY_SORTS)})(?:key|token|secret)"
 
 
-def _is_given_out(text: str) -> bool:
-    return checks.is_drawn(text) and "EXAMPLE" not in text and "XXXXXXXX" not in text
+def _looks_issued(text: str) -> bool:
+    return checks.looks_random(text) and "EXAMPLE" not in text and "XXXXXXXX" not in text
 
 
-def key(kind: str, hints: str, form: str, check: Check | None = _is_given_out) -> SecretPattern:
-    """Return the form of a provider's key; by default it must look random."""
+def key(kind: str, hints: str, form: str, check: Check | None = _looks_issued) -> SecretPattern:
+    """Return the pattern of a provider's key; by default the key must look random."""
     return forms.key(kind, hints, form, check)
 
 
 PROVIDER_KEYS: tuple[SecretPattern, ...] = (
-    # This program's own, and code hosts.
+    # This program and code hosts.
     key("memoryos token", "mos_", rf"mos_{_HEX}{{12}}_{_W}{{43}}+"),
     key("github token", "ghs_", rf"ghs_[0-9]{{1,20}}_eyJ{_W}++\.{_W}++\.{_W}++"),
     key("github token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"gh[pousr]_{_AN}{{36,}}+", checks.is_checked_token),
@@ -44,18 +44,18 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("pypi token", "pypi-", rf"pypi-AgE{_W}{{50,}}+"),
     key("rubygems token", "rubygems_", rf"rubygems_{_HEX}{{48}}{END}"),
     key("docker token", "dckr_pat_ dckr_oat_", rf"dckr_[po]at_{_W}{{20,}}+"),
-    # Models.
+    # LLM providers.
     key("anthropic key", "sk-ant-", rf"sk-ant-{_W}{{16,}}+"),
     key("openai key", "sk-", rf"sk-(?:proj|svcacct|admin|None)-{_W}{{16,}}+"),
     key("openrouter key", "sk-or-", rf"sk-or-v1-{_HEX}{{40,}}+"),
-    # The oldest form of OpenAI's keys, which DeepSeek and others use too.
+    # The oldest form of OpenAI keys, which DeepSeek and others also use.
     key("api key", "sk-", rf"sk-{_AN}{{20,}}+(?![-_])", checks.is_named_key),
     key("hugging face token", "hf_ api_org_", rf"(?:hf|api_org)_{_AN}{{30,}}+"),
     key("groq key", "gsk_", rf"gsk_{_AN}{{40,}}+"),
     key("replicate token", "r8_", rf"r8_{_AN}{{37}}{END}"),
     key("perplexity key", "pplx-", rf"pplx-{_AN}{{40,}}+"),
     key("xai key", "xai-", rf"xai-{_AN}{{60,}}+"),
-    # Clouds and hosts.
+    # Cloud and hosting providers.
     key("aws key id", "AKIA ASIA ABIA ACCA", rf"A(?:KI|SI|BI|CC)A[A-Z0-9]{{16}}{END}"),
     key("aws bedrock key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,}+={0,2}"),
     named(
@@ -63,7 +63,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
         "aws,secret",
         rf"(?:aws[\w .-]{{0,20}}(?:secret|access)|secret[ _-]?access)[\w .-]{{0,20}}{IS}"
         r"(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        checks.is_drawn,
+        checks.looks_random,
     ),
     key("google key", "AIza", rf"AIza{_W}{{35}}(?!{_W})"),
     key("google client secret", "GOCSPX-", rf"GOCSPX-{_W}{{24,}}+"),
@@ -73,11 +73,11 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
         "accountkey=,sharedaccesskey=",
         r"(?:accountkey|sharedaccesskey)=(?P<secret>[A-Za-z0-9+/]{42,90}+={0,2})",
     ),
-    named("azure signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}+={0,2})", checks.is_drawn),
+    named("azure signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/]{40,90}+={0,2})", checks.looks_random),
     key("azure client secret", "Q~", r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
     key("digitalocean token", "dop_v1_ doo_v1_ dor_v1_", rf"do[opr]_v1_{_HEX}{{64}}{END}"),
     key("heroku key", "HRKU-", rf"HRKU-{_W}{{36,}}+"),
-    named("heroku key", "heroku", rf"heroku[\w .-]{{0,24}}{IS}(?P<secret>{_UUID}){END}", checks.is_drawn),
+    named("heroku key", "heroku", rf"heroku[\w .-]{{0,24}}{IS}(?P<secret>{_UUID}){END}", checks.looks_random),
     key("fly token", "fo1_ fm1r_ fm1a_ fm2_", rf"(?:fo1_{_W}{{43}}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{{100,}}+={{0,3}})"),
     key("planetscale token", "pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}+"),
     key("supabase token", "sbp_ sb_secret_", rf"(?:sbp_{_HEX}{{40}}|sb_secret_{_W}{{20,}}+)"),
@@ -99,18 +99,18 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]{{17,20}}/{_W}{{60,}}+"),
     key("telegram token", ":A", rf"[0-9]{{8,10}}:A{_W}{{34}}(?!{_W})"),
     key("twilio key", "SK AC", rf"(?:SK|AC){_HEX}{{32}}{END}"),
-    named("twilio key", "twilio", rf"twilio[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}){END}", checks.is_drawn),
+    named("twilio key", "twilio", rf"twilio[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}){END}", checks.looks_random),
     key("sendgrid key", "SG.", rf"SG\.{_W}{{22}}\.{_W}{{43}}(?!{_W})"),
     key("mailgun key", "key-", rf"key-{_HEX}{{32}}{END}"),
     named(
         "mailgun key",
         "mailgun",
         rf"mailgun[\w .-]{{0,30}}{IS}(?P<secret>{_HEX}{{32}}-{_HEX}{{8}}-{_HEX}{{8}}){END}",
-        checks.is_drawn,
+        checks.looks_random,
     ),
     key("mailchimp key", "-us", rf"{_HEX}{{32}}-us[0-9]{{1,2}}{END}"),
     key("brevo key", "xkeysib-", rf"xkeysib-{_HEX}{{64}}-{_AN}{{16}}{END}"),
-    # Payment and shops.
+    # Payment providers and shops.
     key("stripe key", "sk_live_ sk_test_ rk_live_ rk_test_", rf"[sr]k_(?:live|test)_{_AN}{{16,}}+"),
     key("stripe webhook secret", "whsec_", r"whsec_[A-Za-z0-9+/]{32,}+={0,2}"),
     key("square token", "sq0atp- sq0csp- EAAA", rf"(?:sq0(?:atp-{_W}{{22}}|csp-{_W}{{43}})|EAAA{_W}{{60}})(?!{_W})"),
@@ -129,7 +129,7 @@ PROVIDER_KEYS: tuple[SecretPattern, ...] = (
     key("new relic key", "NRAK- NRII- NRJS-", rf"NR(?:AK-[A-Z0-9]{{27}}|II-{_W}{{32}}|JS-{_HEX}{{19}}){END}"),
     key("sentry token", "sntryu_ sntrys_", rf"sntry(?:u_{_HEX}{{64}}|s_[A-Za-z0-9+/=_-]{{60,}}+)"),
     key("dynatrace token", "dt0c01.", rf"dt0[a-z][0-9]{{2}}\.{_AN}{{24}}\.{_AN}{{64}}{END}"),
-    # Of no single provider.
+    # Forms that several providers use.
     key("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     key("jwt", "eyJ", rf"eyJ{_W}{{8,}}+\.eyJ{_W}{{8,}}+\.{_W}{{10,}}+", checks.is_jwt),
     named("bearer token", "bearer", r"bearer[ \t]{1,3}(?P<secret>[A-Za-z0-9._~+/-]{20,}+={0,2})", checks.is_named_key),

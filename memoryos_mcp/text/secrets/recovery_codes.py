@@ -1,12 +1,12 @@
-"""Backup and recovery codes of an account: a list of codes of one shape after words that announce them."""
+"""The pattern for recovery codes of an account: words that announce them, then codes of one shape."""
 
 import re
 from collections.abc import Iterator
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import SecretPattern, Span, places
+from memoryos_mcp.text.secrets.forms import SecretPattern, Span, positions
 
-# Of the second group only the plural counts: a list of codes to use once. A single "MFA code" is valid for a minute.
+# Kinds of recovery codes. For those in ``_SORTS_OF_MANY`` only the plural matches: a single "MFA code" expires at once.
 _SORTS = (
     *("backup", "back-up", "recovery", "rescue", "scratch", "emergency", "ersatz", "notfall"),
     *("herstel", "kurtarma", "yedek", "récupération", "secours", "recuperación", "respaldo", "recuperação", "zapasow"),
@@ -20,7 +20,7 @@ _HEAD = re.compile(
     r"|(?:codes?|códigos?) de (?:récupération|secours|recuperación|respaldo|recuperação)"
     r"|kod(?:y|ów|u)? (?:zapasow|odzyskiwania)\w{0,3}|رموز (?:الاسترداد|النسخ الاحتياطي)"
 )
-# What the codes are for, up to the sign before them.
+# The text between the announcing words and the codes, up to a sign, a verb or the end of the line.
 _LEAD = re.compile(
     r"[\"'`*_)]{0,3}(?:[ \t][^\n:=]{0,60}?)??[ \t]{0,2}(?:[:=：]|\b(?:are|is|were|sind|zijn|sont|son|são)\b:?"
     r"|(?=\n))[*_]{0,3}",
@@ -34,15 +34,13 @@ _CODE = re.compile(
 _CODE_CHARS_MIN = 6
 _GROUP_CHARS = 4
 _DATE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d")
-
-
 _ROOTS = ("code", "kod", "key", "schlüssel", "código", "رموز", "कोड", "коды")
 _HEAD_CHARS = 45
 
 
 def _find(text: str, lower: str) -> Iterator[Span]:
     ends = set()
-    for at in places(_SORTS + _SORTS_OF_MANY, lower):
+    for at in positions(_SORTS + _SORTS_OF_MANY, lower):
         if head := _HEAD.search(lower, max(at - _HEAD_CHARS, 0), at + _HEAD_CHARS):
             ends.add(head.end())
     for end in ends:
@@ -51,14 +49,14 @@ def _find(text: str, lower: str) -> Iterator[Span]:
 
 
 def _codes(text: str, at: int) -> Iterator[Span]:
-    """Yield consecutive codes; all have the shape of the first."""
+    """Yield the consecutive codes from ``at`` on; all have the shape of the first."""
     run: list[re.Match[str]] = []
     while code := _CODE.match(text, at):
         if run and not (code["gap"] and _shape(code["secret"]) == _shape(run[0]["secret"])):
             break
         run.append(code)
         at = code.end()
-    # The next word of the sentence may have as many letters.
+    # The next words of the sentence may have the same number of letters.
     while run and run[-1]["secret"].isalpha() and not run[-1]["secret"].isupper() and run[-1]["gap"] in {" ", ""}:
         run.pop()
     if run and _are_codes([code["secret"] for code in run]):

@@ -1,6 +1,6 @@
-"""Wallet keys: seed phrases by their BIP-39 checksum, Bitcoin keys by Base58Check, Ethereum keys by nearby words.
+"""Patterns for wallet keys: seed phrases (BIP-39 checksum), Bitcoin keys (Base58Check), Ethereum keys (nearby words).
 
-The word list is the unchanged English one of BIP-39.
+The word list is the unchanged English list of BIP-39.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from memoryos_mcp.text.secrets import checks
-from memoryos_mcp.text.secrets.forms import END, START, SecretPattern, Span, key, places
+from memoryos_mcp.text.secrets.forms import END, START, SecretPattern, Span, key, positions
 
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _B58 = f"[{_BASE58}]"
@@ -22,7 +22,7 @@ _WIF_BYTES = frozenset({33, 34})
 _WORD_BITS = 11
 _PHRASE_WORDS = (24, 21, 18, 15, 12)
 _SHORTEST = _PHRASE_WORDS[-1]
-# A run of listed words, separated by blanks, commas, or the number or bullet of the next word.
+# A run of words that are separated by spaces or commas, possibly with numbers or bullets.
 _LIST_WORD = r"[A-Za-z]{3,8}+(?![A-Za-z]|['’][A-Za-z])"
 _RUN = re.compile(
     rf"(?<![A-Za-z]){_LIST_WORD}"
@@ -33,14 +33,14 @@ _TOKENS_BETWEEN = 3
 _GOES_ON_BEFORE = re.compile(r"[A-Za-z][ ,]{1,3}$")
 _GOES_ON_AFTER = re.compile(r"[ ,]{1,3}[A-Za-z]")
 _AROUND = "0123456789.,;:|#()*-_\"'`/"
-# Words joined by commas or slashes without blanks.
+# Words joined by commas or slashes without spaces.
 _JOINED = re.compile(r"(?<![a-z])[a-z]{3,8}(?:[,;/|_-][a-z]{3,8}){11}")
 
 
 def is_seed_phrase(words: tuple[str, ...]) -> bool:
-    """Whether listed words, in lower case, have the checksum of a seed phrase (BIP-39).
+    """Whether lower-cased words of the BIP-39 list have the checksum of a seed phrase.
 
-    Random words seldom repeat. Rows of two or three repeated words are excluded: one in 16 has a checksum by chance.
+    Phrases with many repeated words are excluded: one in 16 has a valid checksum by chance.
     """
     if 2 * len(set(words)) <= len(words):
         return False
@@ -99,8 +99,8 @@ def _find_seed_phrases(text: str, lower: str) -> Iterator[Span]:
         yield from _phrases_of(text, group)
 
 
-def _may_hold_a_phrase(tokens: Sequence[str]) -> bool:
-    """Whether enough listed words follow each other; looking at every eleventh token finds each such run."""
+def _may_contain_phrase(tokens: Sequence[str]) -> bool:
+    """Whether a text contains 12 words of the list in a row; testing every eleventh token finds each such run."""
     numbers = _numbers()
     for at in range(_SHORTEST - 1, len(tokens), _SHORTEST - 1):
         word = _bare(tokens[at])
@@ -110,7 +110,7 @@ def _may_hold_a_phrase(tokens: Sequence[str]) -> bool:
 
 
 def _run_around(tokens: Sequence[str], at: int, numbers: Mapping[str, int]) -> int:
-    """Return how many listed words are around a place, with only a few numbers and bullets between them."""
+    """Return the number of words of the list in a row around a token, with few numbers and bullets between them."""
     count = 0
     for direction in (range(at, -1, -1), range(at + 1, len(tokens))):
         between = 0
@@ -130,17 +130,17 @@ def _bare(token: str) -> str:
 
 
 def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
-    """Yield the phrases in a run of listed words.
+    """Yield the start and end of each seed phrase in a run of words of the list.
 
-    One set of neighbouring words in 16 has a checksum by chance. Of overlapping sets, those whose ends are the ends of
-    a line or a sentence are taken.
+    One in 16 rows of words has a valid checksum by chance. Of overlapping rows, those at whose ends a line or a
+    sentence ends too are chosen.
     """
     words = tuple(match[0] for match in group)
     found: list[tuple[int, int, int]] = []
     for first in range(len(words) - _SHORTEST + 1):
         for size in _PHRASE_WORDS:
             phrase = words[first : first + size]
-            # Words in alphabetical order are an excerpt from the list itself.
+            # Words in alphabetical order are an excerpt from the list, not a phrase.
             if len(phrase) == size and is_seed_phrase(phrase) and list(phrase) != sorted(phrase):
                 start, end = group[first].start(), group[first + size - 1].end()
                 found.append((start, end, _stands_alone(text, start, end)))
@@ -151,7 +151,7 @@ def _phrases_of(text: str, group: list[re.Match[str]]) -> Iterator[Span]:
 
 
 def _stands_alone(text: str, start: int, end: int) -> int:
-    """Return at how many of its two ends a phrase does not continue in the same line."""
+    """Return the number of ends of a phrase, 0 to 2, at which no further word follows in the same line."""
     return (not _GOES_ON_BEFORE.search(text, max(start - 8, 0), start)) + (not _GOES_ON_AFTER.match(text, end))
 
 
@@ -163,14 +163,14 @@ _HEX_BEFORE_KEY = re.compile(
     rf"{START}{_HEX_KEY}[\"'`)]{{0,3}} (?:is|was|as) (?:[\w'’]{{1,20}} ){{0,4}}?{_KEY}", re.IGNORECASE
 )
 _KEY_ROOTS = ("priv", "wallet key", "wallet_key", "eth key", "ethereum key", "signing key", "secret key", "secret_key")
-_HEX_CHARS = 160  # maximum distance between the start of a key and the word for it
+_HEX_CHARS = 160  # maximum distance between the start of a key and the words for it
 
 
 def _find_hex_keys(text: str, lower: str) -> Iterator[Span]:
-    for at in places(_KEY_ROOTS, lower):
+    for at in positions(_KEY_ROOTS, lower):
         for form, chars in ((_HEX_AFTER_KEY, 0), (_HEX_BEFORE_KEY, _HEX_CHARS)):
             match = form.search(text, max(at - chars, 0), at + _HEX_CHARS)
-            if match and checks.is_drawn(match["secret"]):
+            if match and checks.looks_random(match["secret"]):
                 yield match.span("secret")
 
 
@@ -178,6 +178,6 @@ WALLETS: tuple[SecretPattern, ...] = (
     key("wallet key", "prv", rf"[xyztuvYZUV]prv{_B58}{{100,112}}+{END}", _is_extended_key),
     key("wallet key", "", rf"[5KL9c]{_B58}{{50,51}}{END}", _is_wif),
     SecretPattern("wallet key", _KEY_ROOTS, _find_hex_keys, is_long=True),
-    SecretPattern("seed phrase", (), _find_seed_phrases, may_match=_may_hold_a_phrase),
+    SecretPattern("seed phrase", (), _find_seed_phrases, may_match=_may_contain_phrase),
     SecretPattern("seed phrase", (), _find_joined_phrases, is_word=True, is_long=True),
 )

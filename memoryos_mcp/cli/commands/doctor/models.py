@@ -29,7 +29,7 @@ from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.api import Api
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.llm.openai_chat import OpenAIChat
-from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, FormRung
+from memoryos_mcp.llm.providers import KEY_SETTING, PRESETS, Endpoint, ReplyFormat
 from memoryos_mcp.llm.replies import json_object
 
 # As long as a person would wait.
@@ -68,9 +68,9 @@ _EMBEDDINGS_STARTED_WITH: Mapping[LlmProvider, str] = {
     "llama.cpp": "llama-server -m MODEL.gguf --embeddings",
 }
 _FORM_TOLD = {
-    FormRung.JSON_SCHEMA: "the server is asked to enforce the JSON schema (json_schema)",
-    FormRung.JSON_OBJECT: "the server is asked to enforce JSON (json_object)",
-    FormRung.PROMPT: "only the prompt asks for the form",
+    ReplyFormat.JSON_SCHEMA: "the server is asked to enforce the JSON schema (json_schema)",
+    ReplyFormat.JSON_OBJECT: "the server is asked to enforce JSON (json_object)",
+    ReplyFormat.PROMPT: "only the prompt asks for the form",
 }
 
 
@@ -80,10 +80,11 @@ def configured(settings: Settings, endpoint: Endpoint | None) -> str:
         return "the LLM's replies come from a file (llm_replay_file)"
     if endpoint is None:
         return "no LLM is configured"
-    source = KEY_SETTING if endpoint.key_source == KEY_SETTING else f"the variable {endpoint.key_source}"
-    key = "not set" if endpoint.key is None else f"set (from {source})"
+    api = endpoint.api
+    source = KEY_SETTING if api.key_source == KEY_SETTING else f"the variable {api.key_source}"
+    key = "not set" if api.key is None else f"set (from {source})"
     provider = f"provider {endpoint.provider}" if endpoint.provider else "no provider named"
-    return f"{provider}, address {endpoint.address}, model {endpoint.model}, key {key}"
+    return f"{provider}, address {api.address}, model {endpoint.model}, key {key}"
 
 
 def how_to_use_one(environment: Mapping[str, str]) -> str:
@@ -128,7 +129,7 @@ def check_replay(path: Path) -> Check:
 async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
     """Send the LLM one request; check the connection and the form of the reply."""
     if sys.stderr.isatty():
-        click.echo(f"asking the LLM at {endpoint.address} ...", err=True)
+        click.echo(f"asking the LLM at {endpoint.api.address} ...", err=True)
     with suppress(ImportError):  # reported by the chat; imported here to keep it out of the measured time
         await anyio.to_thread.run_sync(importlib.import_module, "openai")
     chat = OpenAIChat(endpoint, timeout_s=settings.llm_timeout_s, max_concurrent_calls=1, pause=_pause_briefly)
@@ -137,7 +138,7 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
         async with asyncio.timeout(LONGEST_WAIT_S):
             reply = await chat.complete(REQUEST)
     except TimeoutError:
-        found = f"the LLM at {endpoint.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
+        found = f"the LLM at {endpoint.api.address} gave no whole reply within {LONGEST_WAIT_S:g} s"
         fix = "try again if the server is still loading its model; otherwise choose a faster model"
         return [Check(name="llm", verdict=Verdict.FAIL, found=found, fix=fix)]
     except ModelError as error:
@@ -147,15 +148,15 @@ async def check_llm(settings: Settings, endpoint: Endpoint) -> list[Check]:
     took_ms = (time.perf_counter() - began) * 1000
     tokens = f"{reply.usage.prompt_tokens:,} + {reply.usage.completion_tokens:,} tokens"
     answered = Check(name="llm", verdict=Verdict.OK, found=f"replied in {took_ms:,.0f} ms, {tokens}")
-    return [answered, _check_reply(reply, chat.rung)]
+    return [answered, _check_reply(reply, chat.reply_format)]
 
 
 async def _pause_briefly(seconds: float) -> None:
     await asyncio.sleep(min(seconds, LONGEST_PAUSE_S))
 
 
-def _check_reply(reply: ChatReply, rung: FormRung) -> Check:
-    name, told = "llm_reply", _FORM_TOLD[rung]
+def _check_reply(reply: ChatReply, reply_format: ReplyFormat) -> Check:
+    name, told = "llm_reply", _FORM_TOLD[reply_format]
     fix = (
         "pages are organised without the LLM after such a reply: choose a larger model, "
         "or a server that enforces a JSON schema"
@@ -179,7 +180,7 @@ async def _failed_call(
 ) -> Check:
     """Return the failure with hints: how to start a local server, which models it has, or its right address."""
     found, fix = parts(error)
-    hints = [fix or f"try again; if it persists, the log of {api.wording.what}'s server says more"]
+    hints = [fix or f"try again; if it persists, the log of {api.wording.name}'s server says more"]
     if api.is_on_this_machine and not await _is_listening(api):
         provider = provider or _provider_at_port(api, started_with)
         if provider is not None and provider in started_with:

@@ -1,8 +1,8 @@
-"""The beginnings of durable statements and wishes, as data: one table per language, one row per pattern.
+"""Patterns for the beginnings of durable statements and wishes: one table per language, one row per pattern.
 
-A row is a slot and a pattern for the start of a statement. The slot says which question the statement answers, if only
-one answer can hold at a time. Then the group ``value`` is the answer, and other groups may be named in the slot. A
-group ``ends`` names what no longer holds.
+A row is a slot and a regular expression for the beginning of a statement. The slot, such as "lives", is None unless
+only one answer can be valid at a time. With a slot, the group ``value`` is the answer, and the slot may contain the
+names of other groups. A group ``ends`` matches an earlier statement that is no longer valid.
 """
 
 import re
@@ -28,7 +28,7 @@ from memoryos_mcp.model.knowledge import Kind
 _EUROPEAN = (german, french, spanish, italian, portuguese)
 _OTHER_SCRIPT = "other script"
 _WORD = re.compile(r"[^\W\d_]+")
-# Words that mark a text as English, and words of other languages that mean nothing in an English text.
+# Words by which English is recognised, and words of other languages that are no sign of them in an English text.
 _ENGLISH = frozenset(
     "the and my our what of with you your that it have this how are from is to be been at for i've i'm".split()
 )
@@ -40,14 +40,14 @@ _ENGLISH_ENDINGS = frozenset(
     " came make become game welcome became theme".split()
 )
 
-# Beginnings of patterns, by a key for the texts that they match: "I'm" and the like, "I" and "we", "my" and "our".
+# Beginnings of patterns by a key. The key "b" is for "I'm" and "we're", "i" for "I" and "we", "m" for "my" and "our".
 _BEGINNINGS = (
     ("b", (f"{IM} ", f"{WERE} ")),
     ("i", ("i ", "i(", "i[", f"{WE} ", f"{WE}(", f"{WEVE} ", f"{WEVE}(", f"(?:i|{IVE}) ", f"(?:{IM}|{IVE} ")),
     ("m", ("my ", "(?:my|our) ")),
 )
 _LITERAL = re.compile(r"[a-hj-lnp-vx-z](?=[a-z]* )")
-# Whether a text begins with "I'm" or "we are", and whether an adverb follows its subject.
+# Match a text that begins with "I'm" or "we are", and a text with an adverb after its subject.
 _I_AM = re.compile(r"(?:i['’]?m|i am|we['’]?re|we are) ", re.IGNORECASE)
 _ADVERB = re.compile(rf"(?:i|we)(?:['’]?(?:m|ve|re)| am| have| are)? {ADV.removesuffix('{0,3}')}", re.IGNORECASE)
 # Suffix of a slot whose value must be a known place.
@@ -56,12 +56,14 @@ OF_PLACE = "@place"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A way to begin a statement or wish, and the slot that it fills.
+    """A pattern for the beginning of a statement or wish.
 
     Attributes:
+        slot: The slot that the statement fills; None if it fills none.
         text: The regular expression, compiled on first use.
-        is_event: Whether it may name a day that is soon over.
-        is_of_assistant: Whether the assistant says it, and so may speak to "you".
+        kind: Whether it matches statements or wishes.
+        is_event: Whether the statement may contain words such as "today".
+        is_of_assistant: Whether it matches statements of the assistant, which may contain "you".
         is_of_place: Whether its value must be a known place.
     """
 
@@ -73,7 +75,7 @@ class Pattern:
     is_of_place: bool = False
 
     def match(self, text: str, start: int, *, has_adverb: bool = True) -> re.Match[str] | None:
-        """Return the match at ``start``, or None; without ``has_adverb`` no adverb is looked for after the subject."""
+        """Return the match at ``start``, or None; without ``has_adverb``, no adverb may follow the subject."""
         match = _compiled(self.text, has_adverb).match(text, start)
         return None if match is not None and self.is_of_place and not is_place(match["value"]) else match
 
@@ -83,16 +85,16 @@ class Group:
     """Patterns of one language.
 
     Attributes:
-        needs: Every text that a pattern matches has one of these words; empty if they are not known.
-        patterns: In order, by the beginning of the texts that they match: "b" for "I'm" and the like, "i" for "I" and
-            "we", "m" for "my" and "our", else the first letter; "" for texts with any other beginning.
+        needs: Words of which one is in every text that a pattern matches; empty to try the patterns on every text.
+        patterns: The patterns in order, by a key for the beginning of a text: "b" for "I'm" and "we're", "i" for "I" and
+            "we", "m" for "my" and "our", the first letter of other texts, or "" if there is no such key.
     """
 
     needs: frozenset[str]
     patterns: dict[str, tuple[Pattern, ...]]
 
     def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern that matches a text from ``start`` on, with its match."""
+        """Return the first pattern with a match at ``start``, and the match."""
         first = text[start : start + 1].lower()
         has_adverb = True
         if first in {"i", "w"}:
@@ -109,17 +111,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Groups of patterns, the most specific patterns of each first."""
+    """Groups of patterns; in each group, the most specific patterns come first."""
 
     groups: tuple[Group, ...]
 
-    def first_match(self, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
-        """Return the first pattern that matches a text from ``start`` on, with its match."""
-        return _first_match(self, text, start)
-
 
 @lru_cache(256)
-def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+def first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match[str]] | None:
+    """Return the first pattern of a table with a match at ``start``, and the match."""
     said = _words_of(text)
     for group in table.groups:
         if not group.needs or _may_be_in(group, said):
@@ -131,7 +130,7 @@ def _first_match(table: Table, text: str, start: int) -> tuple[Pattern, re.Match
 
 @cache
 def user_table() -> Table:
-    """Return the beginnings of the user's durable statements."""
+    """Return the patterns for the user's durable statements."""
     others = (*_patterns(russian.USER), *_patterns(asian.USER))
     return Table(
         (
@@ -147,14 +146,14 @@ def user_table() -> Table:
 
 @cache
 def greeted_table() -> Table:
-    """Return the same for a user who has just greeted, and so may give their name in very few words."""
+    """Return the same patterns and some for names in few words, as in "Hi, Tom here", for use after a greeting."""
     names = (*english.GREETED, *(row for each in _EUROPEAN for row in each.GREETED))
     return Table((_group(_patterns(names)), *user_table().groups))
 
 
 @cache
 def names_of(table: Table) -> Table:
-    """Return the patterns of a table whose slot is the name."""
+    """Return the patterns of a table for the slot "name"."""
     groups = (
         (
             group.needs,
@@ -170,14 +169,14 @@ def names_of(table: Table) -> Table:
 
 @cache
 def wish_table() -> Table:
-    """Return the beginnings of wishes that hold for every answer to come."""
+    """Return the patterns for wishes about all future answers."""
     of_europe = (_group(_patterns(each.WISHES, kind=Kind.WISH), each.NEEDS) for each in _EUROPEAN)
     return Table((_group(_patterns(english_wishes.WISHES, kind=Kind.WISH)), *of_europe))
 
 
 @cache
 def assistant_table() -> Table:
-    """Return the beginnings of the assistant's durable statements about itself."""
+    """Return the patterns for the assistant's durable statements about itself."""
     return Table((_group(_patterns(english.ASSISTANT, is_event=True, is_of_assistant=True)),))
 
 
@@ -208,14 +207,14 @@ def _compiled(text: str, has_adverb: bool) -> re.Pattern[str]:
 
 
 def _may_be_in(group: Group, said: frozenset[str]) -> bool:
-    """Whether a text with these words may be in the language of a group."""
+    """Whether a text with these words and signs may be in the language of a group."""
     hits = group.needs & said
     return bool(hits) and not (hits <= _SHARED and not _ENGLISH.isdisjoint(said))
 
 
 @lru_cache(64)
 def _words_of(text: str) -> frozenset[str]:
-    """Return the signs of a text's language: its words, the endings of some, and its script."""
+    """Return the words of a text, with further signs of its language: endings such as ``-o``, and its script."""
     said = frozenset(_WORD.findall(text.lower()))
     endings = {f"-{word[-size:]}" for word in said - _ENGLISH_ENDINGS for size in (1, 2) if len(word) > size}
     script = {_OTHER_SCRIPT} if _IN_OTHER_SCRIPT.search(text) else frozenset[str]()
@@ -238,7 +237,7 @@ def _group(patterns: tuple[Pattern, ...], needs: frozenset[str] = frozenset()) -
 
 @cache
 def _beginning(text: str) -> str:
-    """Return the key in ``Group.patterns`` of the texts that a pattern matches; empty if their beginnings vary."""
+    """Return a pattern's key in ``Group.patterns``; empty if its matches have no common beginning."""
     for key, beginnings in _BEGINNINGS:
         if text.startswith(beginnings):
             return key

@@ -1,4 +1,4 @@
-"""Beginnings of statements in Chinese, Japanese and Korean."""
+"""Patterns for statements in Chinese, Japanese and Korean."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import Row
 

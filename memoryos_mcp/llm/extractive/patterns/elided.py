@@ -1,7 +1,7 @@
-"""Statements without their subject, as people type them: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
+"""Patterns for statements without a subject: "Moved to Rome in May", "Allergic to nuts", "bin Lehrerin".
 
-A row is the missing subject, and the beginning of a text that lacks it. Beginnings that are also orders ("Use Linux",
-"Speak French") are left out, and so are those that may be about somebody else ("Born in 1950, he ...").
+A row is the missing subject and a pattern for the beginning of a text without it. Beginnings are omitted if they may be
+instructions ("Use Linux", "Speak French") or about somebody else ("Born in 1950, he ...").
 """
 
 import re
@@ -58,5 +58,5 @@ _ROWS: tuple[tuple[str, str], ...] = (
 
 @cache
 def elided() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the subjects that may be missing, and how a text that lacks each begins."""
+    """Return the subjects, each with the pattern for the beginning of a text in which it is missing."""
     return tuple((subject, re.compile(begins, re.IGNORECASE)) for subject, begins in _ROWS)

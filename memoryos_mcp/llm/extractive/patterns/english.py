@@ -1,8 +1,8 @@
-"""Beginnings of durable statements in English."""
+"""Patterns for durable statements in English."""
 
 from memoryos_mcp.llm.extractive.patterns.english_events import EVENTS
+from memoryos_mcp.llm.extractive.patterns.english_habits import ENDINGS, WAYS
 from memoryos_mcp.llm.extractive.patterns.english_life import PERSON
-from memoryos_mcp.llm.extractive.patterns.english_ways import ENDINGS, WAYS
 from memoryos_mcp.llm.extractive.patterns.vocabulary import IM, NAME, NO_PEOPLE, ONE_NAME, Row
 
 __all__ = ["ASSISTANT", "EVENTS", "GREETED", "USER"]

@@ -1,4 +1,4 @@
-"""English statements about plans and events; these may name a day that is soon over."""
+"""Patterns for English statements about plans and events, which may contain words such as "today"."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import EVENT, LIFE_STEP, NOT_ELSEWHERE, TO_BE, VENTURE
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (

@@ -1,4 +1,4 @@
-"""English statements about who somebody is: name, place, work, family, animals and health."""
+"""Patterns for English statements about a person: name, place, work, family, animals and health."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import (
     CONDITION,
@@ -40,7 +40,7 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import (
 )
 
 PERSON: tuple[Row, ...] = (
-    # Who: name, age, birthday, origin
+    # Name, age, birthday, origin
     ("name", rf"my (?:full |first |real |given |last |middle |nick)?name(?:['’]s| is) (?!(?:not|on|in|too|spelt|spelled|misspel\w+|often|hard|pronounced|a|an|the|also|derived)\b){VALUE}"),
     ("name", rf"(?:it['’]?s|this is) (?P<value>{NAME}) (?:here|again|speaking)\b"),
     ("name", rf"(?=[\w-]+(?: [\w-]+){{0,2}} (?:here|speaking)\b)(?!(?:\w*(?:ican|ish|ese|ian|ist)|French|Dutch|Greek|German|Swiss|Thai|Student|User|Parent|Teacher|Long|Same|Nothing|Newbie|Noob|Beginner|Everything|Nobody|Someone|Something|Guest|Dad|Mom|Mum|Almost|Rain|First)\b)(?!{ROLE}\b)(?P<value>{NAME}) (?:here|speaking)(?=[,!:])"),
@@ -70,7 +70,7 @@ PERSON: tuple[Row, ...] = (
     ("from", rf"i (?:originally )?come from (?:the )?{CAPITAL}{VALUE}"),
     (None, r"i (?:grew up|was (?:born and )?raised|was brought up) (?!(?:thinking|believing|watching)\b)\w+"),
     ("nationality", rf"{IM} {ADV}(?:half |an? )?(?P<value>{NATIONAL}(?: citizen)?)(?=[,.!]| and\b| but\b| by\b| living\b|$)"),
-    # Where
+    # Place
     ("lives", rf"{WE} {ADV}(?:live|reside) (?:\w+ )?in (?:central |downtown |north |south |east |west |northern |southern |eastern |western |rural )?{NO_TOOL}(?!(?:an?|the|this|that|these|those|my|our|your|his|her|one|two|\w*(?:pants|shirts?|jeans|hoodies?|pajamas|pyjamas|leggings)|fear|denial|hope|peace|chaos|poverty|constant|constantly|pain|harmony|exile|hiding|isolation|misery|terror|dread|luxury|comfort|squalor|sin|shame|silence|darkness|regret|debt|interesting|uncertain|difficult|hard|strange|mess|such|dreams?|fantasy|books|clothes|slippers|dresses|town|here|there|student|shared|social|rented|temporary|separate|different|apartments?|houses?|flats?|docker|containers?|hotels?|airports?|meetings?|excel|code)\b){VALUE}"),
     ("lives", rf"{WE} {ADV}live (?:just |right )?(?P<value>outside (?:of )?{CAPITAL}[^,.;:!?]+)"),
     ("lives", rf"{WERE} {ADV}(?:living|based|located|settled|residing|staying|stationed) (?:here |down |up |over |out |alone )?in (?:the )?{NO_TOOL}{CAPITAL}{VALUE}"),

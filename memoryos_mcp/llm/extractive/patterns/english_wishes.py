@@ -1,7 +1,7 @@
-"""Beginnings of wishes in English: what the user wants of every answer to come.
+"""Patterns for English wishes about all future answers.
 
-A request for one answer is not a wish. So a wish says that it holds for more: always, never, from now on, whenever,
-remember that.
+A request for one answer is not a wish. So a wish needs words such as "always", "never", "from now on", "whenever" or
+"remember that".
 """
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import LANGUAGE, ONE_NAME, Row

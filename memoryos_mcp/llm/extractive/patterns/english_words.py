@@ -1,4 +1,4 @@
-"""English words that several tables share."""
+"""Parts of English patterns that several tables use."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import ANIMAL, MONTH, RELATION, ROLE, WEEKDAY
 

@@ -1,8 +1,8 @@
-"""Beginnings of statements and wishes in French."""
+"""Patterns for statements and wishes in French."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A statement in this language has one of these words (-o: a word that ends in o).
+# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
 NEEDS = frozenset(
     (
         "je chui mon ma mes nous notre nos on moi ici toujours jamais plus désormais dorénavant merci pas que vous "

@@ -1,8 +1,8 @@
-"""Beginnings of statements and wishes in German."""
+"""Patterns for statements and wishes in German."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A statement in this language has one of these words (-o: a word that ends in o).
+# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
 NEEDS = frozenset(
     (
         "ich wir mein meine meinen meinem meiner meines unser unsere unseren unserem unserer mich mir du dir deine "
@@ -34,7 +34,7 @@ _ADV = (
 
 
 def _i(verbs: str) -> str:
-    """Return the beginning of "ich wohne", "seit 2010 wohne ich" and the same with "wir"."""
+    """Return the pattern for "ich" or "wir" with one of the verbs, as in "ich wohne" and "seit 2010 wohne ich"."""
     return rf"(?:(?:ich|wir) (?:{verbs})|(?<=\w )(?:{verbs}) (?:ich|wir)) {_ADV}"
 
 

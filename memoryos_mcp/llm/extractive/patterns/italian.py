@@ -1,8 +1,8 @@
-"""Beginnings of statements and wishes in Italian."""
+"""Patterns for statements and wishes in Italian."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A statement in this language has one of these words (-o: a word that ends in o).
+# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
 NEEDS = frozenset(
     (
         "-o -mi mi mia miei mie ci ho non abbiamo siamo nostra nostre nostri gli tutti tutte ogni il la i sono "

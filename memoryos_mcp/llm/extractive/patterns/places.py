@@ -1,4 +1,4 @@
-"""Known names of places: if a statement does not say that it names a place, only these count as one."""
+"""Known names of places, for statements whose wording does not show that they name a place."""
 
 import re
 from functools import cache
@@ -73,6 +73,6 @@ def _names() -> frozenset[str]:
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text begins with a known city, region or country, up to a comma or its end."""
+    """Whether the text up to the first comma is a known city, region or country."""
     name = _AFTER.sub("", " ".join(text.partition(",")[0].split())).strip(" .!?;:").casefold()
     return bool(name) and (name in _names() or name.removeprefix("the ") in _names())

@@ -1,4 +1,4 @@
-"""Beginnings of statements in Russian."""
+"""Patterns for statements in Russian."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import VALUE, Row
 

@@ -1,8 +1,8 @@
-"""Beginnings of statements and wishes in Spanish."""
+"""Patterns for statements and wishes in Spanish."""
 
 from memoryos_mcp.llm.extractive.patterns.vocabulary import CAPITAL, ONE_NAME, VALUE, Row
 
-# A statement in this language has one of these words (-o: a word that ends in o).
+# Every statement in this language contains one of these words; "-o" means a word that ends in "o".
 NEEDS = frozenset(
     (
         "-o -me me mi mis nos soy estoy no nuestra nuestras nuestros somos estamos acabo vivimos trabajamos "

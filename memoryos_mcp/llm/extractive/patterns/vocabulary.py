@@ -1,7 +1,7 @@
-"""Words that the pattern tables share."""
+"""Parts of patterns that several tables use."""
 
 Row = tuple[str | None, str]
-"""The slot that a pattern fills, or None, and the pattern."""
+"""The slot that a statement fills, or None, and the pattern for its beginning."""
 VALUE = r"(?P<value>[^,.;:!?()。，！？；、]+)"
 ONE_NAME = r"(?-i:(?:Mc|Mac|De|Di|Le|La|O['’]|D['’])?[A-ZÀ-ÖØ-ÞĀ-Ž](?:['’][A-ZÀ-Þ])?[a-zß-öø-ÿĀ-ž]+(?:-[A-ZÀ-ÖØ-ÞĀ-Ž]?[a-zß-öø-ÿĀ-ž]+)?)(?![\w’'])"
 NAME = rf"(?:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{ONE_NAME}(?: {ONE_NAME}){{0,2}})"
@@ -16,14 +16,14 @@ ADV = (
     r"|usually|mostly|mainly|even|definitely|totally|genuinely|typically|generally|kinda|kind of|sort of|so|very|super"
     r"|pretty|quite|officially|originally|normally|primarily|temporarily|permanently|fully|completely|soon|especially|particularly|deeply|only|severely|badly|slightly|mildly|again) ){0,3}"
 )
-# What follows a like or a habit must name something: "I love it" says nothing on its own.
+# After a like or habit, excludes texts that are unclear without context, such as "I love it".
 OF_SOMETHING = (
     r"(?!(?:it|that|this|these|those|them|him|her|you|your|how|what|when|where|why|the (?:way|idea|fact|thought|feeling"
     r"|look|sound|vibe|colou?rs?|new|one|ones|first|last|second|concept|approach|suggestions?)|to (?:hear|see|know|say"
     r"|get|be|think|use|help)|seeing|hearing|knowing|being|getting|waiting|having|paying|losing|feeling|when|one|all|both|its"
     r"|their|his|everything|every|some|any|much|many|working with you|if|a good|the previous|option|not)\b)"
 )
-# People whose lives are part of one's own.
+# Family members and other close people.
 KIN = (
     r"(?:mom|mum|mother|mama|dad|daddy|father|papa|parents|step-?(?:mother|father|mom|dad|son|daughter|brother|sister)|wife|husband|hubby"
     r"|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|(?:mother|father|brother|sister|son|daughter)s?[- ]in[- ]law|in-laws|sons?|daughters?"
@@ -33,7 +33,7 @@ KIN = (
 )
 DIET = r"(?:vegetarian|vegan|pescatarian|flexitarian|veggie)"
 RELATION = rf"(?:{KIN}|parent|friend|mentor|boss|coach|colleague|co-?worker|neighbou?r)"
-# People have one of these at a time; of the others there may be several, so the name is part of the slot.
+# Relatives of whom a person has only one at a time. For others, the slot contains the name.
 ONLY_ONE = (
     r"(?P<who>mom|mum|mother|dad|father|wife|husband|spouse|partner|girlfriend|boyfriend|fianc[eé]e?|boss"
     r"|mother[- ]in[- ]law|father[- ]in[- ]law|stepmother|stepfather|best friend)"
@@ -96,7 +96,7 @@ MONTH = (
     r"(?:january|february|(?-i:March|May)|(?<=\bin )(?:march|may)\b|(?<=\d )(?:march|may)\b|april|june|july|august|september|october"
     r"|november|december)"
 )
-# A named time, so that an event with it can be kept.
+# A time; an event needs one.
 TIME = (
     rf"(?:\b(?:today|tonight|tomorrow|yesterday|(?:this|next|last) (?:week|weekend|month|year|spring|summer|autumn|fall"
     rf"|winter|{WEEKDAY}|{MONTH})|(?:on|this) {WEEKDAY}|(?:in|on|by|until|from|since|of|early|late|mid) {MONTH}|{MONTH}"
@@ -118,7 +118,7 @@ CODE = (
     r"|Clojure|Perl|Lua|R|Julia|SQL|COBOL|Fortran|OCaml|F#|Dart|Zig|Nim|Lisp|Scheme|MATLAB|Bash|Groovy|Prolog|Ada|HTML5?|CSS|React|Vue|Svelte|Angular|Django|Flask|FastAPI|Rails|Laravel|Node(?:\.js)?|Next\.js|LaTeX|Excel|VBA|Pandas|NumPy|PyTorch|Docker|Kubernetes|Terraform|Ansible"
     r"|Linux|Git|Photoshop|Blender|Unity|Godot|WordPress|Figma|AutoCAD|Power BI|Tableau|Postgres\w*|MySQL|SQLite|MongoDB|Redis|AWS|Azure|GCP|Spark|Kafka|GraphQL|Solidity|Assembly|Delphi|Pascal|VB\.NET|\.NET|Spring|Objective-C)(?![\w+#])"
 )
-# "I'm French, a nurse" gives no name, and people who moved to Rust still live where they lived.
+# Words that look like a name but are not, as in "I'm French, a nurse", and tools that look like a place ("moved to Rust").
 NO_PEOPLE = (
     r"(?!(?:\w+ )?(?:\w*(?:ican|ish|ese|ian|ist)|french|dutch|greek|german|swiss|thai|arab|czech|muslim|catholic|hindu"
     r"|black|white|type|ok|okay|sure|sorry|done|fine|good|back|ready|here|not|so|in|on|at|very|just|really|late|sick|tired"

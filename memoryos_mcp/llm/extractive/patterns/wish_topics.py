@@ -1,6 +1,6 @@
-"""Topics of wishes of which only one can hold: language, units, length, form of address, emojis.
+"""Topics of wishes that exclude each other: language, units, length, form of address, emojis.
 
-A wish for some answers only ("when I ask for code") holds in addition to the others, and has none of these topics.
+A wish for only some answers ("when I ask for code") excludes no other wish and has no topic.
 """
 
 import re
@@ -64,7 +64,7 @@ _EMOJIS = re.compile(r"\b[ée]mojis?\b|\bemoticons?\b", re.IGNORECASE)
 
 
 def topic_of(wish: str) -> tuple[str, str] | None:
-    """Return the topic of a wish and what it asks for; None if it has none of these topics."""
+    """Return the topic and the requested value of a wish; None if it has no such topic."""
     if _SCOPED.search(wish):
         return None
     is_negated = _NEGATED.search(wish) is not None

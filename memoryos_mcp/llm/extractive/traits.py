@@ -1,7 +1,7 @@
-"""Traits without an LLM: what the user speaks of, and how, counted over pages.
+"""Traits without an LLM, found by counting subjects and ways of writing in the user's messages.
 
-A reason is one sentence that can be parsed, so that later pages continue its count. A trait that an LLM or the user
-wrote keeps its reason and only gains evidence.
+The reason of a trait is a sentence that can be parsed, so that later pages can continue its count. If the reason was
+written by an LLM or the user, it is not changed, and only evidence is added.
 """
 
 import json
@@ -59,7 +59,7 @@ _PRACTICAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """The user's own sentences on a page, joined and counted."""
+    """The sentences that the user wrote on a page."""
 
     page: Page
     sentences: tuple[str, ...]
@@ -68,13 +68,13 @@ class _Message:
 
 
 def learn_traits(pages: Sequence[Page], traits: Sequence[Trait]) -> tuple[TraitChange, ...]:
-    """Return the traits that pages add or strengthen.
+    """Return the traits that pages add or change.
 
-    A new interest needs ``PAGES_MIN`` pages in one call, since the next call does not see a single page again. Later
-    pages add to a trait one by one.
+    A new interest needs ``PAGES_MIN`` pages in one call, because later calls do not get these pages again. A known
+    interest also gains from a single page.
 
     Args:
-        pages: Pages not analysed yet.
+        pages: Pages that were not analysed before.
         traits: The current profile.
     """
     messages = [message for message in map(_message, pages) if message.sentences]
@@ -93,7 +93,7 @@ def _message(page: Page) -> _Message:
 
 @cache
 def _cues() -> dict[str, frozenset[str]]:
-    """Return the dimensions that each cue speaks for; the words of a cue are joined by single spaces."""
+    """Return the dimensions of each cue, which is one word or several joined by single spaces."""
     source = resources.files("memoryos_mcp.llm.extractive") / "data" / "interests.json"
     found: dict[str, set[str]] = {}
     for dimension, cues in json.loads(source.read_text(encoding="utf-8")).items():
@@ -126,7 +126,7 @@ def _cues_in(text: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class _Interest:
-    """The evidence for one dimension in the new pages: cues, pages, and the best quote with its score."""
+    """The evidence for one dimension in the new pages: cues, pages by ``seq``, and the best quote with its score."""
 
     cues: Counter[str]
     pages: dict[int, Page]
@@ -196,15 +196,15 @@ def _seqs(pages: Sequence[Page]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """A manner of writing: a number per message, whose mean gives the level.
+    """A way of writing that is measured in each message; the mean gives the level.
 
     Attributes:
         dimension: Its name in the catalogue.
-        measure: Returns the number of one message.
+        measure: Returns the measured value of a message.
         medium: Lowest mean for Medium.
         high: Lowest mean for High.
-        is_share: Whether the number is 0 or 1, so that its mean is a share.
-        shown_min: Minimum number of messages that show it for a new trait.
+        is_share: Whether the value is 0 or 1, so that its mean is a share.
+        shown_min: Minimum number of messages with a value over 0 for a new trait.
         words: The reason, with ``{value}`` and ``{count}``.
     """
 
@@ -217,16 +217,14 @@ class _Style:
     words: str
 
     def level(self, mean: float) -> Level:
-        """Return the level of a mean."""
         return _ORDER[(mean >= self.medium) + (mean >= self.high)]
 
     def reason(self, mean: float, count: int) -> str:
-        """Return the sentence with the mean and the number of messages."""
         value = f"{round(100 * mean)}%" if self.is_share else f"{mean:.1f}"
         return self.words.format(value=value, count=count)
 
     def read(self, reason: str) -> tuple[float, int] | None:
-        """Return mean and number of messages from a reason of this style; None if it has another form."""
+        """Return the mean and the number of messages in a reason of this style; None if it has another form."""
         pattern = re.escape(self.words).replace(r"\{value\}", r"(\d+(?:\.\d+)?)%?").replace(r"\{count\}", r"(\d+)")
         match = re.fullmatch(pattern, reason)
         if match is None:

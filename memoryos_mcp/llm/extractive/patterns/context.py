@@ -1,4 +1,4 @@
-"""The context of statements: what leads into them, divides them, and speaks against them."""
+"""Patterns for the context of statements: lead-ins, ends of clauses, and signs that a text is not a statement."""
 
 import re
 
@@ -30,7 +30,7 @@ GREETING = re.compile(
     r"|moin|servus|bonjour|salut|bonsoir|hola|buenas|buenos días|ciao|salve|buongiorno|buonasera|olá|oi|bom dia|boa tarde)\b",
     re.IGNORECASE,
 )
-# "I live in Rome, right?" asks about all of it; "I live in Rome, what can I see?" states and then asks.
+# "I live in Rome, right?" is a question; "I live in Rome, what can I see?" is a statement followed by a question.
 _TAG = (
     r"(?:right|correct|yes|no|ok|okay|huh|eh|true|or not|or what|you know|oder(?: nicht)?|nicht wahr|ne|gell|non|n['’]est-ce pas"
     r"|hein|verdad|cierto|vero|giusto|né|não é|certo"
@@ -79,7 +79,7 @@ CLAUSE_END = re.compile(
     r"|\s{0,3}(?:;|\s[-–—]{1,3}\s|—|…|\.\.\.)\s{0,3}|\s{0,3}[\U0001f300-\U0001f643\U0001f645-\U0001faff\u2600-\u27bf]{1,5}\ufe0f?\s{1,3}(?=\w)|，(?=我|但|所以|你|请|能|可以|想))",
     re.IGNORECASE,
 )
-# "my wife and I", "with my wife and our son": both sides of the "and" are one part of a sentence.
+# "my wife and I", "with my wife and our son": no clause ends before this "and".
 BEGINS_PAIR = re.compile(
     r"^\W*(?:(?:and|but|so|also|hi|hey|hello|und|aber|y|e|et),? )?(?:me|(?:my|our|meine?|unsere?|mi|mia|mio|minha|meu|mon|ma) [\w'’-]+(?: (?-i:[A-ZÀ-Ý])[\w'’-]+| in law)?)$",
     re.IGNORECASE,
@@ -100,7 +100,7 @@ SHARED_SUBJECT = re.compile(
     r"| und (?=(?:wohne|lebe|arbeite|komme|habe|bin|mag|esse|trinke)\b)",
     re.IGNORECASE,
 )
-# Further facts in a statement of the name or the work: "I'm Tom, 41", "a nurse in Leeds".
+# Further facts in statements about a name or a job: "I'm Tom, 41", "I'm a nurse in Leeds".
 AGE_BESIDE_NAME = re.compile(
     r"(?:i['’]?m|i am|my name is|my name['’]s) (?-i:[A-ZÀ-Ý])[\w'’ -]+, (?P<value>[1-9]\d)(?: years? old)?(?=\W*$|, | and )",
     re.IGNORECASE,
@@ -121,7 +121,7 @@ HYPOTHETICAL = re.compile(
     r"|如果|假如|要是|もし|만약)",
     re.IGNORECASE,
 )
-# Spoils a statement if found after its beginning: it asks, wishes, doubts, or repeats somebody else's words.
+# After the beginning of a text, shows that it is not a statement but a question, a wish, a doubt or a report of others.
 TAINT = re.compile(
     r"[?？؟]|\b(?:if(?! (?:(?:that|it|this) (?:matters|helps|is relevant|counts)|relevant|you (?:must|wondered?))\b)|unless|wish|guess|wonder|wondering|suppose|supposed to|supposedly|apparently|imagine|maybe|perhaps|probably"
     r"|possibly|someday|one day|might|would|could|should|i['’]d|can you|please|help me|need help|i need|not sure|trying to|having"
@@ -135,7 +135,7 @@ TAINT = re.compile(
     r"|forse|se (?:fossi|avessi|potessi)|vorrei|talvez|se eu|gostaria|если|бы|может быть|kannst du|können sie|sagte?|dit|dice|dijo|ha detto|dissi|disse|sagen|behauptet|meint|meinte|prétend|afferma|penso di|overo)\b",
     re.IGNORECASE,
 )
-# A sentence about the assistant is not about the user.
+# Shows that a sentence is addressed to the assistant, and so is not about the user.
 SPEAKS_TO = re.compile(r"\b(?:you|your|yours|you['’]\w+|ya)\b", re.IGNORECASE)
 # Two statements, each with its own subject.
 SEVERAL = re.compile(
@@ -146,7 +146,7 @@ SEVERAL = re.compile(
 )
 # "Nadia, my neighbour, is a vet" has one subject.
 APPOSITION = re.compile(r"(?-i:[A-ZÀ-Ý])[\w-]+, (?:my|our) |(?:my|our) (?:\w+ ){1,2}and i ", re.IGNORECASE)
-# "tomorrow" makes a like or a habit an appointment.
+# Words such as "tomorrow" show that a text is not about a durable like or habit.
 PASSING = re.compile(
     r"\b(?:today|tonight|tomorrow|this (?:morning|afternoon|evening|time|one|weekend|week"
     r"|code|function|error|issue|project|approach|bug|file|script|task|essay|section|chapter|problem)"
@@ -173,14 +173,14 @@ OF_THE_TALK = re.compile(
     r"|últim[oa]|prim[oa]|second[oa]|terz[oa]|primeir[oa]|terceir[oa])n?(?: (?:lieber|mieux|más|mejor|di più|mais|melhor))?\W*$",
     re.IGNORECASE,
 )
-# A wish for one answer or one text.
+# A wish for only one answer or one text.
 FOR_ONCE = re.compile(
     rf"\b(?:in|for|on|with|to|of|about) (?:this|that|the (?:following|above|next|previous)) (?:\w+ )?{_TALK}s?\b"
     r"|\b(?:here|just this once|this time|for now|for today)\b(?! (?:in|at)\b)"
     r"|\b(?:in|para|per|für|dans|pour|em|en) (?:dieser?[mnrs]?|cette|cet|ce|esta|este|questa|questo|quest['’]|essa|esse|nesta|neste|nessa|nesse) ?\w+",
     re.IGNORECASE,
 )
-# A quoted wish, a saying, a rule of a craft, or an instruction of a web page to its reader's assistant.
+# Not a wish of the user but a quotation, a saying, a rule, or an instruction in a web page to the assistant.
 NOT_WISHED = re.compile(
     r"\b(?:said|says|say|sang|wrote|goes|claims?|(?:as|like) (?:they|people|the \w+|my \w+) (?:say|says|put|puts|goes|used))\b[^.!?,]{0,30}\W*$|,? (?:said|says|wrote) (?-i:[A-Z])"
     r"|\b(?:is|was|are) (?:an?|the|one|my|his|her) (?:[\w-]+ ){0,3}(?:rules?|maxims?|sayings?|proverbs?|motto|lines?|quotes?|slogan|principle|title|song|lyrics?|book|film|movie|advice|idiom|policy|convention|practice)\b"
@@ -192,7 +192,7 @@ NOT_WISHED = re.compile(
     r"|\w\(\)|::|\w_\w",
     re.IGNORECASE,
 )
-# Refers to something that only the dialogue around it names.
+# Refers to something that is named elsewhere in the dialogue.
 POINTS_ELSEWHERE = re.compile(
     r"\b(?:it|that|this|these|those|them|one|there|others|so|too|to)(?: (?:don['’]t|aren['’]t"
     r"|one day|someday|myself|too|before|a lot|so much|now|all|either|again))?\W*$"
@@ -209,26 +209,26 @@ WHEN = re.compile(
     rf"|(?:(?:{german.FRONT}|{french.FRONT}|{spanish.FRONT}|{italian.FRONT}|{portuguese.FRONT}),?\s+){{1,2}}",
     re.IGNORECASE,
 )
-# Calls the previous sentence a line: "Call me Ishmael." is a quotation if "is the opening line of" follows.
+# Shows that the previous sentence is a quotation: "Call me Ishmael." before "is the opening line of".
 ABOUT_A_LINE = re.compile(r"(?:is|was|are|means?|comes? from|appears?|translates?) \w")
 _ASKED = r"(?:^\W*|[.!?:,;]\s{1,3}|\b(?:please|pls),? |\b(?:can|could|would|will) (?:you|u)(?: please| pls)? |\bhelp me (?:to )?|\b(?:to|and|then|so) )"
 _OWN_PAPERS = (
     r"(?:\W+(?:up )?(?:an?|my|our|the|me an?|me my) (?:[\w-]+ ){0,3}(?:cv|r[ée]sum[ée]|cover letter|website|portfolio|photos?|videos?|podcast"
     r"|e-?mail|letter|message|text|reply|complaint|note|plan|budget|schedule|routine|application|pitch|post|ad|listing|invitation|speech|toast)\b(?! i\b))"
 )
-# The user asks for a text: what they say before that is their own, and so is what the text is to be about.
+# The user requests a text. Statements before the request and in its description are the user's own.
 ASKS_TEXT = re.compile(
     rf"{_ASKED}(?:draft|ghostwrite|edit|polish|reword|rewrite|improve|update|shorten){_OWN_PAPERS}(?! (?:for|from) (?:an?|my|our|the|his|her)\b)"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|draft|i need) (?:me )?(?:an?|the|some|my|our|\d) [^.!?]{{0,60}}"
     r"\b(?:letter|e-?mail|speech|cover letter|post|caption|message|text|reply|complaint|toast|invitation)\b",
     re.IGNORECASE,
 )
-# The content of a text that is for somebody else, or is made up, says nothing about the user.
+# The requested text is for somebody else or is fiction, so its description says nothing about the user.
 FOR_OTHERS = re.compile(
     r"\b(?:for|from|by|as|like|about|of) (?:an?|my|our|the|his|her|somebody|someone|(?-i:[A-Z]))\b|[:\n]|\b(?:character|narrator|he|she|they|his|her)\b",
     re.IGNORECASE,
 )
-# The user asks to change or invent a text: what follows is that text.
+# The user requests a change of a text or fiction; the following text is not a statement of the user.
 SHOWS_WHAT_FOLLOWS = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|draft|ghostwrite)\b"
     rf"|{_ASKED}(?:write|compose|make|create|generate|give me|tell(?: me)?|make up|invent) (?:me )?(?:an?|the|some|\d) [^.!?]{{0,60}}"
@@ -236,7 +236,7 @@ SHOWS_WHAT_FOLLOWS = re.compile(
     rf"|\\b(?:something like|along the lines of|it (?:should|could|must) say|(?:starting|beginning) with|as follows|goes like)\\b",
     re.IGNORECASE,
 )
-# The user shows a text or plays one: nothing that they say is about themselves.
+# The user pastes a text or plays a role; nothing in the message is about the user.
 SHOWS_TEXT = re.compile(
     rf"{_ASKED}(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|edit|correct|polish|reword|improve|check)(?: up)?"
     r" (?:(?:all|each|any|some|both) (?:of )?)?(?:this|that|it|these|those|them|the (?:above|following|text|paragraph|sentence|email|letter|essay|message|passage|post)|what i wrote)\b"
@@ -251,13 +251,13 @@ SHOWS_TEXT = re.compile(
     r"|перевед|翻译|改写|翻訳|번역",
     re.IGNORECASE,
 )
-# A name or a title in quotation marks, which is not a quotation: 'a dog called "Rex"'.
+# A name or title in quotation marks, which is not a quotation: 'a dog called "Rex"'.
 QUOTED_NAME = re.compile(
     r"(?<=[\w,] )[\"“„«](?!(?:[^\"”“»]*\W)?(?:i|i['’]\w+|we|my|you|ich|du|mein|je|tu|yo|mi|io|eu)\b)[\s\xa0]?"
     r"([^\"”“»?!,;:]{1,40}?)[.,]?[\s\xa0]?[\"”“»]",
     re.IGNORECASE,
 )
-# A verb that only its quotation completes.
+# The end of a clause that is complete without the quotation after it.
 OPEN_END = re.compile(r"[,;:.!]\s*$")
 QUOTE_MARKS = re.compile("[\"“„«「『]|(?<!\\w)['‘](?=\\w[^'’]{3,}['’](?:\\W|$))")
 PASTED_FROM = re.compile(r"[:：]\s*$")
@@ -288,9 +288,9 @@ OVER = re.compile(
     r"\b(?:ago|when i was|as a (?:kid|child)|back in|used to|in (?:19|20)\d\d|after (?:college|school)|once)\b",
     re.IGNORECASE,
 )
-# Stems with the same meaning in a statement of a like.
+# Stems with the same meaning in statements about likes.
 SAME_STEM = {stem(word): stem("like") for word in ("love", "enjoy", "adore")}
-# Slots of people who are not family.
+# Slots of people who are not family members.
 NOT_FAMILY = {
     f"family:{who}": who
     for who in ("boss", "chef", "chefin", "cheffe", "jefe", "jefa", "best friend", "bester freund", "beste freundin")

@@ -1,4 +1,4 @@
-"""English statements about how somebody lives: likes, habits, tools, possessions, and what no longer holds."""
+"""Patterns for English statements about likes, habits, tools and possessions, and for the end of earlier statements."""
 
 from memoryos_mcp.llm.extractive.patterns.english_words import DO_REGULARLY, FOOD, OWNED, PLAY, REGULARLY, RUN_OF, THING
 from memoryos_mcp.llm.extractive.patterns.vocabulary import (
@@ -22,7 +22,7 @@ from memoryos_mcp.llm.extractive.patterns.vocabulary import (
     Row,
 )
 
-# These come before all others; otherwise their beginnings would begin a new statement.
+# These must come before all others, whose beginnings may match too.
 ENDINGS: tuple[Row, ...] = (
     (None, rf"{IM} not (?:an? )?(?P<ends>(?!(?:vegetarian|vegan|pescatarian|flexitarian|married|single|engaged)\b)(?:\w+)(?: [\w'-]+){{0,4}}?) any ?more(?=[,.!]|$| because| since)"),
     (None, rf"{IM} no longer (?:an? )?(?P<ends>(?:allergic|intolerant|afraid|scared|into|pregnant|obsessed|keen|fond|learning|studying|working|training|living|interested|addicted|on|member|fan)(?: [\w'-]+){{0,4}}?)(?=[,.!]|$| because| since)"),
@@ -124,7 +124,7 @@ WAYS: tuple[Row, ...] = (
     (None, rf"{WEVE} no longer (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?)(?=[,.!]|$| since| because)"),
     (None, rf"{WE} (?:don['’]?t|do not) (?:have|own) (?:the|my|our|an?|any) (?P<ends>[\w' -]{{3,30}}?) any ?more"),
     (None, rf"{WEVE}(?: just| recently| have| finally)? (?:sold|gave away|given away|got rid of|lost|crashed) (?:the|our|my) (?P<ends>(?!(?:way|mind|job|temper|train|patience|focus|code|keys|voice|streak)\b)[\w'-]+(?: [\w'-]+)?)\b"),
-    # What no longer holds
+    # Ends of earlier statements
     ("marital status", rf"(?:i|we|me and \w+|{NAME} and i|my \w+ and i)(?:['’]ve| have)? {ADV}(?P<value>broke|broken|split) up(?: with (?:my )?(?P<ends>[\w'-]+))?"),
     (None, r"i (?:no longer|have stopped|['’]ve stopped|stopped|gave up|['’]ve given up) (?P<ends>(?:speak|play|us|smok|drink|eat|run|sing|work|driv|teach|cycl|swim|liv|wear|lik|go|studi|study|learn|train)\w*(?: [\w'-]+){0,5}?)(?=[,.!]|$| because| since)"),
 )  # fmt: skip
