@@ -117,10 +117,10 @@ class ChatModel(Protocol):
 
 
 class ForgetEpochs(Protocol):
-    """Tells the present forget epoch of one user's memory, which grows each time something is forgotten."""
+    """One user's memory, as far as it counts forget operations."""
 
     async def forget_epoch(self) -> int:
-        """Return the present epoch.
+        """Return the present forget epoch, which grows with each forget operation.
 
         Raises:
             StorageError: The memory could not be read.
