@@ -365,7 +365,7 @@ async def test_a_server_that_refuses_even_short_texts_is_given_up(error: Answer)
     async with talk(well_to_the_probe(error)) as talked:
         text = str(await failure(talked.embedder, "bees " * 300))
         assert len(talked.server.asked) < 12
-    assert "refuses even short texts" in text
+    assert "rejects even short texts" in text
     assert DIALOGUE not in text
 
 
@@ -482,11 +482,11 @@ GOOD = [1.0] * DIMENSION
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (embeddings([]), "other vectors"),
-        (embeddings([GOOD]), "other vectors"),
-        (embeddings([GOOD] * 3), "other vectors"),
-        (json_reply({"data": [{"index": 1, "embedding": GOOD}] * 2}), "other vectors"),
-        (embeddings([GOOD, GOOD[1:]]), "several lengths"),
+        (embeddings([]), "one vector for each"),
+        (embeddings([GOOD]), "one vector for each"),
+        (embeddings([GOOD] * 3), "one vector for each"),
+        (json_reply({"data": [{"index": 1, "embedding": GOOD}] * 2}), "one vector for each"),
+        (embeddings([GOOD, GOOD[1:]]), "different lengths"),
         (embeddings([GOOD[1:]] * 2), "restart"),
         (embeddings([[], []]), "zero or not finite"),
         (embeddings([GOOD, [0.0] * DIMENSION]), "zero or not finite"),

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from memoryos_mcp.retrieval.index import VectorIndex, flat
+from memoryos_mcp.retrieval.index import flat
 from memoryos_mcp.retrieval.index.flat import FlatIndex
 
 DIMENSION = 16
@@ -42,9 +42,7 @@ def filled(count: int, seed: int = 0) -> tuple[FlatIndex, NDArray[np.float32]]:
     return index, vectors
 
 
-def assert_agrees(
-    index: VectorIndex, truth: dict[int, NDArray[np.float32]], query: NDArray[np.float32], k: int
-) -> None:
+def assert_agrees(index: FlatIndex, truth: dict[int, NDArray[np.float32]], query: NDArray[np.float32], k: int) -> None:
     rows, cosines = index.search(query, k)
     expected = {row: float(vector @ query) for row, vector in truth.items()}
     best = sorted(expected.values(), reverse=True)[:k]

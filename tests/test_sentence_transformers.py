@@ -394,9 +394,9 @@ async def test_closing_ends_its_threads_may_be_repeated_and_lets_nothing_be_aske
         assert len(own) == 2
         await embedder.aclose()
         assert not own & set(threading.enumerate())
-        with pytest.raises(ModelError, match="has been let go"):
+        with pytest.raises(ModelError, match="is closed"):
             await embedder.embed(["tea"])
-        with pytest.raises(ModelError, match="has been let go"):
+        with pytest.raises(ModelError, match="is closed"):
             await embedder.embed_query("tea")
 
 
@@ -408,11 +408,11 @@ async def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 
 
 async def test_a_folder_without_a_model_and_a_damaged_one_are_told_apart_from_a_name(bge: Path, tmp_path: Path) -> None:
-    assert "its folder is damaged or holds no such model" in await failure(tmp_path)
+    assert "its folder is damaged or does not contain a model" in await failure(tmp_path)
     folder = shutil.copytree(bge, tmp_path / "bge-m3")
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    assert "its folder is damaged or holds no such model" in await failure(folder)
+    assert "its folder is damaged or does not contain a model" in await failure(folder)
     shutil.copyfile(bge / "model.safetensors", weights)
     async with loaded(folder) as embedder:
         assert embedder.is_loaded
@@ -421,12 +421,12 @@ async def test_a_folder_without_a_model_and_a_damaged_one_are_told_apart_from_a_
 async def test_a_name_that_cannot_be_fetched_says_how_it_can_be_had(tmp_path: Path) -> None:
     offline = {"local_files_only": True, "cache_folder": str(tmp_path)}
     for name in ("maker/no-such-model", "no-such-model"):
-        assert "`memoryos-mcp warmup` fetches it where there is a network" in await failure(name, **offline)
-    assert "neither a folder that is there nor a name on the hub" in await failure(tmp_path / "not" / "there")
+        assert "run `memoryos-mcp warmup` with a network connection" in await failure(name, **offline)
+    assert "neither an existing folder nor a valid name on the hub" in await failure(tmp_path / "not" / "there")
 
 
 async def test_arguments_that_the_library_does_not_take_are_named(bge: Path) -> None:
-    assert "embedding_model_kwargs has what the library does not take" in await failure(bge, devise="cpu")
+    assert "the library does not accept these embedding_model_kwargs" in await failure(bge, devise="cpu")
 
 
 async def test_a_model_with_code_of_its_own_is_not_run_unasked(bge: Path, tmp_path: Path) -> None:
@@ -452,7 +452,7 @@ async def test_too_little_memory_says_what_to_do_and_quotes_no_dialogue(
 
     async with loaded(bge) as embedder:
         monkeypatch.setattr(SentenceTransformer, "encode_document", failing)
-        with pytest.raises(ModelError, match="ran out of memory; name a smaller one, or hand over shorter pages"):
+        with pytest.raises(ModelError, match="ran out of memory; use a smaller model or shorter pages"):
             await embedder.embed(["a secret"])
 
 
@@ -475,7 +475,7 @@ async def test_vectors_of_another_length_than_before_are_refused(monkeypatch: py
 
     async with loaded(bge) as embedder:
         monkeypatch.setattr(SentenceTransformer, "encode_document", short)
-        with pytest.raises(ModelError, match="another length"):
+        with pytest.raises(ModelError, match="changed the length"):
             await embedder.embed(["tea"])
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from memoryos_mcp.embedding.revision import known_identity
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.stats import Move
 from memoryos_mcp.retrieval.cache import MemoryCache
-from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.page_index import PageIndex
 from memoryos_mcp.retrieval.priority import QueryPriority
 from memoryos_mcp.retrieval.retrieving import Retrieving
@@ -61,7 +59,6 @@ class VectorSpaces:
     Args:
         store: The user's memory. Filing uses the vectors of the space that it sees, which is the one that answers.
         embedders: The configured model, and those of existing spaces.
-        make_index: Returns an empty index for vectors of a given length.
         retrieving: Returns a `Retrieving` for a store, its cache, and an embedder or None.
     """
 
@@ -69,18 +66,16 @@ class VectorSpaces:
         self,
         store: Store,
         embedders: Embedders,
-        make_index: Callable[[int], VectorIndex],
         retrieving: Callable[[Store, MemoryCache, Embedder | None], Retrieving],
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
         self._embedders = embedders
-        self._make_index = make_index
         self._make_retrieving = retrieving
         self._clock = clock
         self._target: _Filled | None = None
         self._before: _Filled | None = None
-        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, partial(make_index, 1))), None)
+        self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, 1)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
 
@@ -248,8 +243,7 @@ class VectorSpaces:
 
     async def _serve(self, filled: _Filled) -> None:
         """Use a space for queries, once its vectors are in RAM."""
-        make_index = partial(self._make_index, filled.embedder.dimension)
-        cache = MemoryCache(filled.store, PageIndex(filled.store, make_index))
+        cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
         await cache.load_index(self.query_priority.patiently())
         # Without an embedder, pages are filed without vectors, so there is no filing to wait for.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():

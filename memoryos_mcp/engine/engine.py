@@ -72,9 +72,7 @@ class MemoryEngine:
         )
         # Without a reference to the engine, so that a closed memory is released at once.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
-        self._spaces = VectorSpaces(
-            store, components.embedders, components.make_index, make_retrieving, components.clock
-        )
+        self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
         self._worker = Worker(
             settings,
             store,

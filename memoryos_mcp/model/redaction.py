@@ -19,19 +19,19 @@ class Redaction:
 
 
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
-    """Return a turn as it may be stored: without secrets in both sides and in keys and values of its ``meta_data``.
+    """Return a turn without the secrets in its sides and in keys and values of its ``meta_data``.
 
-    An idempotency key is never changed, because two turns would become one. A turn with a secret in it is refused.
+    An idempotency key is never changed, because turns with the same key become one page.
 
     Raises:
-        ArgumentError: The policy is to reject secrets and there is one, or the idempotency key contains one. The error
+        ArgumentError: The idempotency key contains a secret, or another part does and the policy is "reject". The error
             names the argument and the kind of secret.
     """
     if policy == "off":
         return Redaction(turn)
     key = redact(turn.idempotency_key or "")
     if key.kinds:
-        refusal = refusal_of("idempotency_key", key.kinds, "name the turn by something else")
+        refusal = refusal_of("idempotency_key", key.kinds, "use another key")
         raise refusal
     user_input, agent_response = redact(turn.user_input), redact(turn.agent_response)
     meta_data = redact_json(turn.meta_data) if turn.meta_data else None

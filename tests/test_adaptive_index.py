@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memoryos_mcp.retrieval.index import VectorIndex
 from memoryos_mcp.retrieval.index.adaptive import AdaptiveIndex
 from memoryos_mcp.retrieval.index.flat import FlatIndex
-from memoryos_mcp.retrieval.index.ivf import NEAREST, ListsIndex, recall
+from memoryos_mcp.retrieval.index.ivf import NEAREST, IvfIndex, recall
 
 DIMENSION = 32
 ROWS = 6_000
@@ -44,11 +43,10 @@ def grown(vectors: NDArray[np.float32]) -> AdaptiveIndex:
 
 
 def test_it_stays_exact_up_to_its_limit(vectors: NDArray[np.float32]) -> None:
-    index: VectorIndex = AdaptiveIndex(DIMENSION, exact_rows=ROWS)
+    index = AdaptiveIndex(DIMENSION, exact_rows=ROWS)
     index.add(numbered(vectors), vectors)
     assert index.is_settled
     index.settle()
-    assert isinstance(index, AdaptiveIndex)
     assert index.is_exact
     assert len(index) == ROWS
 
@@ -63,8 +61,8 @@ def test_beyond_it_nearly_all_of_the_nearest_are_found_in_a_part_of_the_lists(
     found = np.array([grown.search(question, NEAREST)[0] for question in questions])
     assert recall(truth, found) >= 0.98
     lists = grown._index
-    assert isinstance(lists, ListsIndex)
-    assert lists.looked_into < 0.7
+    assert isinstance(lists, IvfIndex)
+    assert lists.probed_share < 0.7
 
 
 def test_cosines_are_told_to_three_digits_and_nan_where_there_is_no_row(
@@ -91,14 +89,14 @@ def test_what_is_written_while_it_is_built_is_not_lost(
     vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_building, may_go_on = threading.Event(), threading.Event()
-    calibrate = ListsIndex._calibrate
+    calibrate = IvfIndex._calibrate
 
-    def slowly(self: ListsIndex, blocks: object) -> None:
+    def slowly(self: IvfIndex, blocks: object) -> None:
         is_building.set()
         assert may_go_on.wait(30)
         calibrate(self, blocks)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ListsIndex, "_calibrate", slowly)
+    monkeypatch.setattr(IvfIndex, "_calibrate", slowly)
     index = AdaptiveIndex(DIMENSION, exact_rows=ROWS - 1)
     index.add(numbered(vectors), vectors)
     settling = threading.Thread(target=index.settle)
