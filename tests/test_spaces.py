@@ -164,7 +164,7 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
-    monkeypatch.setattr(priority, "PATIENCE_S", LIMIT_S)
+    monkeypatch.setattr(priority, "PAUSE_LIMIT_S", LIMIT_S)
     monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     reading.vectors.clear()
@@ -185,7 +185,7 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
 ) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(priority, "PATIENCE_S", POLL_S)
+    monkeypatch.setattr(priority, "PAUSE_LIMIT_S", POLL_S)
     monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
     reading = Reading(monkeypatch)
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:

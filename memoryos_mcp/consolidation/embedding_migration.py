@@ -244,7 +244,7 @@ class VectorSpaces:
     async def _serve(self, filled: _Filled) -> None:
         """Use a space for queries, once its vectors are in RAM."""
         cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
-        await cache.load_index(self.query_priority.patiently())
+        await cache.load_index(self.query_priority.pauses())
         # Without an embedder, pages are filed without vectors, so there is no filing to wait for.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)

@@ -1,8 +1,8 @@
-"""Late interaction: each word piece of a query is compared with its best match among the pieces of a page.
+"""Late interaction: compares each token of a query with its best match among the tokens of a page (MaxSim).
 
-After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are kept separately for each piece,
-window and side of the dialogue, so that the ranking can weigh them. A rare word counts more than a common one, the
-named side more than the other, and a neighbouring page less than the page itself.
+After "ColBERT" (Khattab and Zaharia 2020, arXiv 2004.12832). Here the best matches are stored separately for each
+token, window and side of the dialogue, so that they can be weighted. A rare word counts more than a common one, the
+side that the query names more than the other, and a neighbouring page less than the page itself.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,13 @@ from memoryos_mcp.embedding.token_codes import cosines
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
-# Exponent of the cosine of a match: one close match says more than two vague ones.
+# Exponent of the cosine of a match, so that one close match counts more than two vague ones.
 SHARPNESS = 2.5
-# Weight of a match in a question if a side is named: a person who asks about a thing has not told of it.
+# Weight of a match in a question, if the query names a side: a person who asks about a thing says little about it.
 IN_QUESTION = 0.8
-# Weights of a match on the side that is not named, and of one on a page this many pages away.
+# Weight of a match on the side that the query does not name.
 OTHER_SIDE = 0.6
+# Weight of a match on a neighbouring page, by its distance in pages.
 NEIGHBOURS = {1: 0.6, 2: 0.4, 3: 0.4, 4: 0.2, 5: 0.2, 6: 0.2, 7: 0.2, 8: 0.2}
 
 Matches = NDArray[np.float32]
@@ -27,12 +28,12 @@ Matches = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class PieceMatches:
-    """How well each word piece of a query is matched, 0 to 1: the sharpened cosine of its best match.
+    """The best match of each token of a query in each window, from 0 to 1: the cosine to the power of `SHARPNESS`.
 
     Attributes:
-        seqs: The page of each window, ascending within a page by part, shape ``(w,)``.
-        user: Within the user's side of each window, shape ``(w, q)``.
-        agent: Within the assistant's, shape ``(w, q)``.
+        seqs: The page of each window, in the order of pages and of the windows in a page, shape ``(w,)``.
+        user: Best matches in the user's side of each window, shape ``(w, q)``.
+        agent: Best matches in the assistant's side, shape ``(w, q)``.
     """
 
     seqs: NDArray[np.int64]
@@ -42,12 +43,12 @@ class PieceMatches:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """How much of a query each page covers, 0 to 1.
+    """The similarity of each page to a query, from 0 to 1.
 
     Attributes:
-        best: By its best window, shape ``(n,)``.
-        first: By its first window, shape ``(n,)``.
-        best_part: Which window is the best, shape ``(n,)``; -1 for a page whose pieces are unknown.
+        best: Similarity of its best window, shape ``(n,)``.
+        first: Similarity of its first window, shape ``(n,)``.
+        best_part: Position of the best window in the page, shape ``(n,)``; -1 for a page without token vectors.
     """
 
     best: NDArray[np.float64]
@@ -56,12 +57,12 @@ class Cover:
 
 
 def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> PieceMatches:
-    """Return how well the pieces of a query are matched in each window.
+    """Return the best matches of a query's tokens in each window.
 
     Args:
         tokens: The query's token vectors, unit length, shape ``(q, m)``.
-        rows: Token codes of the candidates' windows.
-        side: The side whose words are asked for.
+        rows: Token vectors of the candidates' windows.
+        side: The side that the query names; None if it names none.
     """
     counts = rows.counts.ravel()
     best = np.zeros((len(counts), len(tokens)), dtype=np.float32)
@@ -95,18 +96,18 @@ def cover(
     sessions: NDArray[np.int64],
     windows: NDArray[np.int64],
 ) -> Cover:
-    """Return how much of a query each candidate covers, together with its neighbours.
+    """Return the similarity of each candidate to a query: the weighted mean of the best matches of the query's tokens.
 
-    A page's cover is the weighted mean, over the query's pieces, of the best match: its own or a neighbour's. A
-    neighbour's match counts less with its distance, and with the length of the page itself: a long page stands alone.
+    A match may be the page's own or a neighbour's. A neighbour's match counts less with its distance, and with the
+    length of the page, because a long page is understood without its neighbours.
 
     Args:
-        matches: Of the candidates' windows; those of other pages are ignored.
-        weights: How much each piece says, at least one above 0, shape ``(q,)``.
-        side: The side whose words are asked for.
+        matches: Matches of windows; windows of pages that are not candidates are ignored.
+        weights: Weights of the query's tokens, at least one above 0, shape ``(q,)``.
+        side: The side that the query names; None if it names none.
         seqs: The candidates, ascending, shape ``(n,)``.
         sessions: Their sessions, shape ``(n,)``.
-        windows: Their lengths in windows, at least 1, shape ``(n,)``.
+        windows: Their numbers of windows, at least 1, shape ``(n,)``.
     """
     matches = _of_pages(matches, seqs)
     places = np.searchsorted(seqs, matches.seqs)
@@ -134,7 +135,7 @@ def _by_page(covers: NDArray[np.float64], places: NDArray[np.int64], count: int)
 
 
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:
-    """Return the best match that the neighbours of each candidate lend to it; only candidates lend."""
+    """Return the best weighted match among the neighbours of each candidate that are candidates too."""
     lent = np.zeros_like(of_page)
     for apart, share in NEIGHBOURS.items():
         earlier = np.searchsorted(seqs, seqs - apart)

@@ -1,4 +1,4 @@
-"""Retrieving: finds candidates by words and by meaning, ranks them together, and fits them to a token budget."""
+"""Retrieving: finds candidates by words and by vectors, ranks them together, and fits them to a token budget."""
 
 import asyncio
 import heapq
@@ -51,15 +51,15 @@ logger = logging.getLogger(__name__)
 
 CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
-# The neighbours of this many best pages are candidates too, half of them by words and half by meaning.
+# The neighbours of this many best pages are candidates too: half are the best by words, half the best by vectors.
 NEIGHBOURS_OF = 30
-# Bytes of token codes read per query; with long pages, only the most promising ones are read.
+# Bytes of token vectors that a query reads at most; of long pages, it reads only the most promising ones.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
-# The newest pages of a conversation that are always included: a question may refer to them.
+# Number of the newest pages of a conversation that are always included, because a question may refer to them.
 RECENT_PAGES = 2
-# From this cosine on, a page without a word of the query still counts as about it. Models with higher cosines find
-# more; a person reviews the result.
+# Minimum cosine at which a page without a word of the query counts as being about it. Models with generally higher
+# cosines find more pages, but a person reviews the result.
 ABOUT_COSINE = 0.45
 # Approximate size of a window of English text.
 WINDOW_BYTES = 1_000
@@ -70,15 +70,15 @@ _NO_MATCH = WindowMatch(1, math.nan, math.nan, NO_WINDOW)
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Pages that may answer a query, with everything known about them.
+    """Pages that may answer a query, with their signals.
 
     Attributes:
-        recipe: The ranking that the signals are made for.
+        recipe: The ranking for which the signals were computed.
         outlines: The pages, ascending by ``seq``.
-        signals: Per signal one value per page.
+        signals: The values of each signal, shape ``(n,)``.
         windows: Number of windows of each page, at least 1, shape ``(n,)``.
-        best_parts: The window that fits the query best, shape ``(n,)``; -1 if unknown.
-        code_bytes: Bytes of token codes that were read.
+        best_parts: Position of the best window in each page, shape ``(n,)``; -1 if unknown.
+        code_bytes: Bytes of token vectors that were read.
     """
 
     recipe: Recipe
@@ -93,10 +93,10 @@ class Retrieving:
     """Answers queries over one user's memory.
 
     Args:
-        store: The memory, as the embedder's vector space sees it.
-        cache: Its data in RAM; with an embedder, including the vectors.
-        embedder: Loaded; None for keywords only.
-        zone: The zone of times in queries.
+        store: The user's memory, in the embedder's vector space.
+        cache: The cache of the store; with an embedder, its vectors are loaded.
+        embedder: A loaded embedder; None for keyword search only.
+        zone: The zone of times in queries; None means this machine's.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class Retrieving:
         self._zone = zone
         self._clock = clock
         self._asked_before = QueryCache()
-        # The names of the two sides in earlier queries: a query is embedded without them before its own are looked up.
+        # Names of the two sides in previous queries. A query is embedded without them, before its names are looked up.
         self._side_names: AbstractSet[str] = frozenset()
 
     async def retrieve(self, query: str, limits: Limits) -> Recall:
-        """Return what all tiers know about a query, which must not be blank.
+        """Return the memories of all tiers for a query, which must not be blank.
 
         Raises:
             StorageError: The store could not be read.
@@ -176,12 +176,9 @@ class Retrieving:
         return RecalledPage(page, whole(page), entry.score, entry.shares, page.meta_data, segment, span)
 
     async def about(self, query: str, among: Collection[int], limit: int) -> list[int]:
-        """Return the pages about a query, best first: they contain one of its words, or are near it in meaning.
+        """Return the pages of ``among`` that are about a query, best first.
 
-        Args:
-            query: Words or a question.
-            among: The pages to choose from.
-            limit: Maximum number of pages.
+        They contain one of its words, or their vector is near.
 
         Raises:
             StorageError: The store could not be read.
@@ -240,7 +237,7 @@ class Retrieving:
         return asked, await self._candidates(asked, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
-        """Return the query's vectors; None without a model or if it fails, then only words are compared."""
+        """Return the query's vectors; None without a model or if it fails, for keyword search only."""
         if self.embedder is None:
             return None
         if (known := self._asked_before.get(subject)) is not None:
@@ -248,7 +245,7 @@ class Retrieving:
         try:
             embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
-            logger.warning("the query could not be embedded, only its words are compared: %s", error)
+            logger.warning("the query could not be embedded, so only keywords are searched: %s", error)
             return None
         self._asked_before.put(subject, embedded)
         return embedded
@@ -280,7 +277,7 @@ class Retrieving:
             return found
         if meaning:
             found = _with_windows(found, meaning)
-        # Pages that were forgotten between these reads are in none of them.
+        # A page that was forgotten between these reads is missing in the outlines.
         found = _with_words(found, asked, matches, np.isin(seqs, outlines.seqs))
         if asked.embedded is None or not len(rows.seqs):
             return found
@@ -289,7 +286,7 @@ class Retrieving:
     def _signals_of_words(
         self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
-        """Return the signals that need no page vectors, including those of the pages' topics."""
+        """Return the signals of words, time and topics, which need no page vectors."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
         signals = {
             "words": by_words,
@@ -305,7 +302,7 @@ class Retrieving:
             segment = self.cache.segments[number]
             match = segment_match(segment.vector, self.cache.segment_stems[number], vector, stems_)
             matches[number] = (match, math.log1p(segment.heat(now, self._weights)))
-        # A page without a topic gets the mean, which counts neither for nor against it.
+        # A page without a topic gets the mean, which is neutral.
         unfiled = tuple(np.mean(list(matches.values()), axis=0)) if matches else (0.0, 0.0)
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
@@ -321,11 +318,11 @@ class Retrieving:
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:
-        """Return what the user wants of every answer, newest first."""
+        """Return the user's preferences for every answer, newest first."""
         return self.cache.facts[About.USER].wishes(self._clock())
 
     def _speakers(self, asked: ParsedQuery) -> Speakers:
-        """Return the names of both sides: as they state them, else as the other side calls them."""
+        """Return the name of each side: the stated one, else the one that the other side uses."""
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
         return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
@@ -340,7 +337,7 @@ class Retrieving:
 
 
 def _ranked(found: Candidates, asked: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
-    """Return the best pages merged with the newest ones, which may not fit as short-term pages."""
+    """Return the best pages, merged with all of the newest pages, which may not fit as short-term pages."""
     is_newest = np.isin(found.outlines.seqs, [*newest])
     apart = found.outlines.sessions if asked.is_for_several else None
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
@@ -353,13 +350,13 @@ def _about(about: About, facts: Sequence[RecalledFact]) -> list[RecalledFact]:
 
 
 def _with_neighbours(best_first: Sequence[int], count: int) -> list[int]:
-    """Return pages and the neighbours of the ``count`` best: an answer may not repeat the question."""
+    """Return the pages and the neighbours of the ``count`` best, because an answer may not repeat the question."""
     beside = {seq + apart for seq in best_first[:count] for apart in (-2, -1, 1, 2)}
     return [*{*best_first, *beside}]
 
 
 def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]) -> list[int]:
-    """Return the pages whose codes are read first, in case not all can be: those that words and meaning agree on."""
+    """Return the pages in the order in which their token vectors are read: by the sum of both z-scores."""
     by_words = z_scores(np.array([words.get(seq, 0.0) for seq in seqs]))
     first = np.array([meaning.get(seq, _NO_MATCH).first for seq in seqs])
     is_known = ~np.isnan(first)
@@ -369,7 +366,7 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
 
 
 def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, is_held: NDArray[np.bool_]) -> Candidates:
-    """Return the candidates with the signals of single words; ``is_held`` selects their rows of the matches."""
+    """Return the candidates with the signals of single words; ``is_held`` selects their rows in ``matches``."""
     outlines = found.outlines
     if not len(matches.words):
         return found
@@ -377,14 +374,14 @@ def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, is_
     weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
     pieces = PieceMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
     covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
-    # People ask about what they said themselves, unless the question names the other side.
+    # Users ask about their own words, unless the question names the assistant.
     own = agent if asked.side is Side.AGENT else user
     signals = {"word_cover": covered.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
 
 def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Candidates:
-    """Return the candidates with the signals of their windows' vectors."""
+    """Return the candidates with the signals of window vectors."""
     seqs = found.outlines.seqs.tolist()
     matches = [meaning.get(seq, _NO_MATCH) for seq in seqs]
     best = _completed(np.array([match.best for match in matches]), found)
@@ -398,7 +395,7 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
 
 
 def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
-    """Return the candidates with the signals of their word pieces; takes some milliseconds."""
+    """Return the candidates with the signals of token vectors; takes some milliseconds."""
     outlines = found.outlines
     covered = cover(
         match_pieces(tokens, rows, asked.side),
@@ -412,7 +409,7 @@ def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float
     is_embedded = found.best_parts >= 0
     signals = {}
     for name, values in (("cover", covered.best), ("first_cover", covered.first)):
-        # The pages that were not read were the least promising.
+        # Pages whose token vectors were not read were the least promising, so they get the lowest value.
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
     parts = np.where(is_read, covered.best_part, found.best_parts)
@@ -421,7 +418,7 @@ def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
-    """Return the values with unknown ones estimated: a page not embedded yet is as near as its words suggest."""
+    """Return the values with NaN replaced: for a page that is not embedded yet, its keyword score gives an estimate."""
     known = values[~np.isnan(values)]
     by_words = known.mean() + known.std() * z_scores(found.signals["words"])
     return np.where(np.isnan(values), np.minimum(by_words, known.max()), values)
