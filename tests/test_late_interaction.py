@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryos_mcp.embedding.token_codes import encode
+from memoryos_mcp.embedding.token_vectors import encode
 from memoryos_mcp.retrieval.late_interaction import (
     IN_QUESTION,
     NEIGHBOURS,
     OTHER_SIDE,
-    PieceMatches,
-    cover,
-    match_pieces,
+    TokenMatches,
+    match_tokens,
+    maxsim,
 )
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
@@ -54,8 +54,8 @@ def covered(
 ) -> dict[int, tuple[float, float, int]]:
     """Return best cover, first cover and best part of each page."""
     pages = np.array(seqs or sorted({seq for seq, _, _ in windows}), dtype=np.int64)
-    found = cover(
-        match_pieces(WORDS[list(asked)], rows(*windows, asked=in_questions), side),
+    found = maxsim(
+        match_tokens(WORDS[list(asked)], rows(*windows, asked=in_questions), side),
         np.array(weights or [1.0] * len(asked)),
         side,
         pages,
@@ -137,6 +137,6 @@ def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
 
 
 def test_no_window_at_all_is_no_match() -> None:
-    matches = match_pieces(WORDS[[TEA]], rows(), None)
-    assert isinstance(matches, PieceMatches)
+    matches = match_tokens(WORDS[[TEA]], rows(), None)
+    assert isinstance(matches, TokenMatches)
     assert matches.user.shape == matches.agent.shape == (0, 1)

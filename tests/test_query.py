@@ -8,10 +8,10 @@ from memoryos_mcp.retrieval.query import (
     RARITY_POWER,
     Side,
     asks_for_several,
-    piece_weights,
     rarity,
     side_of,
     subject_of,
+    token_weights,
 )
 from memoryos_mcp.storage.values import TermStats
 
@@ -31,12 +31,12 @@ def test_a_rare_word_weighs_more_and_one_on_every_page_next_to_nothing() -> None
 def test_each_piece_of_a_word_weighs_what_the_word_does_and_a_mark_nothing() -> None:
     query = "Where is the samovar?"
     pieces = [(0, 5), (6, 8), (9, 12), (13, 16), (16, 20), (20, 21)]
-    weights = piece_weights(query, pieces, {"samovar": 2}, 50)
+    weights = token_weights(query, pieces, {"samovar": 2}, 50)
     assert weights.tolist() == [COMMON_WEIGHT] * 3 + [rarity(2, 50) ** RARITY_POWER] * 2 + [0]
 
 
 def test_pairs_of_unspaced_script_lend_their_weight_to_every_character_they_hold() -> None:
-    weights = piece_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
+    weights = token_weights("喝绿茶", [(0, 1), (1, 2), (2, 3)], {"喝绿": 1, "绿茶": 40}, 50)
     rare, common = rarity(1, 50) ** RARITY_POWER, rarity(40, 50) ** RARITY_POWER
     assert weights.tolist() == [rare, rare, common]
 
@@ -44,7 +44,7 @@ def test_pairs_of_unspaced_script_lend_their_weight_to_every_character_they_hold
 @pytest.mark.parametrize("query", ["?!", "👍 👍", ""])
 def test_a_query_without_words_weighs_all_its_pieces_alike(query: str) -> None:
     pieces = [(place, place + 1) for place in range(len(query))]
-    assert np.array_equal(piece_weights(query, pieces, {}, 50), np.ones(len(pieces)))
+    assert np.array_equal(token_weights(query, pieces, {}, 50), np.ones(len(pieces)))
 
 
 def test_a_query_that_names_one_side_asks_for_its_words_and_is_about_the_rest() -> None:

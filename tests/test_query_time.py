@@ -5,7 +5,7 @@ from datetime import date, datetime
 import numpy as np
 import pytest
 
-from memoryos_mcp.retrieval.query_time import Unit, asked_spans, nearness
+from memoryos_mcp.retrieval.query_time import Unit, nearness, time_spans
 
 NOW = datetime(2023, 10, 20, 12)  # noqa: DTZ001 - the user's own
 WEEK = ("2023-10-09", 7)
@@ -47,7 +47,7 @@ def days(*dates: str) -> np.ndarray:
     ],
 )
 def test_a_stretch_of_time_is_found(query: str, begin: str, length: int) -> None:
-    (span,) = asked_spans(query, NOW)
+    (span,) = time_spans(query, NOW)
     assert (f"{span.begin:%Y-%m-%d}", span.days) == (begin, length)
 
 
@@ -70,24 +70,24 @@ def test_a_stretch_of_time_is_found(query: str, begin: str, length: int) -> None
     ],
 )
 def test_what_names_no_time_has_no_span(query: str) -> None:
-    assert asked_spans(query, NOW) == []
+    assert time_spans(query, NOW) == []
 
 
 def test_a_date_that_does_not_exist_is_no_error() -> None:
-    assert all(span.unit is not Unit.DAY for span in asked_spans("31 February 2023, 2023-13-45", NOW))
+    assert all(span.unit is not Unit.DAY for span in time_spans("31 February 2023, 2023-13-45", NOW))
 
 
 def test_at_most_four_stretches_each_once() -> None:
-    assert len(asked_spans("May 2021, May 2021, June 2021, July 2021, August 2021, September 2021", NOW)) == 4
+    assert len(time_spans("May 2021, May 2021, June 2021, July 2021, August 2021, September 2021", NOW)) == 4
 
 
 def test_a_month_without_a_year_is_any_years() -> None:
-    near = nearness(asked_spans("What happened in May?", NOW), days("2021-05-31", "2022-05-01", "2023-04-30"))
+    near = nearness(time_spans("What happened in May?", NOW), days("2021-05-31", "2022-05-01", "2023-04-30"))
     assert near.tolist() == [1.0, 1.0, 0.0]
 
 
 def test_the_day_counts_more_than_the_days_after_and_those_more_than_the_rest_of_its_month() -> None:
-    spans = asked_spans("What happened on 8 May 2023?", NOW)
+    spans = time_spans("What happened on 8 May 2023?", NOW)
     said = days("2023-05-08", "2023-05-10", "2023-05-30", "2023-06-08", "2022-05-08")
     assert nearness(spans, said).tolist() == [2.0, 1.0, 0.5, 0.0, 0.0]
 
@@ -97,5 +97,5 @@ def test_without_a_stretch_every_day_is_far() -> None:
 
 
 def test_a_leap_day_recurs_in_leap_years_alone() -> None:
-    near = nearness(asked_spans("on February 29", datetime(2024, 3, 1)), days("2023-02-28", "2020-02-29"))  # noqa: DTZ001
+    near = nearness(time_spans("on February 29", datetime(2024, 3, 1)), days("2023-02-28", "2020-02-29"))  # noqa: DTZ001
     assert near[1] == 2.0

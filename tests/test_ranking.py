@@ -53,7 +53,7 @@ def test_equal_pages_come_newest_first() -> None:
     assert [entry.seq for entry in ranked] == [9, 4, 2]
 
 
-@pytest.mark.parametrize("recipe", [ranking.PIECES, ranking.WINDOWS, ranking.WORDS])
+@pytest.mark.parametrize("recipe", [ranking.TOKENS, ranking.WINDOWS, ranking.WORDS])
 @given(st.lists(st.floats(-10, 10), min_size=3, max_size=3), st.data())
 def test_the_shares_of_the_signals_add_up_to_the_score(
     recipe: ranking.Recipe, values: list[float], data: st.DataObject
@@ -77,9 +77,9 @@ def test_where_several_things_are_asked_for_sessions_take_turns_and_the_cost_is_
     seqs, sessions = np.array([1, 2, 3, 4]), np.array([1, 1, 1, 2])
     found = {"time": np.array([1.0, 0.95, 0.9, 0.85])}
     ones = np.ones(4, dtype=int)
-    plain = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4)
+    plain = ranking.rank(ranking.TOKENS, seqs, found, ones, ones > 0, 4)
     assert [entry.seq for entry in plain] == [1, 2, 3, 4]
-    apart = ranking.rank(ranking.PIECES, seqs, found, ones, ones > 0, 4, sessions)
+    apart = ranking.rank(ranking.TOKENS, seqs, found, ones, ones > 0, 4, sessions)
     assert [entry.seq for entry in apart] == [1, 4, 2, 3]
     assert [entry.shares["spread"] for entry in apart] == pytest.approx([0, 0, -ranking.SPREAD, -2 * ranking.SPREAD])
     for entry in apart:

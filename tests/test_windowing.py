@@ -63,10 +63,10 @@ def test_windows_of_a_page_of_one_mark_are_found_at_once(text: str) -> None:
 
 
 @given(st.text(alphabet="ab .\n", max_size=60), st.integers(1, 20))
-def test_stretches_follow_one_another_and_none_is_longer_than_its_window(text: str, window_pieces: int) -> None:
-    found = stretches(text, np.arange(len(text)), window_pieces)
+def test_stretches_follow_one_another_and_none_is_longer_than_its_window(text: str, window_tokens: int) -> None:
+    found = stretches(text, np.arange(len(text)), window_tokens)
     assert [found[0].first, *(each.last for each in found)] == [*(each.first for each in found), len(text)]
-    assert all(each.last - each.first <= window_pieces for each in found)
+    assert all(each.last - each.first <= window_tokens for each in found)
     assert all(each.last > each.first for each in found[:-1])
 
 

@@ -197,7 +197,7 @@ class ApiEmbedder:
 
         try:
             async with asyncio.TaskGroup() as group:
-                for batch in batches([len(text) for text in texts], max_rows=BATCH_TEXTS, max_pieces=BATCH_CHARS):
+                for batch in batches([len(text) for text in texts], max_rows=BATCH_TEXTS, max_size=BATCH_CHARS):
                     group.create_task(embed(batch))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None

@@ -10,17 +10,17 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 
-def batches(sizes: Sequence[int], *, max_rows: int, max_pieces: int) -> Iterator[list[int]]:
+def batches(sizes: Sequence[int], *, max_rows: int, max_size: int) -> Iterator[list[int]]:
     """Yield the row indices of each batch. Rows of similar length share a batch, which saves padding.
 
     Args:
-        sizes: Number of pieces of each row.
+        sizes: Size of each row, in tokens or characters.
         max_rows: Maximum number of rows in a batch.
-        max_pieces: Maximum number of pieces in a batch, including padding; a longer row has a batch of its own.
+        max_size: Maximum size of a batch, including padding; a longer row has a batch of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if batch and (len(batch) == max_rows or (len(batch) + 1) * sizes[index] > max_pieces):
+        if batch and (len(batch) == max_rows or (len(batch) + 1) * sizes[index] > max_size):
             yield batch
             batch = []
         batch.append(index)

@@ -22,10 +22,10 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_codes
+from memoryos_mcp.embedding import EmbeddedQuery, EmbeddingModel, Passage, token_vectors
 from memoryos_mcp.embedding.batching import MicroBatches, batches
 from memoryos_mcp.embedding.windowing import (
-    WINDOW_PIECES,
+    WINDOW_TOKENS,
     Stretch,
     head,
     in_questions,
@@ -53,7 +53,7 @@ IDENTITY = f"all-MiniLM-L6-v2-int8:{DIMENSION}:{MODEL_SHA256[:12]}.{PROJECTION_S
 
 # Measured on one core: larger batches are slower, because their activations exceed the cache, and need more memory.
 BATCH_ROWS = 8
-BATCH_PIECES = 384
+BATCH_TOKENS = 384
 
 _TOKENIZER_FILE = Path(__file__).parent / "data" / "tokenizer.json"
 # Projects token vectors from 384 dimensions to the 80 that best distinguish tokens; made by ``benchmarks.projection``.
@@ -87,7 +87,7 @@ class _Model:
     tokenizer: "Tokenizer"
     projection: NDArray[np.float32]
 
-    def pieces(self, text: str, offset: int = 0) -> NDArray[np.int64]:
+    def encode(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return ids, starts and ends of the tokens of a slice, shape ``(3, n)``; the slice begins at ``offset``."""
         with _failures_as_model_errors():
             encoding = self.tokenizer.encode(text, add_special_tokens=False)
@@ -110,11 +110,11 @@ class _Model:
 
     def queries(self, texts: Sequence[str]) -> list[EmbeddedQuery]:
         """Return the vectors of queries. One call does all the work, so that a query needs only one thread switch."""
-        pieces = [self.pieces(head(storable(text)))[:, :WINDOW_PIECES] for text in texts]
+        encoded = [self.encode(head(storable(text)))[:, :WINDOW_TOKENS] for text in texts]
         found: dict[int, EmbeddedQuery] = {}
-        for batch in batches([each.shape[1] for each in pieces], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
-            for index, output in zip(batch, self.outputs([pieces[index][0] for index in batch]), strict=True):
-                spans = [(start, end) for start, end in pieces[index][1:].T.tolist()]
+        for batch in batches([each.shape[1] for each in encoded], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
+            for index, output in zip(batch, self.outputs([encoded[index][0] for index in batch]), strict=True):
+                spans = [(start, end) for start, end in encoded[index][1:].T.tolist()]
                 found[index] = EmbeddedQuery(output.vector, output.tokens, spans)
         return [found[index] for index in range(len(texts))]
 
@@ -181,8 +181,8 @@ class BundledEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         model = await self._loaded()
-        pieces = [await _in_thread(self._passages, model.pieces, head(storable(text))) for text in texts]
-        outputs = await self._in_batches(model, [each[0, :WINDOW_PIECES] for each in pieces])
+        encoded = [await _in_thread(self._passages, model.encode, head(storable(text))) for text in texts]
+        outputs = await self._in_batches(model, [each[0, :WINDOW_TOKENS] for each in encoded])
         return np.array([output.vector for output in outputs], dtype=np.float32).reshape(-1, DIMENSION)
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
@@ -191,7 +191,7 @@ class BundledEmbedder:
         places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
         for passage in passages:
             text = storable(page_text(passage.user_input, passage.agent_response))
-            parts = [await _in_thread(self._passages, model.pieces, text[a:b], a) for a, b in slices(text)]
+            parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
             numbers, starts, _ = np.concatenate(parts, axis=1)
             found = await _in_thread(self._passages, stretches, text, starts)
             kinds = await _in_thread(self._passages, _kinds, text, starts, len(passage.user_input))
@@ -217,7 +217,7 @@ class BundledEmbedder:
     async def _in_batches(self, model: _Model, runs: Sequence[NDArray[np.int64]]) -> list[_Output]:
         outputs: dict[int, _Output] = {}
         # One call to the thread per batch, so that after a cancellation only the current batch is computed.
-        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_pieces=BATCH_PIECES):
+        for batch in batches([len(run) + 2 for run in runs], max_rows=BATCH_ROWS, max_size=BATCH_TOKENS):
             found = await _in_thread(self._passages, model.outputs, [runs[index] for index in batch])
             outputs.update(zip(batch, found, strict=True))
         return [outputs[index] for index in range(len(runs))]
@@ -234,7 +234,7 @@ def _window(stretch: Stretch, kinds: NDArray[np.int64], output: _Output) -> Wind
         stretch.start,
         stretch.end,
         output.vector,
-        token_codes.encode(output.tokens[np.argsort(kinds, kind="stable")]),
+        token_vectors.encode(output.tokens[np.argsort(kinds, kind="stable")]),
         (user_states, user_asks, agent_states, agent_asks),
     )
 

@@ -117,7 +117,7 @@ class SentenceTransformersEmbedder:
 
     async def _stretches(self, model: LoadedModel, text: str) -> list[Stretch]:
         parts = [await self._in_passage_thread(model.starts, text[start:end], start) for start, end in slices(text)]
-        found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_pieces)
+        found = await self._in_passage_thread(stretches, text, np.concatenate(parts), model.window_tokens)
         # Some tokenizers have tokens for white space, but a window of white space alone is useless.
         return [part for part in found if text[part.start : part.end].strip()] or found[:1]
 

@@ -33,10 +33,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 # A vector of a longer text represents each part of it too weakly, even if the model accepts longer texts.
-LONGEST_WINDOW_PIECES = 512
+LONGEST_WINDOW_TOKENS = 512
 # A window's text may have a few more tokens when it is tokenized alone than within its page.
-SPARE_PIECES = 8
-FEWEST_WINDOW_PIECES = 16
+SPARE_TOKENS = 8
+FEWEST_WINDOW_TOKENS = 16
 # Maximum number of rows and tokens of a batch. On a CPU, larger batches are not faster and delay cancellation.
 CPU_BATCH = (8, 512)
 GPU_BATCH = (64, 16_384)
@@ -47,7 +47,7 @@ _QUERY_PROMPTS = ("query",)
 _PASSAGE_PROMPTS = ("document", "passage", "corpus")
 # Decoders, in which only the last token depends on the whole text. The library recognises them by the head for text
 # generation, which embedding models are saved without.
-_LAST_PIECE_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
+_LAST_TOKEN_ARCHITECTURES = ("qwen2", "qwen3", "mistral", "gemma2")
 
 _logger = logging.getLogger(__name__)
 
@@ -61,8 +61,8 @@ class LoadedModel:
         identity: Name of its vector space.
         library: The library's model.
         tokenizer: Splits text into tokens; None if the model's tokenizer does not return their positions.
-        window_pieces: Maximum number of tokens of a window's text.
-        overhead_pieces: Number of tokens that instruction and special tokens add to a passage.
+        window_tokens: Maximum number of tokens of a window's text.
+        overhead_tokens: Number of tokens that instruction and special tokens add to a passage.
     """
 
     name: str
@@ -71,8 +71,8 @@ class LoadedModel:
     library: "SentenceTransformer"
     instructions: Instructions
     tokenizer: "Tokenizer | None"
-    window_pieces: int
-    overhead_pieces: int
+    window_tokens: int
+    overhead_tokens: int
 
     def starts(self, text: str, offset: int = 0) -> NDArray[np.int64]:
         """Return the start of each token of a slice in its text, shape ``(n,)``; the slice begins at ``offset``.
@@ -89,12 +89,12 @@ class LoadedModel:
 
     def batches(self, sizes: Sequence[int]) -> Iterator[list[int]]:
         """Yield the indices of the texts of each batch, given their numbers of tokens."""
-        rows, pieces = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
-        return batches([size + self.overhead_pieces for size in sizes], max_rows=rows, max_pieces=pieces)
+        rows, tokens = CPU_BATCH if self.library.device.type == "cpu" else GPU_BATCH
+        return batches([size + self.overhead_tokens for size in sizes], max_rows=rows, max_size=tokens)
 
     def size(self, text: str) -> int:
         """Return the number of tokens of a text that are embedded."""
-        return min(len(self.starts(text)), self.window_pieces)
+        return min(len(self.starts(text)), self.window_tokens)
 
     def passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit-length row per text, from one batch."""
@@ -136,12 +136,12 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     instructions = _instructions(given, library, prompts)
     with _failures_as_model_errors(given):
         tokenizer = _tokenizer(library)
-        limit = int(min(library.max_seq_length or LONGEST_WINDOW_PIECES, LONGEST_WINDOW_PIECES))
+        limit = int(min(library.max_seq_length or LONGEST_WINDOW_TOKENS, LONGEST_WINDOW_TOKENS))
         with suppress(AttributeError):  # a model that takes any length
             library.max_seq_length = limit
-        overhead = _overhead_pieces(tokenizer, instructions.passage)
-    window_pieces = limit - overhead - SPARE_PIECES
-    if window_pieces < FEWEST_WINDOW_PIECES:
+        overhead = _overhead_tokens(tokenizer, instructions.passage)
+    window_tokens = limit - overhead - SPARE_TOKENS
+    if window_tokens < FEWEST_WINDOW_TOKENS:
         msg = (
             f"the embedding model {given} accepts {limit} tokens, and the prompt of passages needs {overhead}; "
             "shorten it in prompts of embedding_model_kwargs, or use another model"
@@ -151,7 +151,7 @@ def load_model(given: str, kwargs: Mapping[str, Any]) -> LoadedModel:
     # The revision is not the hub's commit, because that also changes with the model's description.
     identity = f"{name}:{len(probe)}:{revision_of(probe)}"
     _logger.info("loaded %s on %s", identity, library.device)
-    return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_pieces, overhead)
+    return LoadedModel(given, identity, len(probe), library, instructions, tokenizer, window_tokens, overhead)
 
 
 def _from_library(given: str, kwargs: dict[str, Any]) -> tuple["SentenceTransformer", str]:
@@ -192,7 +192,7 @@ def _put_pooling_right(library: "SentenceTransformer", name: str) -> None:
     if library.module_kwargs or len(library) != 2:
         return
     transformer, pooling = library
-    if transformer.config.model_type in _LAST_PIECE_ARCHITECTURES:
+    if transformer.config.model_type in _LAST_TOKEN_ARCHITECTURES:
         pooling.pooling_mode = "lasttoken"
         library.tokenizer.padding_side = "left"
     elif "bge" in Path(name).name.lower():
@@ -250,7 +250,7 @@ def _tokenizer(library: "SentenceTransformer") -> "Tokenizer | None":
     return fast
 
 
-def _overhead_pieces(tokenizer: "Tokenizer | None", instruction: str) -> int:
+def _overhead_tokens(tokenizer: "Tokenizer | None", instruction: str) -> int:
     if tokenizer is None:
         return len(instruction)
     return len(tokenizer.encode(instruction, add_special_tokens=True).ids)

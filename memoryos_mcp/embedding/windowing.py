@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 # all-MiniLM-L6-v2 was trained on 256 tokens, including [CLS] and [SEP].
-WINDOW_PIECES = 254
+WINDOW_TOKENS = 254
 # A stretch may be shorter than its limit by this many tokens, in order to end with a sentence or a line.
-SENTENCE_REACH_PIECES = 64
+SENTENCE_REACH_TOKENS = 64
 # For a model with an unknown tokenizer: about 375 tokens of English or 500 of Chinese. Most models accept 512.
 WINDOW_BYTES = 1500
 # The tokenizer holds the interpreter lock for up to 2 us per character, so a slice blocks other threads for up to 8 ms.
@@ -59,19 +59,19 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def stretches(text: str, starts: NDArray[np.int64], window_pieces: int = WINDOW_PIECES) -> list[Stretch]:
+def stretches(text: str, starts: NDArray[np.int64], window_tokens: int = WINDOW_TOKENS) -> list[Stretch]:
     """Return the stretches of a text in order, at least one.
 
     Args:
         text: The whole text.
         starts: Index of the first character of each token, shape ``(n,)``.
-        window_pieces: Maximum number of tokens in a stretch, at least 1.
+        window_tokens: Maximum number of tokens in a stretch, at least 1.
     """
     first, cuts = 0, []
-    while len(starts) - first > window_pieces:
-        limit = first + window_pieces
-        reach = range(limit, limit - min(SENTENCE_REACH_PIECES, window_pieces // 2), -1)
-        last = next((piece for piece in reach if _ends_sentence(text[starts[piece - 1] : starts[piece]])), limit)
+    while len(starts) - first > window_tokens:
+        limit = first + window_tokens
+        reach = range(limit, limit - min(SENTENCE_REACH_TOKENS, window_tokens // 2), -1)
+        last = next((token for token in reach if _ends_sentence(text[starts[token - 1] : starts[token]])), limit)
         cuts.append((first, last))
         first = last
     cuts.append((first, len(starts)))
@@ -124,10 +124,10 @@ def _window_end(text: str, start: int) -> int:
     return text.rfind(" ", reach, limit) + 1 or limit
 
 
-def _ends_sentence(piece: str) -> bool:
+def _ends_sentence(token: str) -> bool:
     """Return whether a token, including the space after it, ends a sentence or a line."""
-    bare = piece.rstrip()
-    return "\n" in piece or bare.endswith(_STOPS) or (len(bare) < len(piece) and bare.endswith(_SPACED_STOPS))
+    bare = token.rstrip()
+    return "\n" in token or bare.endswith(_STOPS) or (len(bare) < len(token) and bare.endswith(_SPACED_STOPS))
 
 
 def _characters(text: str, starts: NDArray[np.int64], first: int, last: int) -> tuple[int, int]:

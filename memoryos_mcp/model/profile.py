@@ -68,7 +68,7 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
     return sorted(traits, key=lambda trait: (trait.dimension in MANNER, -len(trait.evidence), trait.dimension))
 
 
-def bearing_on(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
+def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
     """Return the traits that share a meaningful word with a query, most telling first."""
     asked = query_stems - _OF_ANY_TRAIT
     return most_telling_first(trait for trait in traits if asked & {*stems(f"{trait.dimension} {trait.reason}")})

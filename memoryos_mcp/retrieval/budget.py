@@ -120,8 +120,8 @@ def _choose(
     """Return the best passages that fit, in reading order; the beginning of the page gets a small bonus."""
 
     def worth(passage: _Passage) -> tuple[float, int]:
-        plain = folded(text[passage.start : passage.end])
-        overlap = sum(root in plain for root in query_roots)
+        text_folded = folded(text[passage.start : passage.end])
+        overlap = sum(root in text_folded for root in query_roots)
         is_near = best_span is not None and passage.start < best_span[1] and best_span[0] < passage.end
         return overlap + 0.75 * is_near + 0.5 * (passage.start == 0), -passage.start
 

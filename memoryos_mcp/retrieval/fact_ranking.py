@@ -71,16 +71,16 @@ class FactTable:
         """
         if not self._facts:
             return []
-        signals = {"words": self._covered(asked)}
+        signals = {"words": self._word_shares(asked)}
         if asked.embedded is not None and self._vectors.shape[1] == len(asked.embedded.vector):
             signals["meaning"] = (self._vectors @ asked.embedded.vector).astype(np.float64)
         if asked.times:
             signals["time"] = nearness(asked.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
-        holds = self._states if now is None else self._states & (self._ends_s > now.timestamp())
+        in_force = self._states if now is None else self._states & (self._ends_s > now.timestamp())
         places = np.arange(len(self._facts))
         signals = {name: values - self._losses * np.abs(values) for name, values in signals.items()}
-        ranked = rank(FACTS, places, signals, ones, holds, FACTS_AT_MOST)
+        ranked = rank(FACTS, places, signals, ones, in_force, FACTS_AT_MOST)
         return [RecalledFact(self._facts[entry.seq], entry.score) for entry in ranked]
 
     def wishes(self, now: datetime) -> list[RecalledFact]:
@@ -91,15 +91,15 @@ class FactTable:
         """Return the facts in force that state a name of the user or the assistant, oldest first."""
         return _in_force(self._named, now)
 
-    def _covered(self, asked: ParsedQuery) -> Scores:
+    def _word_shares(self, asked: ParsedQuery) -> Scores:
         """Return the share of the query's words that each fact contains, 0 to 1; a rare word counts more."""
         weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
         total = sum(weights.values()) or 1.0
-        covered = np.zeros(len(self._facts))
+        matched = np.zeros(len(self._facts))
         for each, weight in weights.items():
             if (places := self._places.get(each)) is not None:
-                covered[places] += weight
-        return covered / total
+                matched[places] += weight
+        return matched / total
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:

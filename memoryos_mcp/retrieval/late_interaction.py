@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.embedding.token_codes import cosines
+from memoryos_mcp.embedding.token_vectors import cosines
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
@@ -27,7 +27,7 @@ Matches = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class PieceMatches:
+class TokenMatches:
     """The best match of each token of a query in each window, from 0 to 1: the cosine to the power of `SHARPNESS`.
 
     Attributes:
@@ -42,7 +42,7 @@ class PieceMatches:
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class Similarities:
     """The similarity of each page to a query, from 0 to 1.
 
     Attributes:
@@ -56,7 +56,7 @@ class Cover:
     best_part: NDArray[np.int64]
 
 
-def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> PieceMatches:
+def match_tokens(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None) -> TokenMatches:
     """Return the best matches of a query's tokens in each window.
 
     Args:
@@ -74,28 +74,21 @@ def match_pieces(tokens: NDArray[np.float32], rows: TokenRows, side: Side | None
         np.clip(best, 0, 1).reshape(-1, 4, len(tokens)).swapaxes(0, 1) ** SHARPNESS
     )
     asks = 1 if side is None else IN_QUESTION
-    return PieceMatches(
+    return TokenMatches(
         seqs=rows.seqs,
         user=np.maximum(user_states, asks * user_asks),
         agent=np.maximum(agent_states, asks * agent_asks),
     )
 
 
-def _of_pages(matches: PieceMatches, seqs: NDArray[np.int64]) -> PieceMatches:
-    is_held = np.isin(matches.seqs, seqs)
-    if is_held.all():
-        return matches
-    return PieceMatches(matches.seqs[is_held], matches.user[is_held], matches.agent[is_held])
-
-
-def cover(
-    matches: PieceMatches,
+def maxsim(
+    matches: TokenMatches,
     weights: NDArray[np.float64],
     side: Side | None,
     seqs: NDArray[np.int64],
     sessions: NDArray[np.int64],
     windows: NDArray[np.int64],
-) -> Cover:
+) -> Similarities:
     """Return the similarity of each candidate to a query: the weighted mean of the best matches of the query's tokens.
 
     A match may be the page's own or a neighbour's. A neighbour's match counts less with its distance, and with the
@@ -109,7 +102,9 @@ def cover(
         sessions: Their sessions, shape ``(n,)``.
         windows: Their numbers of windows, at least 1, shape ``(n,)``.
     """
-    matches = _of_pages(matches, seqs)
+    is_candidate = np.isin(matches.seqs, seqs)
+    if not is_candidate.all():
+        matches = TokenMatches(matches.seqs[is_candidate], matches.user[is_candidate], matches.agent[is_candidate])
     places = np.searchsorted(seqs, matches.seqs)
     either = np.maximum(matches.user, matches.agent)
     of_page = np.zeros((len(seqs), len(weights)), dtype=np.float32)
@@ -118,20 +113,20 @@ def cover(
     if side is not None:
         named = matches.user if side is Side.USER else matches.agent
         either = np.maximum(named, OTHER_SIDE * either)
-    covers = np.maximum(either, lent[places]) @ (weights / weights.sum())
-    return _by_page(covers, places, len(seqs))
+    similarities = np.maximum(either, lent[places]) @ (weights / weights.sum())
+    return _by_page(similarities, places, len(seqs))
 
 
-def _by_page(covers: NDArray[np.float64], places: NDArray[np.int64], count: int) -> Cover:
+def _by_page(similarities: NDArray[np.float64], places: NDArray[np.int64], count: int) -> Similarities:
     best, first, part = np.zeros(count), np.zeros(count), np.full(count, -1)
     if len(places):
         starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
         present = places[starts]
-        best[present] = np.maximum.reduceat(covers, starts)
-        first[present] = covers[starts]
+        best[present] = np.maximum.reduceat(similarities, starts)
+        first[present] = similarities[starts]
         for start, end, place in zip(starts, [*starts[1:], len(places)], present, strict=True):
-            part[place] = covers[start:end].argmax()
-    return Cover(best, first, part)
+            part[place] = similarities[start:end].argmax()
+    return Similarities(best, first, part)
 
 
 def _lent(of_page: Matches, seqs: NDArray[np.int64], sessions: NDArray[np.int64]) -> Matches:

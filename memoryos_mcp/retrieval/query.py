@@ -22,10 +22,10 @@ COMMON_WEIGHT = 0.8
 # Exponent of a word's rarity, below 1 so that the rarest word of a query does not decide alone.
 RARITY_POWER = 0.75
 # Only the start of a long query is used: the model reads 254 tokens, and the word index reads 64 words.
-LOOKED_AT_CHARS = 4_096
+PARSED_CHARS = 4_096
 
 # The text between two names in "Ada and Ben".
-_IN_ONE_BREATH = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\W*(?:(?:and|or|und|oder|et|ou|y|o|e|en|of|и|или)\W+)?", re.IGNORECASE)
 # Words that ask for several memories, such as a list, a number or a comparison, in the languages of `query_time`.
 _SEVERAL = re.compile(
     r"\b(?:in (?:what |which |the )?(?:\w+ )?order|order in which|list|sequence|timeline|chronolog\w*|how many|total|"
@@ -75,9 +75,9 @@ class ParsedQuery:
     agent_called: str | None = None
 
 
-def plain(query: str) -> str:
+def normalised(query: str) -> str:
     """Return the start of a query, normalised (NFKC) for the comparison of words."""
-    return unicodedata.normalize("NFKC", query[:LOOKED_AT_CHARS])[:LOOKED_AT_CHARS]
+    return unicodedata.normalize("NFKC", query[:PARSED_CHARS])[:PARSED_CHARS]
 
 
 def subject_of(query: str, stats: TermStats) -> str:
@@ -93,7 +93,7 @@ def side_of(query: str, stats: TermStats) -> Side | None:
     sides = dict.fromkeys(stats.agent_names, Side.AGENT) | dict.fromkeys(stats.user_names, Side.USER)
     named = [(start, end, sides[name]) for start, end, name in places(query) if name in sides]
     for (_, end, side), (start, _, next_side) in pairwise(named):
-        if side is not next_side and _IN_ONE_BREATH.fullmatch(query, end, start):
+        if side is not next_side and _CONJUNCTION.fullmatch(query, end, start):
             return None
     return named[0][2] if named else None
 
@@ -103,8 +103,8 @@ def asks_for_several(query: str) -> bool:
     return _SEVERAL.search(query) is not None
 
 
-def piece_weights(
-    subject: str, pieces: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
+def token_weights(
+    subject: str, tokens: Sequence[tuple[int, int]], counts: Mapping[str, int], pages: int
 ) -> NDArray[np.float64]:
     """Return the weights of a query's tokens: a power of the rarity of the token's word, shape ``(n,)``.
 
@@ -112,7 +112,7 @@ def piece_weights(
 
     Args:
         subject: The query, normalised.
-        pieces: Start and end of each token in it.
+        tokens: Start and end of each token in it.
         counts: The number of pages that contain each of its words.
         pages: The number of all pages.
     """
@@ -121,8 +121,8 @@ def piece_weights(
         rare = rarity(counts.get(word, 0), pages) ** RARITY_POWER
         weight = rare if is_content(word, stops) else COMMON_WEIGHT
         by_char[start:end] = np.maximum(by_char[start:end], weight)
-    weights = np.array([by_char[start:end].max(initial=0.0) for start, end in pieces])
-    return weights if weights.any() else np.ones(len(pieces))
+    weights = np.array([by_char[start:end].max(initial=0.0) for start, end in tokens])
+    return weights if weights.any() else np.ones(len(tokens))
 
 
 def rarity(count: int, pages: int) -> float:

@@ -97,7 +97,7 @@ class Span:
         return first if self.days == 1 else f"{first} to {last}"
 
 
-def asked_spans(query: str, now: datetime) -> list[Span]:
+def time_spans(query: str, now: datetime) -> list[Span]:
     """Return the distinct time spans in a query, at most `SPANS_MAX`; ``now`` is in the user's zone."""
     text = query[:QUERY_MAX_CHARS]
     found: dict[Span, None] = {}

@@ -39,7 +39,7 @@ class Recipe:
     is_absolute: bool = False
 
 
-PIECES = Recipe(
+TOKENS = Recipe(
     "pieces+time/5",
     {
         "cover": 0.7,

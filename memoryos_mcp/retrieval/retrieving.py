@@ -18,27 +18,27 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About, speakers_of
 from memoryos_mcp.model.pages import Page, Tier
-from memoryos_mcp.model.profile import bearing_on
+from memoryos_mcp.model.profile import relevant_traits
 from memoryos_mcp.model.segments import Segment, Vector, segment_match
 from memoryos_mcp.retrieval import ranking
 from memoryos_mcp.retrieval.budget import roots, whole
 from memoryos_mcp.retrieval.cache import MemoryCache
 from memoryos_mcp.retrieval.fact_ranking import SECONDS_PER_DAY, FactTable, asks_past, best_of
 from memoryos_mcp.retrieval.fitting import Found, Limits, fit
-from memoryos_mcp.retrieval.late_interaction import PieceMatches, cover, match_pieces
+from memoryos_mcp.retrieval.late_interaction import TokenMatches, match_tokens, maxsim
 from memoryos_mcp.retrieval.page_index import WindowMatch
 from memoryos_mcp.retrieval.query import (
     ParsedQuery,
     Side,
     asks_for_several,
-    piece_weights,
-    plain,
+    normalised,
     rarity,
     side_of,
     subject_of,
+    token_weights,
 )
 from memoryos_mcp.retrieval.query_cache import QueryCache
-from memoryos_mcp.retrieval.query_time import asked_spans, nearness
+from memoryos_mcp.retrieval.query_time import nearness, time_spans
 from memoryos_mcp.retrieval.ranking import NEIGHBOURHOOD_PAGES, Ranked, Recipe
 from memoryos_mcp.retrieval.recall import Recall, RecalledFact, RecalledPage
 from memoryos_mcp.retrieval.signals import Scores, around, best_near, within, z_scores
@@ -115,7 +115,7 @@ class Retrieving:
         self._weights = weights
         self._zone = zone
         self._clock = clock
-        self._asked_before = QueryCache()
+        self._query_cache = QueryCache()
         # Names of the two sides in previous queries. A query is embedded without them, before its names are looked up.
         self._side_names: AbstractSet[str] = frozenset()
 
@@ -144,7 +144,7 @@ class Retrieving:
         fitted = fit(
             Found(
                 wishes=self._wishes(),
-                traits=bearing_on(self.cache.traits, frozenset(stems(asked.subject))),
+                traits=relevant_traits(self.cache.traits, frozenset(stems(asked.subject))),
                 facts=facts,
                 short_term=short_term,
                 pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
@@ -196,7 +196,7 @@ class Retrieving:
         """Name of the ranking in use."""
         if self.embedder is None:
             return ranking.WORDS.name
-        return (ranking.PIECES if self.embedder.has_tokens else ranking.WINDOWS).name
+        return (ranking.TOKENS if self.embedder.has_tokens else ranking.WINDOWS).name
 
     async def candidates(self, query: str) -> tuple[ParsedQuery, Candidates]:
         """Return the parsed query, and the pages that may answer it.
@@ -204,19 +204,19 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        text = plain(query)
+        text = normalised(query)
         names = capitalised(text)
         _, found_words, embedded, times = await asyncio.gather(
             self.cache.refresh(),
             self._store.search_words(query_words(text), names, CANDIDATES_BY_WORDS),
             self._embedded(expected := without(text, self._side_names)),
-            anyio.to_thread.run_sync(asked_spans, query, self._clock().astimezone(self._zone)),
+            anyio.to_thread.run_sync(time_spans, query, self._clock().astimezone(self._zone)),
         )
         stats = found_words.stats
         self._side_names = (self._side_names - {*names}) | stats.user_names | stats.agent_names
         if (subject := subject_of(text, stats)) != expected:
             embedded = await self._embedded(subject)
-        pieces = embedded.spans if embedded else ()
+        tokens = embedded.spans if embedded else ()
         asked = ParsedQuery(
             subject=subject,
             side=side_of(text, stats),
@@ -225,7 +225,7 @@ class Retrieving:
             times=times,
             is_for_several=asks_for_several(text),
             embedded=embedded,
-            weights=piece_weights(subject, pieces, stats.counts, stats.pages),
+            weights=token_weights(subject, tokens, stats.counts, stats.pages),
             user_called=stats.user_called,
             agent_called=stats.agent_called,
         )
@@ -240,14 +240,14 @@ class Retrieving:
         """Return the query's vectors; None without a model or if it fails, for keyword search only."""
         if self.embedder is None:
             return None
-        if (known := self._asked_before.get(subject)) is not None:
+        if (known := self._query_cache.get(subject)) is not None:
             return known
         try:
             embedded = await self.embedder.embed_query(subject)
         except ModelError as error:
             logger.warning("the query could not be embedded, so only keywords are searched: %s", error)
             return None
-        self._asked_before.put(subject, embedded)
+        self._query_cache.put(subject, embedded)
         return embedded
 
     def _nearest(self, vector: Vector, also: Sequence[int]) -> dict[int, WindowMatch]:
@@ -259,8 +259,8 @@ class Retrieving:
         self, asked: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
         reads_words = asked.is_for_several or not meaning
-        reads_pieces = bool(meaning) and len(asked.weights) > 0
-        promising = _most_promising(seqs, words, meaning) if reads_pieces else ()
+        reads_tokens = bool(meaning) and len(asked.weights) > 0
+        promising = _most_promising(seqs, words, meaning) if reads_tokens else ()
         outlines, matches, rows = await asyncio.gather(
             self._store.outlines(seqs),
             self._store.word_matches(asked.counts if reads_words else {}, seqs),
@@ -281,7 +281,7 @@ class Retrieving:
         found = _with_words(found, asked, matches, np.isin(seqs, outlines.seqs))
         if asked.embedded is None or not len(rows.seqs):
             return found
-        return await anyio.to_thread.run_sync(_with_pieces, found, asked, asked.embedded.tokens, rows)
+        return await anyio.to_thread.run_sync(_with_tokens, found, asked, asked.embedded.tokens, rows)
 
     def _signals_of_words(
         self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
@@ -365,18 +365,18 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
     return [seqs[place] for place in np.argsort(-by_words - by_meaning, kind="stable").tolist()]
 
 
-def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, is_held: NDArray[np.bool_]) -> Candidates:
-    """Return the candidates with the signals of single words; ``is_held`` selects their rows in ``matches``."""
+def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]) -> Candidates:
+    """Return the candidates with the signals of single words; ``selected`` marks their rows in ``matches``."""
     outlines = found.outlines
     if not len(matches.words):
         return found
-    user, agent = matches.user[is_held], matches.agent[is_held]
+    user, agent = matches.user[selected], matches.agent[selected]
     weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
-    pieces = PieceMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
-    covered = cover(pieces, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
+    word_matches = TokenMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
+    similar = maxsim(word_matches, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
     # Users ask about their own words, unless the question names the assistant.
     own = agent if asked.side is Side.AGENT else user
-    signals = {"word_cover": covered.best, "own_words": own @ weights}
+    signals = {"word_cover": similar.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
 
@@ -394,27 +394,27 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
     return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)
 
 
-def _with_pieces(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
+def _with_tokens(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
     """Return the candidates with the signals of token vectors; takes some milliseconds."""
     outlines = found.outlines
-    covered = cover(
-        match_pieces(tokens, rows, asked.side),
+    similar = maxsim(
+        match_tokens(tokens, rows, asked.side),
         asked.weights,
         asked.side,
         outlines.seqs,
         outlines.sessions,
         found.windows,
     )
-    is_read = covered.best_part >= 0
+    is_read = similar.best_part >= 0
     is_embedded = found.best_parts >= 0
     signals = {}
-    for name, values in (("cover", covered.best), ("first_cover", covered.first)):
+    for name, values in (("cover", similar.best), ("first_cover", similar.first)):
         # Pages whose token vectors were not read were the least promising, so they get the lowest value.
         known = np.where(is_embedded & ~is_read, values[is_read].min(), values)
         signals[name] = _completed(np.where(is_read | is_embedded, known, np.nan), found)
-    parts = np.where(is_read, covered.best_part, found.best_parts)
+    parts = np.where(is_read, similar.best_part, found.best_parts)
     found = replace(found, code_bytes=rows.codes.nbytes, best_parts=parts)
-    return replace(found, recipe=ranking.PIECES, signals={**found.signals, **signals})
+    return replace(found, recipe=ranking.TOKENS, signals={**found.signals, **signals})
 
 
 def _completed(values: Scores, found: Candidates) -> Scores:
