@@ -8,9 +8,8 @@ from benchmarks import words
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
-from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import Lessons
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Digest, Segment
 
 START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
@@ -77,16 +76,10 @@ class ScriptedAnalyst:
     def portion(self, pages: Sequence[Page]) -> int:
         return self._real.portion(pages)
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         self.learned.append([view.seq for view in pages])
         await self._pass()
-        return await self._real.learn(pages, traits, facts, corrected)
+        return await self._real.learn(pages, around)
 
     async def _pass(self) -> None:
         if self.gate is not None:

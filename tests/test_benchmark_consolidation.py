@@ -85,7 +85,7 @@ def fact(text: str) -> Fact:
 
 async def test_a_batch_is_organised_without_a_repair() -> None:
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
-        organised = await analyst.organise(views(), Surroundings(before=None))
+        organised = await analyst.organise(views(), Surroundings())
         counts = (await llm.tally()).of[Purpose.ORGANISE]
     assert [run.pages for run in organised.runs] == [(1, 2), (3,), (4,)]
     assert [topic.pages for topic in organised.topics] == [(1, 2), (3, 4)]
@@ -106,7 +106,7 @@ async def test_a_topic_goes_to_the_segment_whose_keywords_it_has_and_carries_on_
 async def test_facts_are_sentences_of_the_pages_and_known_ones_are_confirmed() -> None:
     known = fact("I bought a red kayak for the river.")
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
-        lessons = await analyst.learn(views(), (), [known])
+        lessons = await analyst.learn(views(), Surroundings(facts=[known]))
         counts = (await llm.tally()).of[Purpose.LEARN]
     confirmed, *added = lessons.knowledge
     assert confirmed == ConfirmFact(fact=1, evidence=(1,))
@@ -120,11 +120,11 @@ async def test_facts_are_sentences_of_the_pages_and_known_ones_are_confirmed() -
 
 async def test_tokens_are_counted_as_sent_and_a_reset_forgets_them() -> None:
     most = MAX_PROMPT_TOKENS
-    organise = organise_request(views(), Surroundings(before=None), max_topics=MAX_TOPICS, max_prompt_tokens=most)
-    learn = learn_request(views(), (), (), dimensions=(), max_prompt_tokens=most)
+    organise = organise_request(views(), Surroundings(), max_topics=MAX_TOPICS, max_prompt_tokens=most)
+    learn = learn_request(views(), Surroundings(), dimensions=(), max_prompt_tokens=most)
     async with asyncio.timeout(LIMIT_S), running_llm_server() as llm, asking(llm) as analyst:
-        await analyst.organise(views(), Surroundings(before=None))
-        await analyst.learn(views(), (), ())
+        await analyst.organise(views(), Surroundings())
+        await analyst.learn(views(), Surroundings())
         tally = await llm.tally()
         await llm.reset()
         forgotten = await llm.tally()
@@ -148,7 +148,7 @@ async def test_an_answer_comes_after_the_latency() -> None:
 async def test_a_hanging_server_counts_the_call_and_never_answers() -> None:
     async with asyncio.timeout(LIMIT_S), running_llm_server(hangs=True) as llm, asking(llm, timeout_s=0.5) as analyst:
         with pytest.raises(ModelError, match="no whole reply within"):
-            await analyst.learn(views(), (), ())
+            await analyst.learn(views(), Surroundings())
         assert (await llm.tally()).of[Purpose.LEARN].calls == 1
 
 

@@ -19,14 +19,14 @@ from memoryos_mcp.consolidation.reading import Reading as PageReading
 from memoryos_mcp.embedding.bundled import BundledEmbedder
 from memoryos_mcp.engine.correcting import correct
 from memoryos_mcp.errors import ArgumentError, ModelError
-from memoryos_mcp.llm.analysis import Analyst
+from memoryos_mcp.llm.analysis import Analyst, Surroundings
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.prompts import learn_request
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.ids import Kind, MemoryId
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
-from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.views import FactView, State, TraitView
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
@@ -325,7 +325,7 @@ async def test_old_pages_do_not_give_another_answer_to_what_the_user_has_answere
 
 def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was() -> None:
     def shown(*corrected: CorrectedFact) -> tuple[str, str]:
-        request = learn_request([], [], [], corrected, dimensions=(), max_prompt_tokens=4000)
+        request = learn_request([], Surroundings(corrected=corrected), dimensions=(), max_prompt_tokens=4000)
         instructions, said = request.messages
         return instructions.content, said.content
 
@@ -347,15 +347,9 @@ class Stubborn(ScriptedAnalyst):
         self.texts = texts
         self.was_told: list[str] = []
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
-        await super().learn(pages, traits, facts, corrected)
-        self.was_told += [fact.text for fact in corrected]
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
+        await super().learn(pages, around)
+        self.was_told += [fact.text for fact in around.corrected]
         seqs = tuple(view.seq for view in pages)
         told = [AddFact(About.USER, text, None, START, seqs) for text in self.texts]
         traits_told = (TraitChange(DIET, Level.LOW, "Eats all.", seqs),)

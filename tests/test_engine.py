@@ -17,9 +17,8 @@ from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
 from memoryos_mcp.errors import ArgumentError, ModelError, StorageError
 from memoryos_mcp.llm.analysis import Organised, Surroundings
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.paths import database_file
 from tests.fakes import START, Clock, ScriptedAnalyst, WordEmbedder
@@ -447,13 +446,7 @@ async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> No
 
 async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Path) -> None:
     class Visiting(ScriptedAnalyst):
-        async def learn(
-            self,
-            pages: Sequence[Page],
-            traits: Sequence[Trait],
-            facts: Sequence[Fact] | None,
-            corrected: Sequence[CorrectedFact] = (),
-        ) -> Lessons:
+        async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
             seqs = tuple(view.seq for view in pages)
             end = START + timedelta(days=3)
             stay = AddFact(About.USER, "The user stays in a pottery village", None, START, seqs, valid_until=end)

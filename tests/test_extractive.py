@@ -46,7 +46,7 @@ def fact(
 
 
 def knowledge(said: Sequence[Page], facts: Sequence[Fact] = ()) -> tuple[KnowledgeChange, ...]:
-    return learn(said, (), facts).knowledge
+    return learn(said, Surroundings(facts=facts)).knowledge
 
 
 def texts(said: Sequence[Page], facts: Sequence[Fact] = ()) -> list[str]:
@@ -218,11 +218,11 @@ def test_a_long_sentence_is_cut_at_a_word_and_marked() -> None:
 def test_every_fact_is_verbatim(drawn: list[tuple[str, str, int, list[float] | None]]) -> None:
     said = views(drawn)
     by_seq = {one.seq: squeezed(one.text) for one in said}
-    lessons = learn(said, (), ())
+    lessons = learn(said, Surroundings())
     for change in lessons.knowledge:
         assert isinstance(change, AddFact)
         assert change.text in by_seq[min(change.evidence, key=lambda seq: change.text not in by_seq[seq])]
-    assert learn(said, (), ()) == lessons
+    assert learn(said, Surroundings()) == lessons
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ def test_a_denial_or_another_number_is_not_the_same_statement() -> None:
 
 
 def test_two_pages_make_an_interest_that_cites_them() -> None:
-    (change,) = learn(pages("I love playing guitar on weekends.", "The concert was loud."), (), ()).traits
+    (change,) = learn(pages("I love playing guitar on weekends.", "The concert was loud."), Surroundings()).traits
     assert (change.dimension, change.level, change.evidence) == ("Music", Level.LOW, (1, 2))
     assert change.reason == (
         "Spoke of concert and guitar in 2 pages from 2023-05-09 to 2023-05-10, "
@@ -394,13 +394,13 @@ def test_two_pages_make_an_interest_that_cites_them() -> None:
 
 
 def test_one_page_makes_no_interest() -> None:
-    assert learn(pages("I love playing guitar on weekends."), (), ()).traits == ()
+    assert learn(pages("I love playing guitar on weekends."), Surroundings()).traits == ()
 
 
 def test_one_page_adds_to_an_interest_and_its_count_goes_on() -> None:
-    first = learn(pages("I love playing guitar on weekends.", "The concert was loud."), (), ()).traits[0]
+    first = learn(pages("I love playing guitar on weekends.", "The concert was loud."), Surroundings()).traits[0]
     trait = Trait(first.dimension, first.level, first.reason, ("p_1", "p_2"), START)
-    (change,) = learn([page(9, "My piano is out of tune.")], (trait,), ()).traits
+    (change,) = learn([page(9, "My piano is out of tune.")], Surroundings(traits=(trait,))).traits
     assert (change.level, change.evidence) == (Level.MEDIUM, (9,))
     assert change.reason == (
         "Spoke of concert, guitar and piano in 3 pages from 2023-05-09 to 2023-05-17, "
@@ -410,29 +410,29 @@ def test_one_page_adds_to_an_interest_and_its_count_goes_on() -> None:
 
 def test_the_same_pages_again_change_no_interest() -> None:
     trait = Trait("Music", Level.LOW, "Spoke of it.", ("p_1", "p_2"), START)
-    assert learn(pages("I love my guitar.", "The concert was loud."), (trait,), ()).traits == ()
+    assert learn(pages("I love my guitar.", "The concert was loud."), Surroundings(traits=(trait,))).traits == ()
 
 
 def test_a_reason_that_somebody_else_wrote_is_kept_and_no_level_falls() -> None:
     trait = Trait("Music", Level.HIGH, "A violinist by trade.", ("p_90",), START)
-    (change,) = learn(pages("The concert was loud."), (trait,), ()).traits
+    (change,) = learn(pages("The concert was loud."), Surroundings(traits=(trait,))).traits
     assert (change.level, change.reason, change.evidence) == (Level.HIGH, "A violinist by trade.", (1,))
 
 
 def test_interests_of_the_assistant_and_of_pasted_code_do_not_count() -> None:
     said = [page(1, "ok", "guitar concert"), page(2, "```\nguitar concert\n```", "piano")]
-    assert learn(said, (), ()).traits == ()
+    assert learn(said, Surroundings()).traits == ()
 
 
 def test_manner_needs_five_messages_and_goes_on_from_its_own_words() -> None:
     lines = ["So nice!", "Wow!", "Quiet day.", "Fine by me.", "Rain."]
-    assert learn(pages(*lines[:4]), (), ()).traits == ()
-    found = {change.dimension: change for change in learn(pages(*lines), (), ()).traits}
+    assert learn(pages(*lines[:4]), Surroundings()).traits == ()
+    found = {change.dimension: change for change in learn(pages(*lines), Surroundings()).traits}
     assert found["Emotional Expression"].reason == "Exclamation marks or emoji in 40% of 5 messages."
     assert found["Emotional Expression"].level is Level.MEDIUM
     assert "Sense of Humor" not in found
     trait = Trait("Emotional Expression", Level.MEDIUM, found["Emotional Expression"].reason, ("p_1", "p_2"), START)
-    more = {change.dimension: change for change in learn([page(9, "Yes!")], (trait,), ()).traits}
+    more = {change.dimension: change for change in learn([page(9, "Yes!")], Surroundings(traits=(trait,))).traits}
     assert more["Emotional Expression"].reason == "Exclamation marks or emoji in 50% of 6 messages."
 
 
@@ -443,9 +443,9 @@ async def test_the_analyst_keeps_the_protocol() -> None:
     analyst: Analyst = ExtractiveAnalyst()
     assert analyst.name == "extractive"
     view = page(1, "I live in Oslo and paint.")
-    organised = await analyst.organise([view], Surroundings(before=None))
+    organised = await analyst.organise([view], Surroundings())
     assert organised == organise([view], None)
-    assert len((await analyst.learn([view], [], [])).knowledge) == 1
+    assert len((await analyst.learn([view], Surroundings())).knowledge) == 1
     assert analyst.portion([view] * 300) == 300
 
 
@@ -483,7 +483,7 @@ async def test_what_joins_is_digested_together_with_what_was_there() -> None:
 def test_a_page_of_the_greatest_length_is_digested_and_learned(text: str) -> None:
     view = page(1, text, text)
     assert organise([view], None).topics[0].pages == (1,)
-    assert len(learn([view], (), ()).knowledge) <= 1
+    assert len(learn([view], Surroundings()).knowledge) <= 1
 
 
 # Pages that are read together

@@ -17,6 +17,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation import loops, worker
 from memoryos_mcp.engine.engine import MemoryEngine
 from memoryos_mcp.engine.service import MemoryService
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.analyst import LlmAnalyst
 from memoryos_mcp.llm.chat import ChatReply, ChatRequest, Listener, Purpose, Usage
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
@@ -543,7 +544,7 @@ async def test_a_fact_holds_from_the_beginning_to_the_end_of_what_was_named(
             pass
 
     analyst = LlmAnalyst(Model(), max_topics=1, max_prompt_tokens=4000, dimensions=(), fallback=ExtractiveAnalyst())
-    (change,) = (await analyst.learn([page], (), ())).knowledge
+    (change,) = (await analyst.learn([page], Surroundings())).knowledge
     assert isinstance(change, AddFact)
     assert change.valid_from == (said_at if valid_from == "2024-05-04" else midnight(valid_from))
     assert change.valid_until == (midnight(valid_until) if valid_until else None)

@@ -10,9 +10,9 @@ from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.extractive.digests import make_digest
 from memoryos_mcp.llm.prompts import organise_request
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page, Source, Tier
-from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.text.injection import OMITTED, gives_orders, without_orders
 from tests.fakes import START, ScriptedAnalyst
 from tests.servers import PipeServer
@@ -118,7 +118,7 @@ def test_a_digest_of_nothing_but_orders_says_so() -> None:
 
 def test_a_prompt_says_where_a_page_is_from_and_leaves_its_orders_out() -> None:
     view = page(f"Acme makes shoes.\n\n{POISON}")
-    request = organise_request([view], Surroundings(None), max_topics=4, max_prompt_tokens=4000)
+    request = organise_request([view], Surroundings(), max_topics=4, max_prompt_tokens=4000)
     asked = request.messages[-1].content
     assert '"source":"web"' in asked
     assert "Acme makes shoes." in asked
@@ -127,21 +127,15 @@ def test_a_prompt_says_where_a_page_is_from_and_leaves_its_orders_out() -> None:
 
 def test_a_conversation_stands_in_prompts_as_before() -> None:
     view = page("I like tea.", Source.CONVERSATION)
-    request = organise_request([view], Surroundings(None), max_topics=4, max_prompt_tokens=4000)
+    request = organise_request([view], Surroundings(), max_topics=4, max_prompt_tokens=4000)
     assert "source" not in request.messages[-1].content
 
 
 class ObedientAnalyst(ScriptedAnalyst):
     """An LLM that believes and does whatever it reads."""
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
-        await super().learn(pages, traits, facts, corrected)
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
+        await super().learn(pages, around)
         seqs = tuple(view.seq for view in pages)
         told = " ".join(view.text for view in pages)
         return Lessons(

@@ -23,9 +23,9 @@ from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst, Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.heat import HeatWeights
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page, Tier, Turn
-from memoryos_mcp.model.profile import Level, Trait, TraitChange
+from memoryos_mcp.model.profile import Level, TraitChange
 from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import FactQuery, Lease, PageQuery
@@ -57,14 +57,8 @@ class Llm(ScriptedAnalyst):
         self._check(batch)
         return organised
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
-        await super().learn(pages, traits, facts, corrected)
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
+        await super().learn(pages, around)
         if self.reading_failure is not None:
             raise self.reading_failure
         self._check(pages)
@@ -88,15 +82,9 @@ class CountingStandIn(ExtractiveAnalyst):
         self.organised.append([view.seq for view in batch])
         return await super().organise(batch, around)
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         self.learned.append([view.seq for view in pages])
-        return await super().learn(pages, traits, facts, corrected)
+        return await super().learn(pages, around)
 
 
 def said(number: int) -> str:
@@ -824,14 +812,8 @@ async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_pa
         def portion(self, pages: Sequence[Page]) -> int:
             return 1
 
-        async def learn(
-            self,
-            pages: Sequence[Page],
-            traits: Sequence[Trait],
-            facts: Sequence[Fact] | None,
-            corrected: Sequence[CorrectedFact] = (),
-        ) -> Lessons:
-            lessons = await super().learn(pages, traits, facts, corrected)
+        async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
+            lessons = await super().learn(pages, around)
             await asyncio.sleep(0)
             seq = pages[0].seq
             change = TraitChange("Openness", [*Level][seq % len(Level)], "because", (seq,))

@@ -292,8 +292,9 @@ def test_an_analyst_reads_each_memory_as_one_line_of_json(stored: list[str]) -> 
     text = drawn(stored)
     views = [stored_page(text, number) for number in (2, 3)]
     around = Surroundings(replace(stored_page(text, 1), chain_summary=text()), [stored_segment(text)])
-    facts, wrong = [stored_fact(text)], [CorrectedFact(About.USER, text(), None, 1, None, None)]
-    known = learn_request(views, traits(text), facts, wrong, dimensions=(), max_prompt_tokens=100_000)
+    wrong = [CorrectedFact(About.USER, text(), None, 1, None, None)]
+    learned = Surroundings(traits=traits(text), facts=[stored_fact(text)], corrected=wrong)
+    known = learn_request(views, learned, dimensions=(), max_prompt_tokens=100_000)
     filed = organise_request(views, around, max_topics=3, max_prompt_tokens=100_000)
     for request, lines in ((known, 7), (filed, 4)):
         read = list(map(json.loads, request.messages[1].content.splitlines()))

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from memoryos_mcp import Memoryos
 from memoryos_mcp.errors import ArgumentError
+from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.model.forgotten import ForgetPlan
 from memoryos_mcp.model.ids import Kind, MemoryId, read_id
-from memoryos_mcp.model.knowledge import About, AddFact, CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import About, AddFact, Lessons
 from memoryos_mcp.model.pages import Page, Turn
-from memoryos_mcp.model.profile import Level, Trait
+from memoryos_mcp.model.profile import Level
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.values import Corrected, Correction, FactQuery, Learning, Lease
 from tests.commands import run_on
@@ -340,18 +341,12 @@ class Interrupted(ScriptedAnalyst):
         self._store, self._restored, self._wrong, self._texts = store, restored, wrong, texts
         self._is_interrupted = False
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         if not self._is_interrupted:
             self._is_interrupted = True
             await restore(self._store, f"k{self._restored}")
             await correct_fact(self._store, self._wrong)
-        seqs, wrong = tuple(view.seq for view in pages), {each.text for each in corrected}
+        seqs, wrong = tuple(view.seq for view in pages), {each.text for each in around.corrected}
         told = [AddFact(About.USER, text, None, START, seqs) for text in self._texts if text not in wrong]
         return Lessons((), tuple(told))
 

@@ -119,17 +119,17 @@ async def test_an_llm_that_comes_later_is_shown_what_was_known_without_it(tmp_pa
         await at.store.add_pages([Turn(quoted(3), "Noted.", START + timedelta(days=1))])
         await read_all(at)
         known = await Reading(at.store, llm, at.fallback).known_at(
-            [(await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=9)))[-1]]
+            [(await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=9)))[-1]], at.lease.forget_epoch
         )
         assert [fact.text for fact in known.facts] == [quoted(1), quoted(2)]
 
 
 async def test_a_page_that_cannot_be_read_holds_up_no_other(tmp_path: Path) -> None:
     class Stumbling(ExtractiveAnalyst):
-        async def learn(self, pages: Sequence[Page], *known: Any) -> Lessons:
+        async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
             if any(view.seq == 3 for view in pages):
                 raise ValueError
-            return await ExtractiveAnalyst.learn(self, pages, *known)
+            return await ExtractiveAnalyst.learn(self, pages, around)
 
     async with bench(tmp_path, 6) as at:
         reading = Reading(at.store, at.llm, Stumbling())
@@ -272,7 +272,7 @@ def test_nothing_is_learned_from_what_was_fetched() -> None:
 def test_a_reply_holds_no_more_facts_than_were_asked_for() -> None:
     views = [page(number, "I keep ants.") for number in range(1, LEARN_PAGES_MAX + 1)]
     asked = facts_asked(list(views))
-    request = organise_request(views, Surroundings(None), max_topics=4, max_prompt_tokens=9_000)
+    request = organise_request(views, Surroundings(), max_topics=4, max_prompt_tokens=9_000)
     assert f"and {asked} facts" in request.messages[0].content
     assert len(facts_of(*({"text": f"Ants {n}"} for n in range(asked + 5)), pages=views)) == asked
 
@@ -283,7 +283,7 @@ def test_prompts_say_who_speaks_and_of_the_profile_only_what_the_user_said() -> 
     filing = organise_request(views, around, max_topics=4, max_prompt_tokens=9_000).messages[1].content
     assert filing.splitlines()[0] == '{"names":{"user":"Ada","assistant":"Ben"}}'
     assert filing.count('"time"') == 1  # both are of one day
-    judging = learn_request(views, [], None, dimensions=(), max_prompt_tokens=9_000)
+    judging = learn_request(views, Surroundings(is_read=True), dimensions=(), max_prompt_tokens=9_000)
     assert "I see." not in judging.messages[1].content
     assert judging.form is not None
     assert judging.form.schema["required"] == ["traits"]

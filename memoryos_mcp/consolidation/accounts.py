@@ -28,8 +28,8 @@ class StoredAccount:
         """Return the tokens of today's calls, prompts and replies together."""
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
-    async def forgettings(self) -> int:
-        """Return how often something was forgotten."""
+    async def forget_epoch(self) -> int:
+        """Return the present forget epoch."""
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:

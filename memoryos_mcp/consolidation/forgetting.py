@@ -16,16 +16,15 @@ import anyio.to_thread
 
 from memoryos_mcp.consolidation.filing import DIGEST_PAGES
 from memoryos_mcp.consolidation.page_vectors import with_vectors
-from memoryos_mcp.errors import ArgumentError, StorageError
+from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.analysis import Analyst, Topic
-from memoryos_mcp.llm.recording import LOG_NAME, remove_log
+from memoryos_mcp.llm.recording import remove_log
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample, runs
 from memoryos_mcp.model.ids import read_ids
 from memoryos_mcp.model.pages import Page, parse_timestamp, storable
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.retrieval.retrieving import Retrieving
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.values import Lease, PageQuery, Wordless, WordlessPlace
 
 logger = logging.getLogger(__name__)
@@ -88,7 +87,7 @@ class Forgetting:
 
     Args:
         fallback: Writes summaries for what is left of a topic.
-        database: The user's file. Beside it are copies kept by restores, and the LLM log, which quotes what was sent.
+        log: The user's LLM log, which quotes what was sent.
         retention: Age from which pages are forgotten; None keeps all.
         zone: The zone of times without one.
     """
@@ -97,7 +96,7 @@ class Forgetting:
         self,
         store: Store,
         fallback: Analyst,
-        database: Path,
+        log: Path,
         *,
         retention: timedelta | None,
         zone: tzinfo | None,
@@ -106,8 +105,7 @@ class Forgetting:
         self._store = store
         self._owned = store.user_data
         self._fallback = fallback
-        self._database = database
-        self._log = database.with_name(LOG_NAME)
+        self._log = log
         self._retention = retention
         self._zone = zone
         self._clock = clock
@@ -135,26 +133,9 @@ class Forgetting:
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
         expires_at = self._clock() + CONFIRM_WITHIN
         counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
-        return DryRun(handle, expires_at, counts, samples, kept_copies=await self.kept_copies(), is_all=plan.is_all)
-
-    async def kept_copies(self) -> list[str]:
-        """Return the names of the copies that restores keep beside the memory."""
-        return [path.name for path in await anyio.to_thread.run_sync(kept_copies, self._database)]
-
-    async def remove_kept_copies(self) -> None:
-        """Remove the copies that restores keep beside the memory.
-
-        Raises:
-            StorageError: A copy could not be removed.
-        """
-        try:
-            await anyio.to_thread.run_sync(remove_kept_copies, self._database)
-        except OSError as error:
-            msg = (
-                f"a copy that a restore kept in {self._database.parent} cannot be removed ({error.strerror}); nothing "
-                "was forgotten. Close what has it open, and try again"
-            )
-            raise StorageError(msg) from error
+        return DryRun(
+            handle, expires_at, counts, samples, kept_copies=await self._owned.kept_copies(), is_all=plan.is_all
+        )
 
     async def confirm(self, handle: str) -> ForgetReceipt:
         """Forget what a dry run found, and scrub the files if no other process reads them now.
@@ -165,7 +146,7 @@ class Forgetting:
         """
         plan = await self._owned.kept_plan(handle)
         if plan is not None and plan.is_all:  # first: nobody would do it once there is a receipt
-            await self.remove_kept_copies()
+            await self._owned.remove_kept_copies()
         receipt = await self._owned.forget(handle)
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))

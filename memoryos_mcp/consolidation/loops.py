@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
-from memoryos_mcp.llm.reading import reading_since
 from memoryos_mcp.model.stats import Health
 
 if TYPE_CHECKING:  # a service has errands before the first user is opened
@@ -207,8 +206,7 @@ class LeaseKeeper:
             if lease is not None and self._heartbeat is None:
                 self._heartbeat = asyncio.create_task(self._beat())  # noqa: TID251 - the owner
         try:
-            with reading_since((await self._store.snapshot()).forget_epoch):
-                yield lease
+            yield lease
         finally:
             await self._give_back()
 

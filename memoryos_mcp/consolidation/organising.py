@@ -115,7 +115,7 @@ class Organising:
         batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
-        answers = await self._answers_to(batches, asks_one_first=self._steps_in_vain > 0)
+        answers = await self._answers_to(lease, batches, asks_one_first=self._steps_in_vain > 0)
         if any(not isinstance(answer, BaseException) for answer in answers):
             self._steps_in_vain = 0
         elif batches:
@@ -152,7 +152,8 @@ class Organising:
         batches = [await with_vectors(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
-        for batch, answer in zip(batches, await self._answers_to(batches, asks_one_first=True), strict=True):
+        answers = await self._answers_to(lease, batches, asks_one_first=True)
+        for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
                 has_filed |= await self._file(lease, batch, answer, self._analyst, is_redo=True)
                 continue
@@ -183,30 +184,31 @@ class Organising:
         return newest is None or self._clock() - newest >= self._rule.silence(waiting)
 
     async def _answers_to(
-        self, batches: Sequence[Sequence[Page]], *, asks_one_first: bool
+        self, lease: Lease, batches: Sequence[Sequence[Page]], *, asks_one_first: bool
     ) -> list[Organised | BaseException]:
         """Return an answer or a failure for each batch, asked in parallel.
 
         With ``asks_one_first`` the analyst may be out of reach: if the first batch fails, its failure is used for all
         batches that have no kept answer.
         """
+        ask = partial(self._ask, lease)
         if not asks_one_first or not batches:
-            return await asyncio.gather(*map(self._ask, batches), return_exceptions=True)
-        (first,) = await asyncio.gather(self._ask(batches[0]), return_exceptions=True)
+            return await asyncio.gather(*map(ask, batches), return_exceptions=True)
+        (first,) = await asyncio.gather(ask(batches[0]), return_exceptions=True)
         if isinstance(first, ModelError) and not isinstance(first, ReplyFormatError):
             return [first, *(self._answers.get(_seqs(batch), first) for batch in batches[1:])]
-        return [first, *await asyncio.gather(*map(self._ask, batches[1:]), return_exceptions=True)]
+        return [first, *await asyncio.gather(*map(ask, batches[1:]), return_exceptions=True)]
 
-    async def _ask(self, batch: Sequence[Page]) -> Organised:
+    async def _ask(self, lease: Lease, batch: Sequence[Page]) -> Organised:
         kept = self._answers.get(_seqs(batch))
         if kept is not None:
             return kept
-        organised = await self._analyst.organise(batch, await self._around(batch))
+        organised = await self._analyst.organise(batch, await self._around(lease, batch))
         _check(batch, organised)
         return organised
 
-    async def _around(self, batch: Sequence[Page]) -> Surroundings:
-        around = await self._reading.known_at(list(batch))
+    async def _around(self, lease: Lease, batch: Sequence[Page]) -> Surroundings:
+        around = await self._reading.known_at(list(batch), lease.forget_epoch)
         newest = await self._store.pages(PageQuery(before_seq=batch[0].seq, is_newest=True, limit=1))
         if not newest:
             return around
@@ -219,7 +221,7 @@ class Organising:
         return await takes_over(failure, count, steps_in_vain=self._steps_in_vain)
 
     async def _fall_back(self, lease: Lease, batch: Sequence[Page]) -> bool:
-        organised = await self._fallback.organise(batch, await self._around(batch))
+        organised = await self._fallback.organise(batch, await self._around(lease, batch))
         return await self._file(lease, batch, organised, self._fallback)
 
     async def _file(

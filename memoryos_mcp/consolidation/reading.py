@@ -86,21 +86,21 @@ class Reading:
         async with self._committing:  # so that no page is read twice
             pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
-                await self._commit(lease, await self._read_first(pages))
+                await self._commit(lease, await self._read_first(lease, pages))
         return bool(pages)
 
-    async def _read_first(self, pages: Sequence[Page]) -> _Asked:
+    async def _read_first(self, lease: Lease, pages: Sequence[Page]) -> _Asked:
         """Return what the fallback learns from pages, or from the first of them if one cannot be read.
 
         A page that cannot be read teaches nothing, and must not keep the others from being read.
         """
         try:
-            return await self._asked((), pages, self._fallback)
+            return await self._asked(lease, (), pages, self._fallback)
         except MemoryOSError:
             raise
         except Exception as error:  # noqa: BLE001 - no failure may hold up the other pages
             if len(pages) > 1:
-                return await self._read_first(pages[: len(pages) // 2])
+                return await self._read_first(lease, pages[: len(pages) // 2])
             logger.error("page %s cannot be read for knowledge: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
             return _Asked((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
@@ -109,18 +109,19 @@ class Reading:
         alike = list(takewhile(lambda page: self._is_known(page) == self._is_known(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
-    async def known_at(self, pages: Sequence[Page]) -> Surroundings:
+    async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
         """Return what is known when the analyst reads pages, without facts that began after them.
 
         Args:
             pages: In order of arrival, at least one.
+            forget_epoch: The epoch at which they were read.
         """
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
-            before=None,
             facts=[fact for fact in facts if fact.valid_from <= pages[-1].occurred_at],
             corrected=counting_against(await self._store.corrected_facts(), pages[-1].seq),
             speakers=await self._speakers(),
+            forget_epoch=forget_epoch,
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
@@ -138,7 +139,7 @@ class Reading:
         Raises:
             ModelError: The reader gave no answer, or profile and knowledge kept changing.
         """
-        asked = await self._asked(segments, pages, reader)
+        asked = await self._asked(lease, segments, pages, reader)
         async with self._committing:
             await self._commit(lease, asked)
 
@@ -152,9 +153,10 @@ class Reading:
         async with self._committing:
             await self._commit(lease, told)
 
-    async def _asked(self, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> _Asked:
+    async def _asked(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> _Asked:
         is_reading = not segments or not self._is_known(pages[0])
-        return _Asked(segments, pages, reader, is_reading, await self._learned(pages, reader, is_reading=is_reading))
+        learned = await self._learned(lease, pages, reader, is_reading=is_reading)
+        return _Asked(segments, pages, reader, is_reading, learned)
 
     async def _commit(self, lease: Lease, asked: _Asked) -> None:
         """Commit the lessons; the caller holds the lock, so no other reading commits meanwhile."""
@@ -166,7 +168,7 @@ class Reading:
             facts = await self._facts(reader, asked.pages)
             lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said)
             if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was undone
-                learned = await self._learned(asked.pages, reader, is_reading=asked.is_reading)
+                learned = await self._learned(lease, asked.pages, reader, is_reading=asked.is_reading)
                 continue
             lessons = await without_corrected(lessons, corrected, self._embed)
             if not asked.segments:
@@ -187,16 +189,16 @@ class Reading:
         msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
         raise ModelError(msg)
 
-    async def _learned(self, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
+    async def _learned(self, lease: Lease, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
         traits = await self._store.traits()
         views = await with_vectors(self._store, [page for page in pages if page.teaches])
         if not views:
             return _Learned(Lessons((), ()), traits)
-        if not is_reading:
-            return _Learned(await reader.learn(views, traits, None), traits)
-        corrected = counting_against(await self._store.corrected_facts(), views[-1].seq)
-        known = await self._facts(reader, pages)
-        return _Learned(await reader.learn(views, traits, known, corrected), traits, corrected)
+        around = Surroundings(traits=traits, is_read=not is_reading, forget_epoch=lease.forget_epoch)
+        if is_reading:
+            corrected = counting_against(await self._store.corrected_facts(), views[-1].seq)
+            around = replace(around, facts=await self._facts(reader, pages), corrected=corrected)
+        return _Learned(await reader.learn(views, around), traits, around.corrected)
 
     async def _speakers(self) -> Speakers:
         """Return the names of both sides: as they state them, else as they address each other."""

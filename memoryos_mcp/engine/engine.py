@@ -26,6 +26,7 @@ from memoryos_mcp.engine.wiring import Components, Overrides, make_components
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.llm.extractive.titles import titles
 from memoryos_mcp.llm.providers import endpoint_of
+from memoryos_mcp.llm.recording import LOG_NAME
 from memoryos_mcp.model.forgotten import ForgetReceipt
 from memoryos_mcp.model.heat import HeatWeights
 from memoryos_mcp.model.knowledge import About
@@ -39,8 +40,8 @@ from memoryos_mcp.retrieval.fitting import Limits
 from memoryos_mcp.retrieval.recall import Recall
 from memoryos_mcp.retrieval.retrieving import Candidates, Retrieving
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.paths import DATABASE_NAME, database_file
 from memoryos_mcp.storage.values import Corrected, FactQuery, Failure, Pending, Receipt, StoreOptions
+from memoryos_mcp.text.user_ids import user_folder
 
 
 class MemoryEngine:
@@ -65,7 +66,7 @@ class MemoryEngine:
         self._forgetting = Forgetting(
             store,
             components.fallback,
-            folder / DATABASE_NAME,
+            folder / LOG_NAME,
             retention=None if settings.retention_days is None else timedelta(days=settings.retention_days),
             zone=settings.zone,
             clock=components.clock,
@@ -137,9 +138,9 @@ class MemoryEngine:
             session_gap_s=settings.session_gap_s,
             knowledge_capacity=settings.long_term_knowledge_capacity,
         )
-        folder = settings.data_storage_path
+        folder = user_folder(settings.data_storage_path, user_id)
         store = await components.stores.open(user_id, options, only_reads=only_looks)
-        engine = cls(user_id, settings, components, store, database_file(folder, user_id).parent)
+        engine = cls(user_id, settings, components, store, folder)
         if store.only_reads_because is not None:
             engine._worker.start_to_read()
         elif not only_looks:
@@ -557,7 +558,7 @@ class MemoryEngine:
         Raises:
             StorageError: The folder could not be read.
         """
-        return await self._forgetting.kept_copies()
+        return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
         """Remove the copies that restores keep beside the memory.
@@ -565,7 +566,7 @@ class MemoryEngine:
         Raises:
             StorageError: A copy could not be removed.
         """
-        await self._forgetting.remove_kept_copies()
+        await self._store.user_data.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
         """Return all receipts of forgettings, oldest first.

@@ -6,7 +6,7 @@ that do not come from a conversation are never shown as if somebody had said the
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Any, Protocol
@@ -15,8 +15,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.consolidation.loops import Errands
 from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, Validation, check_range
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Message, Purpose, Usage
-from memoryos_mcp.llm.reading import Forgettings, reading_since
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, ForgetEpochs, Listener, Message, Purpose, Usage
 from memoryos_mcp.llm.replies import Speech, said_aloud
 from memoryos_mcp.model.pages import NewTurn, Page, Source, estimate_tokens
 from memoryos_mcp.retrieval import rendering
@@ -99,13 +98,13 @@ class Responding:
         self,
         chat: ChatModel | None,
         settings: Settings,
-        forgettings: Forgettings,
+        memory: ForgetEpochs,
         admitting: Validation,
         clock: Callable[[], datetime],
     ) -> None:
         self._chat = chat
         self._settings = settings
-        self._forgettings = forgettings
+        self._epochs = memory
         self._validation = admitting
         self._clock = clock
         self._errands = Errands()
@@ -129,11 +128,10 @@ class Responding:
             StorageError: The memory could not be read, or the page could not be stored.
         """
         chat = self._llm()
-        noted = await self._forgettings.forgettings()
-        with reading_since(noted):
-            request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
-            text, usage = await listen(chat, request)
-        page_id = await _remembered(memory, query, text, meta_data, noted) if remember else None
+        epoch = await self._epochs.forget_epoch()
+        request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
+        text, usage = await listen(chat, replace(request, forget_epoch=epoch))
+        page_id = await _remembered(memory, query, text, meta_data, epoch) if remember else None
         return Response(text, usage, recalled, page_id)
 
     async def respond_streaming(
@@ -153,14 +151,9 @@ class Responding:
         """
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        noted = await self._forgettings.forgettings()
+        epoch = await self._epochs.forget_epoch()
         request, _ = await self._request(memory, query, manner, meta_data, max_tokens)
-
-        async def listened() -> tuple[str, Usage]:
-            with reading_since(noted):
-                return await listen(chat, request, pieces.put_nowait)
-
-        listening = self._errands.begin(listened())
+        listening = self._errands.begin(listen(chat, replace(request, forget_epoch=epoch), pieces.put_nowait))
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
@@ -170,7 +163,7 @@ class Responding:
             listening.cancel()
             await asyncio.wait([listening])
         if remember:
-            await _remembered(memory, query, text, meta_data, noted)
+            await _remembered(memory, query, text, meta_data, epoch)
 
     async def close(self) -> None:
         """Cancel the LLM calls in progress."""

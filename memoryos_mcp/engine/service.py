@@ -31,6 +31,7 @@ from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.callers import Caller
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.stores import make_stores
+from memoryos_mcp.text.user_ids import user_folder_name
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -243,9 +244,10 @@ class MemoryService:
         Raises:
             ArgumentError: The id is not a valid user id.
         """
-        paths = importlib.import_module("memoryos_mcp.storage.paths")
-        file = anyio.Path(paths.database_file(self.settings.data_storage_path, user_id))
-        return user_id in self._users or await file.exists()
+        if user_id in self._users:
+            return True
+        stores = (await self._load_components()).stores
+        return await anyio.to_thread.run_sync(stores.footprint, user_id) is not None
 
     @asynccontextmanager
     async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
@@ -374,7 +376,7 @@ class MemoryService:
         try:
             components = await self._load_components()
             # Reject invalid user ids before they can evict an open user.
-            importlib.import_module("memoryos_mcp.storage.paths").user_folder_name(user_id)
+            user_folder_name(user_id)
             self._close_surplus()
             async with self._opening_slots:
                 while len(self._closings) >= CLOSINGS_AT_ONCE:

@@ -100,9 +100,7 @@ def make_components(
     def make_chat(account: Account, folder: Path) -> ChatModel | None:
         if asked is None:
             return None
-        logged = (
-            RecordingChat(asked, folder / LOG_NAME, clock=clock, forgettings=account) if settings.llm_log else asked
-        )
+        logged = RecordingChat(asked, folder / LOG_NAME, clock=clock, memory=account) if settings.llm_log else asked
         return UserChat(logged, account, tally, settings.llm_daily_token_limit)
 
     def make_analyst(users_chat: ChatModel | None) -> Analyst:

@@ -20,22 +20,28 @@ LEARN_PAGES_MAX = LLM_BATCH_PAGES
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known around a batch.
+    """What the memory contains around some pages, as an analyst is shown it.
 
     Attributes:
         before: The page that arrived just before the first, if there is one, with the summary of its chain.
-        segments: A few segments nearest to the batch, nearest first.
-        facts: Facts about user and assistant that hold at the end of the batch, except those that rest on its own
-            pages alone.
-        corrected: Facts that the user has called wrong since the batch, newest first.
+        segments: A few segments nearest to the pages, nearest first.
+        traits: The current profile.
+        facts: Current facts about user and assistant, except those that rest on these pages alone.
+        corrected: Facts that the user has called wrong since these pages, newest first; they are discarded if learned
+            again.
         speakers: The names of user and assistant.
+        is_read: Whether the pages were already read for facts, so that they add to the profile alone.
+        forget_epoch: The forget epoch at which pages and surroundings were read; None if nothing is ever forgotten.
     """
 
-    before: Page | None
+    before: Page | None = None
     segments: Sequence[Segment] = ()
+    traits: Sequence[Trait] = ()
     facts: Sequence[Fact] = ()
     corrected: Sequence[CorrectedFact] = ()
     speakers: Speakers = NAMELESS
+    is_read: bool = False
+    forget_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +140,12 @@ class Analyst(Protocol):
         """Return how many of the first pages can be read in one call, at least one."""
         ...
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         """Return what pages add to profile and knowledge.
 
         Args:
             pages: Pages in order of arrival, at least one.
-            traits: The current profile.
-            facts: Facts about user and assistant that hold now; None if the pages were already read for facts, so that
-                they add to the profile alone.
-            corrected: Facts that the user has called wrong since these pages, newest first. They are discarded if
-                learned again.
+            around: What is known around them.
 
         Raises:
             ModelError: There was no usable answer.

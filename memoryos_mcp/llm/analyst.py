@@ -13,9 +13,9 @@ from memoryos_mcp.llm.extractive import ExtractiveAnalyst
 from memoryos_mcp.llm.learn_replies import LearnReading
 from memoryos_mcp.llm.organise_replies import KEYWORDS_MAX, SUMMARY_MAX_CHARS, OrganiseReading
 from memoryos_mcp.llm.prompts import learn_request, organise_request, page_tokens
-from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons, speakers_of
+from memoryos_mcp.model.knowledge import Fact, Lessons, speakers_of
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait, most_telling_first
+from memoryos_mcp.model.profile import most_telling_first
 from memoryos_mcp.model.segments import Digest, Segment
 from memoryos_mcp.text.prose import shorten
 from memoryos_mcp.text.terms import stems
@@ -69,7 +69,7 @@ class LlmAnalyst:
         organised, left = await ask(self._chat, request, reading.read, self._limiter)
         if not left:
             return organised
-        filled = await self._fallback.organise(left, Surroundings(before=None))
+        filled = await self._fallback.organise(left, Surroundings())
         return replace(organised, topics=(*organised.topics, *filled.topics))
 
     async def joined_digest(
@@ -114,25 +114,18 @@ class LlmAnalyst:
                 return max(1, count)
         return min(len(pages), LEARN_PAGES_MAX)
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),
-    ) -> Lessons:
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
         """Find traits and facts in pages, in one call. See ``Analyst.learn``."""
-        shown = None if facts is None else _nearest_facts(facts, pages)
-        request = learn_request(
-            pages,
-            most_telling_first(traits)[:TRAITS_SHOWN],
-            shown,
-            corrected[:CORRECTED_SHOWN],
-            dimensions=self._dimensions,
-            max_prompt_tokens=self._max_prompt_tokens,
-            speakers=speakers_of(facts or ()),
+        shown = replace(
+            around,
+            traits=most_telling_first(around.traits)[:TRAITS_SHOWN],
+            facts=_nearest_facts(around.facts, pages),
+            corrected=around.corrected[:CORRECTED_SHOWN],
+            speakers=speakers_of(around.facts),
         )
-        return await ask(self._chat, request, LearnReading(pages, shown, self._dimensions).read, self._limiter)
+        request = learn_request(pages, shown, dimensions=self._dimensions, max_prompt_tokens=self._max_prompt_tokens)
+        facts = None if around.is_read else shown.facts
+        return await ask(self._chat, request, LearnReading(pages, facts, self._dimensions).read, self._limiter)
 
 
 def _is_of_whole(topic: Topic, known: Segment) -> bool:

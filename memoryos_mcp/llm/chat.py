@@ -56,12 +56,14 @@ class ChatRequest:
             cache it.
         form: The form of the reply; the messages need not describe it. None for a reply in words.
         reply_tokens: Maximum number of tokens of the reply, hidden reasoning included; None means the endpoint's limit.
+        forget_epoch: The forget epoch at which the memory quoted in the messages was read; None if they quote none.
     """
 
     purpose: Purpose
     messages: tuple[Message, ...]
     form: ReplyForm | None = None
     reply_tokens: int | None = None
+    forget_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +112,30 @@ class ChatModel(Protocol):
     async def aclose(self) -> None:
         """Release connections; later calls fail."""
         ...
+
+
+class ForgetEpochs(Protocol):
+    """Tells the present forget epoch of one user's memory, which grows each time something is forgotten."""
+
+    async def forget_epoch(self) -> int:
+        """Return the present epoch.
+
+        Raises:
+            StorageError: The memory could not be read.
+        """
+        ...
+
+
+async def quotes_forgotten(request: ChatRequest, memory: ForgetEpochs | None) -> bool:
+    """Return whether something was forgotten since the memory was read for a request.
+
+    Args:
+        request: The request.
+        memory: The memory that it quotes; None if nothing in it is ever forgotten.
+
+    Raises:
+        StorageError: The memory could not be read.
+    """
+    if request.forget_epoch is None or memory is None:
+        return False
+    return await memory.forget_epoch() != request.forget_epoch

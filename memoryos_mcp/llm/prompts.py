@@ -14,8 +14,8 @@ from memoryos_mcp.llm.analysis import Surroundings
 from memoryos_mcp.llm.chat import ChatRequest, Message, Purpose, ReplyForm
 from memoryos_mcp.model.knowledge import About, CorrectedFact, Fact, Kind
 from memoryos_mcp.model.pages import Page, Source, estimate_tokens
-from memoryos_mcp.model.profile import Level, Trait
-from memoryos_mcp.text.addressees import NAMELESS, Speakers
+from memoryos_mcp.model.profile import Level
+from memoryos_mcp.text.addressees import Speakers
 from memoryos_mcp.text.prose import shorten, without_recalled
 
 REASON_SHOWN_MAX_CHARS = 80
@@ -136,48 +136,39 @@ def organise_request(
     known = list(map(_line, context))
     pages = _page_lines(batch, _room(max_prompt_tokens, instructions, known))
     form = _organise_form(len(batch), names, len(around.facts), max_topics, facts_max)
-    return _request(Purpose.ORGANISE, instructions, known, pages, form)
+    return _request(Purpose.ORGANISE, instructions, known, pages, form, around)
 
 
 def learn_request(
-    pages: Sequence[Page],
-    traits: Sequence[Trait],
-    facts: Sequence[Fact] | None,
-    corrected: Sequence[CorrectedFact] = (),
-    *,
-    dimensions: Sequence[str],
-    max_prompt_tokens: int,
-    speakers: Speakers = NAMELESS,
+    pages: Sequence[Page], around: Surroundings, *, dimensions: Sequence[str], max_prompt_tokens: int
 ) -> ChatRequest:
     """Return the request for traits and facts in pages; pages and facts are numbered from 1.
 
     Args:
-        pages: Pages in order of arrival.
-        traits: The profile to show.
-        facts: The facts to show; None asks for the profile alone, which needs only the user's side of the pages.
-        corrected: What the user has said is wrong, to show.
+        pages: Pages in order of arrival; only the user's side of those already read for facts is shown.
+        around: What is known around them; all of its traits, facts and corrections are shown.
         dimensions: The user's own dimensions.
         max_prompt_tokens: Limit for the prompt; the longest pages are shortened to fit.
-        speakers: The names of user and assistant.
     """
-    context: list[dict[str, JsonValue]] = _names(speakers)
+    facts = around.facts
+    context: list[dict[str, JsonValue]] = _names(around.speakers)
     context += [
         {"trait": trait.dimension, "level": trait.level.value, "reason": shorten(trait.reason, REASON_SHOWN_MAX_CHARS)}
-        for trait in traits
+        for trait in around.traits
     ]
-    context += _known(facts or (), corrected)
+    context += _known(facts, around.corrected)
     traits_max = traits_asked(len(pages))
-    facts_max = 0 if facts is None else facts_asked(list(pages))
-    instructions = JUDGE_INSTRUCTIONS if facts is None else LEARN_INSTRUCTIONS
+    facts_max = 0 if around.is_read else facts_asked(list(pages))
+    instructions = JUDGE_INSTRUCTIONS if around.is_read else LEARN_INSTRUCTIONS
     instructions += catalogue.as_text(dimensions)
     instructions += f"\nAt most {f'{facts_max} facts and ' if facts_max else ''}{traits_max} traits."
-    if corrected:
+    if around.corrected:
         instructions += WRONG_INSTRUCTIONS
     known = list(map(_line, context))
     room = _room(max_prompt_tokens, instructions, known)
-    lines = _page_lines(pages, room, is_of_user=facts is None)
-    form = _learn_form(len(pages), len(facts or ()), facts_max, traits_max, dimensions)
-    return _request(Purpose.LEARN, instructions, known, lines, form)
+    lines = _page_lines(pages, room, is_of_user=around.is_read)
+    form = _learn_form(len(pages), len(facts), facts_max, traits_max, dimensions)
+    return _request(Purpose.LEARN, instructions, known, lines, form, around)
 
 
 def facts_asked(pages: Sequence[Page]) -> int:
@@ -202,10 +193,15 @@ def segment_name(segment: int) -> str:
 
 
 def _request(
-    purpose: Purpose, instructions: str, known: Sequence[str], pages: Sequence[str], form: ReplyForm
+    purpose: Purpose,
+    instructions: str,
+    known: Sequence[str],
+    pages: Sequence[str],
+    form: ReplyForm,
+    around: Surroundings,
 ) -> ChatRequest:
     messages = (Message("system", instructions), Message("user", "\n".join([*known, *pages])))
-    return ChatRequest(purpose=purpose, messages=messages, form=form)
+    return ChatRequest(purpose=purpose, messages=messages, form=form, forget_epoch=around.forget_epoch)
 
 
 def _room(max_prompt_tokens: int, instructions: str, known: Sequence[str]) -> int:

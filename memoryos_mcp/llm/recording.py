@@ -12,9 +12,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memoryos_mcp.errors import ModelError, StorageError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener
+from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, ForgetEpochs, Listener, quotes_forgotten
 from memoryos_mcp.llm.log_lines import append_line, reason, request_body, request_key
-from memoryos_mcp.llm.reading import Forgettings, Reading
 from memoryos_mcp.model.pages import utc_now
 
 LOG_NAME = "llm-log.jsonl"
@@ -35,7 +34,7 @@ class RecordingChat:
         chat: The model that answers.
         path: The log file; its folder must exist. Several processes may append to it.
         clock: Returns the current time.
-        forgettings: Counts what was forgotten; None if nothing ever is.
+        memory: The memory that requests quote; None if nothing in it is ever forgotten.
     """
 
     def __init__(
@@ -44,12 +43,12 @@ class RecordingChat:
         path: Path,
         *,
         clock: Callable[[], datetime] = utc_now,
-        forgettings: Forgettings | None = None,
+        memory: ForgetEpochs | None = None,
     ) -> None:
         self._chat = chat
         self._path = path
         self._clock = clock
-        self._forgettings = forgettings
+        self._memory = memory
         self._writing: set[asyncio.Future[None]] = set()
         self._has_warned = False
 
@@ -65,13 +64,12 @@ class RecordingChat:
             ModelError: The other model's error, unchanged.
         """
         at, began = self._clock(), time.perf_counter()
-        reading = await Reading.begun(self._forgettings)
         try:
             reply = await self._chat.complete(request, listener)
         except (Exception, asyncio.CancelledError) as error:
-            await self._log(request, at, began, error, reading)
+            await self._log(request, at, began, error)
             raise
-        await self._log(request, at, began, reply, reading)
+        await self._log(request, at, began, reply)
         return reply
 
     async def aclose(self) -> None:
@@ -80,10 +78,11 @@ class RecordingChat:
         if self._writing:
             await asyncio.wait(self._writing)
 
-    async def _log(
-        self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException, reading: Reading
-    ) -> None:
-        if not await _is_current(reading):
+    async def _log(self, request: ChatRequest, at: datetime, began: float, outcome: ChatReply | BaseException) -> None:
+        try:
+            if await quotes_forgotten(request, self._memory):
+                return
+        except StorageError:  # it cannot be known
             return
         took_ms = round((time.perf_counter() - began) * 1000)
         loop = asyncio.get_running_loop()
@@ -93,7 +92,7 @@ class RecordingChat:
         # Shielded: a request that was sent is logged even if its caller is cancelled.
         await asyncio.shield(writing)
         # Something was forgotten during the write: the line may have been added after the log was removed.
-        if not await reading.is_current():
+        if await quotes_forgotten(request, self._memory):
             await asyncio.shield(loop.run_in_executor(_WRITER, remove_log, self._path))
 
     def _append(self, request: ChatRequest, at: datetime, took_ms: int, outcome: ChatReply | BaseException) -> None:
@@ -121,14 +120,6 @@ def remove_log(path: Path) -> None:
         OSError: The log cannot be removed.
     """
     path.unlink(missing_ok=True)
-
-
-async def _is_current(reading: Reading) -> bool:
-    """Whether a call may be logged; not if the store cannot say."""
-    try:
-        return await reading.is_current()
-    except StorageError:
-        return False
 
 
 def _response(reply: ChatReply, model_name: str) -> dict[str, JsonValue]:

@@ -5,15 +5,23 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from memoryos_mcp.errors import BudgetSpentError, LeaseLostError, StorageError
-from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, Listener, Purpose, Usage
-from memoryos_mcp.llm.reading import Forgettings, Reading
+from memoryos_mcp.llm.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    ForgetEpochs,
+    Listener,
+    Purpose,
+    Usage,
+    quotes_forgotten,
+)
 from memoryos_mcp.model.pages import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
 
-class Account(Forgettings, Protocol):
-    """Keeps one user's token counts, and knows of forgettings. Safe to share between tasks."""
+class Account(ForgetEpochs, Protocol):
+    """One user's token counts and forget epoch. Safe to share between tasks."""
 
     async def spent_today(self) -> int:
         """Return the tokens of today's calls, prompts and replies together."""
@@ -58,7 +66,7 @@ class UserChat:
 
     Args:
         chat: The model that answers.
-        account: Counts the user's calls and forgettings.
+        account: The user's token counts and forget epoch.
         tally: Counts the calls of all users.
         daily_token_limit: Tokens per day; None means no limit. The call that reaches the limit is still made.
     """
@@ -84,8 +92,7 @@ class UserChat:
             LeaseLostError: Something was forgotten since the memory was read for the request.
             ModelError: There was no reply.
         """
-        reading = await Reading.begun(self._account)
-        await _check_current(reading)
+        await self._check_current(request)
         needed = sum(estimate_tokens(message.content) for message in request.messages)
         await self._check_budget()
         self._asked_tokens += needed
@@ -96,12 +103,17 @@ class UserChat:
         finally:
             await self._book(request.purpose, usage)
             self._asked_tokens -= needed
-        await _check_current(reading)
+        await self._check_current(request)
         return reply
 
     async def aclose(self) -> None:
         """Release connections."""
         await self._chat.aclose()
+
+    async def _check_current(self, request: ChatRequest) -> None:
+        if await quotes_forgotten(request, self._account):
+            msg = "something was forgotten meanwhile; the remaining memory is read again"
+            raise LeaseLostError(msg)
 
     async def _check_budget(self) -> None:
         if self._limit is None:
@@ -122,9 +134,3 @@ class UserChat:
             await self._account.book(purpose, usage)
         except StorageError as error:
             logger.warning("a call of the LLM could not be counted: %s", type(error).__name__)
-
-
-async def _check_current(reading: Reading) -> None:
-    if not await reading.is_current():
-        msg = "something was forgotten meanwhile; what is left is read again"
-        raise LeaseLostError(msg)

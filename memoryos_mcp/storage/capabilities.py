@@ -80,6 +80,14 @@ class MemorySummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """Where a memory is stored, such as the path of a file, and how many bytes it takes there."""
+
+    place: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePlan:
     """What a restore will do.
 

@@ -24,7 +24,7 @@ from memoryos_mcp.model.pages import Page, Turn
 from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Segment
 from memoryos_mcp.model.stats import Counts, UsageEntry
-from memoryos_mcp.storage.capabilities import Backups, MemorySummary, Tokens
+from memoryos_mcp.storage.capabilities import Backups, Footprint, MemorySummary, Tokens
 from memoryos_mcp.storage.user_data import UserData
 from memoryos_mcp.storage.values import (
     Changes,
@@ -347,6 +347,15 @@ class Stores(Protocol):
 
         Args:
             model: The configured embedding model, JSON; None without one.
+        """
+        ...
+
+    def footprint(self, user_id: str) -> Footprint | None:
+        """Return where a user's memory is stored, and its size; None if there is none. Blocks, and changes nothing.
+
+        Raises:
+            ArgumentError: The user id is not valid.
+            StorageError: It cannot be read.
         """
         ...
 

@@ -1,42 +1,12 @@
-"""Folder and file names of users: any user id gives a folder of its own inside the data folder."""
+"""Names of the files in a user's folder."""
 
-import hashlib
-import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memoryos_mcp.errors import ArgumentError
-from memoryos_mcp.model.pages import storable
+from memoryos_mcp.text.user_ids import user_folder
 
-USER_ID_MAX_CHARS = 10_000
 DATABASE_NAME = "memory.db"
 _KEPT = "memory-before-"
-
-_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_UNSAFE = re.compile(r"[^a-z0-9_-]+")
-# Names that Windows reserves for devices, whatever the suffix.
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])")
-
-
-def user_folder_name(user_id: str) -> str:
-    """Return the folder name of a user: the id itself if it is plain, else a readable stub and a hash, joined by ``~``.
-
-    Plain ids do not contain ``~``, so the two kinds cannot collide. Ids with capital letters are not plain, so two ids
-    never share a folder on a case-insensitive file system.
-
-    Raises:
-        ArgumentError: The id is blank, over 10,000 characters, or not valid Unicode text.
-    """
-    if storable(user_id) != user_id:
-        raise ArgumentError(argument="user_id", problem="holds a NUL or a lone surrogate; give plain Unicode text")
-    if not user_id.strip():
-        raise ArgumentError(argument="user_id", problem="is blank; give the name of the user whose memory this is")
-    if len(user_id) > USER_ID_MAX_CHARS:
-        raise ArgumentError(argument="user_id", problem=f"is over {USER_ID_MAX_CHARS:,} characters; shorten it")
-    if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):
-        return user_id
-    stub = _UNSAFE.sub("-", user_id.lower()).strip("-")[:32] or "user"
-    return f"{stub}~{hashlib.sha256(user_id.encode()).hexdigest()[:24]}"
 
 
 def stamp(moment: datetime) -> str:
@@ -82,7 +52,7 @@ def database_file(data_folder: Path, user_id: str) -> Path:
     Raises:
         ArgumentError: The user id is not valid.
     """
-    return data_folder / "users" / user_folder_name(user_id) / DATABASE_NAME
+    return user_folder(data_folder, user_id) / DATABASE_NAME
 
 
 def database_files(data_folder: Path) -> list[Path]:

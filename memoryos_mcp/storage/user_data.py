@@ -104,6 +104,18 @@ class UserData(Protocol):
         """Return all receipts, the oldest first."""
         ...
 
+    async def kept_copies(self) -> list[str]:
+        """Return the names of the copies of earlier states that restores keep beside the memory."""
+        ...
+
+    async def remove_kept_copies(self) -> None:
+        """Remove the copies of earlier states that restores keep beside the memory.
+
+        Raises:
+            StorageError: A copy could not be removed.
+        """
+        ...
+
     async def unpurged(self) -> list[str]:
         """Return the names of receipts whose forgotten content may still be in the files."""
         ...

@@ -295,9 +295,11 @@ class Lease:
 
     Attributes:
         epoch: Grows each time the lease changes hands; every background write is checked against it.
+        forget_epoch: The forget epoch when the lease was taken or renewed.
     """
 
     epoch: int
+    forget_epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.storage.capabilities import Backups, MemorySummary
 from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.interface import Stores
-from memoryos_mcp.storage.paths import stamp, user_folder_name
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.text.amounts import amount
+from memoryos_mcp.text.user_ids import user_folder_name
 
 
 def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool) -> None:
@@ -36,7 +36,7 @@ def back_up(settings: Settings, target: Path, *, is_of_all: bool, as_json: bool)
         is_folder = _makes_folder(target, is_of_all=is_of_all)
         with progress_on_stderr("parts") as show:
             for name in names:
-                file = target / f"{name}-{stamp(utc_now())}.db" if is_folder else target
+                file = target / f"{name}-{utc_now():%Y%m%dT%H%M%S%f}Z.db" if is_folder else target
                 try:
                     copy = backups.make(name, file, lambda done, total: show("copying", done, total))
                 except StorageError as error:

@@ -19,7 +19,6 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.model.pages import utc_now
 from memoryos_mcp.model.stats import Stats
 from memoryos_mcp.storage.interface import Store
-from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.stores import make_stores
 from memoryos_mcp.storage.values import StoreOptions
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.engine.engine import MemoryEngine
     from memoryos_mcp.engine.service import MemoryService
     from memoryos_mcp.engine.tools.definitions import Answer
+    from memoryos_mcp.storage.capabilities import Footprint
 
 # Interval between two checks of an engine's background work.
 POLL_S = 0.25
@@ -50,9 +50,22 @@ class Mode(Enum):
     WORK = auto()
 
 
+async def footprint(settings: Settings) -> "Footprint | None":
+    """Return where the configured user's memory is stored, and its size; None if there is none."""
+
+    def look() -> "Footprint | None":
+        stores = make_stores(settings, utc_now)
+        try:
+            return stores.footprint(settings.user_id)
+        finally:
+            stores.close()
+
+    return await anyio.to_thread.run_sync(look)
+
+
 async def has_memory(settings: Settings) -> bool:
     """Return whether the configured user has a memory. Opening it to work would create one."""
-    return await anyio.Path(database_file(settings.data_storage_path, settings.user_id)).exists()
+    return await footprint(settings) is not None
 
 
 async def is_there(settings: Settings) -> bool:

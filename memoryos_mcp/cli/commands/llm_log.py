@@ -20,7 +20,7 @@ from memoryos_mcp.config import Settings
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.log_lines import LogLine
 from memoryos_mcp.llm.recording import LOG_NAME
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.text.user_ids import user_folder
 
 
 def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def show_llm_log(settings: Settings, *, last: int, number: int | None, as_json: 
         as_json: Print the lines of the log unchanged.
     """
     prepare_stdout()
-    path = database_file(settings.data_storage_path, settings.user_id).with_name(LOG_NAME)
+    path = user_folder(settings.data_storage_path, settings.user_id) / LOG_NAME
     lines = _chosen(path, last, number)
     if not lines:
         click.echo(_nothing_logged(settings, path), err=as_json)

@@ -261,12 +261,14 @@ def _estimate(pages: Sequence[_Again], settings: Settings) -> Forecast:
     size, limit = settings.batch_pages(has_llm=True), settings.llm_max_prompt_tokens
     filed = [page.tokens for page in pages if page.is_filed]
     batches = [sum(filed[start : start + size]) for start in range(0, len(filed), size)]
-    organise = organise_request([], Surroundings(before=None), max_topics=settings.max_topics, max_prompt_tokens=limit)
+    organise = organise_request([], Surroundings(), max_topics=settings.max_topics, max_prompt_tokens=limit)
     sorting = [min(limit, _tokens(organise) + ORGANISE_CONTEXT_TOKENS + tokens) for tokens in batches]
     segments: dict[int, list[_Again]] = defaultdict(list)
     for page in pages:
         segments[page.segment].append(page)
-    judge = learn_request([], [], None, dimensions=settings.profile_dimensions, max_prompt_tokens=limit)
+    judge = learn_request(
+        [], Surroundings(is_read=True), dimensions=settings.profile_dimensions, max_prompt_tokens=limit
+    )
     judged = [
         min(page.tokens, USER_SHOWN_MAX_CHARS // BYTES_PER_TOKEN)
         for read in segments.values()

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import starmap
-from pathlib import Path
 
-import anyio.to_thread
 from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from memoryos_mcp.cli.commands.common import Mode, open_memory, tool_result
+from memoryos_mcp.cli.commands.common import Mode, footprint, open_memory, tool_result
 from memoryos_mcp.cli.commands.space_status import EmbeddingStatus, embedding_status
 from memoryos_mcp.cli.terminal import day, make_console, minute, one_line, plain, print_report, section, table
 from memoryos_mcp.config import Settings
@@ -25,7 +23,7 @@ from memoryos_mcp.engine.tools.results import (
     SegmentStats,
     TraitEntry,
 )
-from memoryos_mcp.storage.paths import database_file
+from memoryos_mcp.storage.capabilities import Footprint
 from memoryos_mcp.text.amounts import amount
 
 TOPICS_SHOWN, TRAITS_SHOWN, FACTS_SHOWN = 8, 8, 10
@@ -73,10 +71,10 @@ async def _overview(settings: Settings, *, is_whole: bool) -> Overview:
         text_bytes, failures = await engine.text_bytes(), await engine.failures()
         arguments = GetUserProfileArguments(include_assistant_knowledge=True)
         profile = await tool_result(GetUserProfileResult, get_user_profile, service, arguments)
-    file = database_file(settings.data_storage_path, user_id)
+    stored = await footprint(settings) or Footprint("", 0)
     return Overview(
-        file=str(file),
-        file_bytes=await anyio.to_thread.run_sync(_size, file),
+        file=stored.place,
+        file_bytes=stored.size_bytes,
         text_bytes={tier.value: size for tier, size in text_bytes.items()},
         stats=stats_result(service, user_id, stats, topics_shown=None if is_whole else TOPICS_SHOWN),
         profile=profile,
@@ -90,10 +88,6 @@ async def _overview(settings: Settings, *, is_whole: bool) -> Overview:
             for work, failure in failures.items()
         },
     )
-
-
-def _size(file: Path) -> int:
-    return sum(each.stat().st_size for each in (file, file.with_name(f"{file.name}-wal")) if each.exists())
 
 
 def _parts(overview: Overview, settings: Settings, *, is_whole: bool) -> Iterator[RenderableType]:

@@ -16,9 +16,8 @@ from memoryos_mcp.llm.analysis import Organised, Run, Surroundings, Topic
 from memoryos_mcp.llm.extractive.digests import Spoken, digest_of, is_question, make_digest, spoken, topic_terms
 from memoryos_mcp.llm.extractive.learning import learn_knowledge
 from memoryos_mcp.llm.extractive.tastes import learn_traits
-from memoryos_mcp.model.knowledge import CorrectedFact, Fact, Lessons
+from memoryos_mcp.model.knowledge import Lessons
 from memoryos_mcp.model.pages import Page
-from memoryos_mcp.model.profile import Trait
 from memoryos_mcp.model.segments import Digest, Segment, Vector, mean_vector, segment_match
 from memoryos_mcp.text.terms import stems, words
 
@@ -100,24 +99,21 @@ class ExtractiveAnalyst:
         """Return the number of pages: all can be read in one call."""
         return len(pages)
 
-    async def learn(
-        self,
-        pages: Sequence[Page],
-        traits: Sequence[Trait],
-        facts: Sequence[Fact] | None,
-        corrected: Sequence[CorrectedFact] = (),  # noqa: ARG002 - it quotes the pages, wrong or not
-    ) -> Lessons:
-        """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails."""
-        return await to_thread.run_sync(learn, list(pages), traits, facts, limiter=self._limiter)
+    async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
+        """Return what users said about themselves, verbatim, and how often they spoke of a subject; never fails.
+
+        Corrections are not considered: the facts quote the pages, wrong or not.
+        """
+        return await to_thread.run_sync(learn, list(pages), around, limiter=self._limiter)
 
     async def _digest(self, pages: Sequence[Page]) -> Digest:
         return await to_thread.run_sync(make_digest, list(pages), limiter=self._limiter)
 
 
-def learn(pages: Sequence[Page], traits: Sequence[Trait], facts: Sequence[Fact] | None) -> Lessons:
-    """Return the changes that pages make to profile and knowledge; to the profile alone if ``facts`` is None."""
-    knowledge = () if facts is None else learn_knowledge(pages, facts)
-    return Lessons(traits=learn_traits(pages, traits), knowledge=knowledge)
+def learn(pages: Sequence[Page], around: Surroundings) -> Lessons:
+    """Return the changes that pages make to profile and knowledge."""
+    knowledge = () if around.is_read else learn_knowledge(pages, around.facts)
+    return Lessons(traits=learn_traits(pages, around.traits), knowledge=knowledge)
 
 
 @dataclass(slots=True, eq=False)

@@ -21,6 +21,7 @@ from jwt.types import Options
 
 from memoryos_mcp.errors import ArgumentError, ConfigError, IssuerError
 from memoryos_mcp.model.callers import Scope
+from memoryos_mcp.text.user_ids import user_folder_name
 
 logger = logging.getLogger(__name__)
 
@@ -138,10 +139,6 @@ class JwtVerifier:
         )
 
     def _grant(self, claims: Mapping[str, Any]) -> JwtGrant:
-        from memoryos_mcp.storage.paths import (
-            user_folder_name,  # imports NumPy, which would slow the start
-        )
-
         user_folder_name(claims["sub"])
         client = claims.get("azp") or claims.get("client_id")
         return JwtGrant(

@@ -67,6 +67,11 @@ class Database:
             self._unwritten = None
         return self._unwritten
 
+    @property
+    def path(self) -> Path:
+        """The user's file."""
+        return self._file.path
+
     def is_in_place(self) -> bool:
         """Return whether the open file is still the one to use; if not, close it and open it again.
 

@@ -3,6 +3,7 @@
 import apsw
 
 from memoryos_mcp.errors import LeaseLostError
+from memoryos_mcp.storage.sqlite.forget_plans import forget_epoch
 from memoryos_mcp.storage.values import Lease
 
 # A holder that commits is alive: each commit extends its lease to at least this long from now.
@@ -19,7 +20,7 @@ def take_lease(connection: apsw.Connection, holder: str, now_us: int, ttl_us: in
     if current != holder:
         epoch += 1
     connection.execute("UPDATE lease SET holder = ?, epoch = ?, expires_us = ?", (holder, epoch, now_us + ttl_us))
-    return Lease(epoch=epoch)
+    return Lease(epoch, forget_epoch(connection))
 
 
 def check_lease(connection: apsw.Connection, holder: str, lease: Lease, now_us: int) -> None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from memoryos_mcp.errors import StorageError
+from memoryos_mcp.storage.paths import database_file
 from memoryos_mcp.storage.sqlite.checks import Checks
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.sqlite.tokens import TokenStore, token_file
 
 if TYPE_CHECKING:
-    from memoryos_mcp.storage.capabilities import MemorySummary
+    from memoryos_mcp.storage.capabilities import Footprint, MemorySummary
     from memoryos_mcp.storage.sqlite.backup import SqliteBackups
     from memoryos_mcp.storage.sqlite.store import SqliteStore
     from memoryos_mcp.storage.values import StoreOptions
@@ -54,6 +56,20 @@ class SqliteStores:
         from memoryos_mcp.storage.sqlite.pending import users_waiting
 
         return list(users_waiting(self._data_folder, model))
+
+    def footprint(self, user_id: str) -> "Footprint | None":
+        from memoryos_mcp.storage.capabilities import Footprint
+
+        file = database_file(self._data_folder, user_id)
+        try:
+            size = file.stat().st_size
+            journal = file.with_name(f"{file.name}-wal")
+            return Footprint(str(file), size + (journal.stat().st_size if journal.exists() else 0))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            msg = f"{file} cannot be read ({error.strerror}); make its folder readable for this account"
+            raise StorageError(msg) from error
 
     def examine(self, user_id: str) -> "MemorySummary | None":
         from memoryos_mcp.storage.sqlite.file_check import examine

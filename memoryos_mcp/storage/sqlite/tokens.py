@@ -21,6 +21,7 @@ import apsw
 
 from memoryos_mcp.errors import ArgumentError, DamagedStoreError, NewerStoreError, StorageError
 from memoryos_mcp.model.callers import TOKEN_FORM, TOKEN_PREFIX, Scope, TokenEntry, TokenState
+from memoryos_mcp.text.user_ids import user_folder_name
 
 FILE_NAME = "tokens.db"
 # Exists once a token was made. If the token file is then empty or lost, the server admits nobody.
@@ -77,7 +78,6 @@ class TokenStore:
         self._was_needed = False
 
     def add(self, user_id: str, scopes: Set[Scope], expires_at: datetime | None = None) -> str:
-        from memoryos_mcp.storage.paths import user_folder_name  # a listing does not need what this imports
 
         user_folder_name(user_id)
         if not scopes:

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import TypeVar
 
 import apsw
+from anyio import to_thread
 
+from memoryos_mcp.errors import StorageError
 from memoryos_mcp.model.forgotten import ForgetCounts, ForgetPlan, ForgetReceipt, Sample
 from memoryos_mcp.model.ids import MemoryId
 from memoryos_mcp.model.knowledge import AddFact
@@ -14,6 +16,7 @@ from memoryos_mcp.model.pages import Tier
 from memoryos_mcp.model.records import Record
 from memoryos_mcp.model.segments import Digest
 from memoryos_mcp.model.views import ListEntry, ListRequest, MemoryView, Place
+from memoryos_mcp.storage.paths import kept_copies, remove_kept_copies
 from memoryos_mcp.storage.sqlite import (
     export,
     forget_plans,
@@ -145,6 +148,20 @@ class SqliteOwned:
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
         return await self._database.read(forget_plans.receipts)
+
+    async def kept_copies(self) -> list[str]:
+        return [path.name for path in await to_thread.run_sync(kept_copies, self._database.path)]
+
+    async def remove_kept_copies(self) -> None:
+        path = self._database.path
+        try:
+            await to_thread.run_sync(remove_kept_copies, path)
+        except OSError as error:
+            msg = (
+                f"a copy that a restore kept in {path.parent} cannot be removed ({error.strerror}); nothing was "
+                "forgotten. Close what has it open, and try again"
+            )
+            raise StorageError(msg) from error
 
     async def unpurged(self) -> list[str]:
         return await self._database.read(forget_plans.unscrubbed)
