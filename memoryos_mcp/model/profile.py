@@ -70,8 +70,8 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
 
 def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
     """Return the traits that share a meaningful word with a query, most telling first."""
-    asked = query_stems - _OF_ANY_TRAIT
-    return most_telling_first(trait for trait in traits if asked & {*stems(f"{trait.dimension} {trait.reason}")})
+    meaningful = query_stems - _OF_ANY_TRAIT
+    return most_telling_first(trait for trait in traits if meaningful & {*stems(f"{trait.dimension} {trait.reason}")})
 
 
 def profile_text(traits: Iterable[Trait]) -> str:

@@ -36,10 +36,10 @@ _PAST = re.compile(
 )
 
 
-def asks_past(query: str, asked: ParsedQuery, today: int) -> bool:
+def asks_past(query: str, parsed: ParsedQuery, today: int) -> bool:
     """Return whether a query asks about the past, so that ended facts are relevant; ``today`` is in days since 1970."""
     is_dated = any(
-        span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in asked.times
+        span.unit.value != "day" and float(nearness([span], np.array([today]))[0]) == 0 for span in parsed.times
     )
     return is_dated or _PAST.search(query) is not None
 
@@ -64,18 +64,18 @@ class FactTable:
                 places[each].append(place)
         self._places = {each: np.array(found, dtype=np.int32) for each, found in places.items()}
 
-    def ranked(self, asked: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
+    def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
         """Return the facts that match a query, best first, newer facts first among equals.
 
         Facts that have ended at ``now`` are omitted; with None, no facts are.
         """
         if not self._facts:
             return []
-        signals = {"words": self._word_shares(asked)}
-        if asked.embedded is not None and self._vectors.shape[1] == len(asked.embedded.vector):
-            signals["meaning"] = (self._vectors @ asked.embedded.vector).astype(np.float64)
-        if asked.times:
-            signals["time"] = nearness(asked.times, self._days)
+        signals = {"words": self._word_shares(parsed)}
+        if parsed.embedded is not None and self._vectors.shape[1] == len(parsed.embedded.vector):
+            signals["meaning"] = (self._vectors @ parsed.embedded.vector).astype(np.float64)
+        if parsed.times:
+            signals["time"] = nearness(parsed.times, self._days)
         ones = np.ones(len(self._facts), dtype=np.int64)
         in_force = self._states if now is None else self._states & (self._ends_s > now.timestamp())
         places = np.arange(len(self._facts))
@@ -91,9 +91,9 @@ class FactTable:
         """Return the facts in force that state a name of the user or the assistant, oldest first."""
         return _in_force(self._named, now)
 
-    def _word_shares(self, asked: ParsedQuery) -> Scores:
+    def _word_shares(self, parsed: ParsedQuery) -> Scores:
         """Return the share of the query's words that each fact contains, 0 to 1; a rare word counts more."""
-        weights = {stem(word): rarity(count, asked.pages) for word, count in asked.counts.items()}
+        weights = {stem(word): rarity(count, parsed.pages) for word, count in parsed.counts.items()}
         total = sum(weights.values()) or 1.0
         matched = np.zeros(len(self._facts))
         for each, weight in weights.items():

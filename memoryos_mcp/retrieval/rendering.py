@@ -29,12 +29,12 @@ READ = "Read lately, from elsewhere"
 UNFILED = "# Without a topic yet"
 
 
-def recall_text(recall: "Recall", asked: Iterable[str] = ()) -> str:
-    """Return a retrieval as a tool's text, after the lines ``asked`` from `manner_lines`."""
+def recall_text(recall: "Recall", manner: Iterable[str] = ()) -> str:
+    """Return a retrieval as a tool's text, after the lines ``manner`` from `manner_lines`."""
     body = recall_lines(recall, recall.short_term, NEWEST, has_ids=True)
     if not body and recall.left_out is None:
         body = [NOTHING]
-    text = [*asked, *framed(body)]
+    text = [*manner, *framed(body)]
     if recall.left_out is not None:
         text.append(left_out_line(recall.left_out))
     return "\n".join(text)

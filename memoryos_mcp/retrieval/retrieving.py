@@ -125,11 +125,11 @@ class Retrieving:
         Raises:
             StorageError: The store could not be read.
         """
-        short_term, (asked, candidates) = await asyncio.gather(
+        short_term, (parsed, candidates) = await asyncio.gather(
             self._store.pages(PageQuery(tier=Tier.SHORT_TERM)), self.candidates(query)
         )
         recent = {page.seq for page in short_term[-RECENT_PAGES:] if page.session == short_term[-1].session}
-        ranked = _ranked(candidates, asked, {page.seq for page in short_term}, limits.pages)
+        ranked = _ranked(candidates, parsed, {page.seq for page in short_term}, limits.pages)
         relevant = ranking.cut(ranked, recent)
         if not limits.has_all_recent:
             kept = recent.union(entry.seq for entry in relevant)
@@ -138,20 +138,20 @@ class Retrieving:
             ranked = relevant
         best_parts = dict(zip(candidates.outlines.seqs.tolist(), candidates.best_parts.tolist(), strict=True))
         found, facts = await asyncio.gather(
-            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(asked)
+            self._store.found_pages({entry.seq: best_parts[entry.seq] for entry in ranked}), self._facts(parsed)
         )
-        speakers = self._speakers(asked)
+        speakers = self._speakers(parsed)
         fitted = fit(
             Found(
                 wishes=self._wishes(),
-                traits=relevant_traits(self.cache.traits, frozenset(stems(asked.subject))),
+                traits=relevant_traits(self.cache.traits, frozenset(stems(parsed.subject))),
                 facts=facts,
                 short_term=short_term,
                 pages=[self._recalled(entry, *found[entry.seq]) for entry in ranked if entry.seq in found],
             ),
             limits,
             speakers,
-            roots(asked.subject),
+            roots(parsed.subject),
         )
         pages = fitted.pages
         return Recall(
@@ -164,8 +164,8 @@ class Retrieving:
             assistant_facts=_about(About.ASSISTANT, fitted.facts),
             traits=fitted.traits,
             speakers=speakers,
-            asked=asked,
-            is_semantic=asked.embedded is not None,
+            asked=parsed,
+            is_semantic=parsed.embedded is not None,
             recipe=candidates.recipe.name,
             tokens=fitted.tokens,
             left_out=fitted.left_out,
@@ -217,7 +217,7 @@ class Retrieving:
         if (subject := subject_of(text, stats)) != expected:
             embedded = await self._embedded(subject)
         tokens = embedded.spans if embedded else ()
-        asked = ParsedQuery(
+        parsed = ParsedQuery(
             subject=subject,
             side=side_of(text, stats),
             counts=stats.counts,
@@ -234,7 +234,7 @@ class Retrieving:
         meaning: dict[int, WindowMatch] = {}
         if embedded is not None:
             meaning = await anyio.to_thread.run_sync(self._nearest, embedded.vector, found)
-        return asked, await self._candidates(asked, sorted({*found, *meaning}), words, meaning)
+        return parsed, await self._candidates(parsed, sorted({*found, *meaning}), words, meaning)
 
     async def _embedded(self, subject: str) -> EmbeddedQuery | None:
         """Return the query's vectors; None without a model or if it fails, for keyword search only."""
@@ -256,20 +256,20 @@ class Retrieving:
         return self.cache.index.match(vector, [*{*_with_neighbours(nearest, NEIGHBOURS_OF // 2), *also}])
 
     async def _candidates(
-        self, asked: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
+        self, parsed: ParsedQuery, seqs: Sequence[int], words: Mapping[int, float], meaning: Mapping[int, WindowMatch]
     ) -> Candidates:
-        reads_words = asked.is_for_several or not meaning
-        reads_tokens = bool(meaning) and len(asked.weights) > 0
+        reads_words = parsed.is_for_several or not meaning
+        reads_tokens = bool(meaning) and len(parsed.weights) > 0
         promising = _most_promising(seqs, words, meaning) if reads_tokens else ()
         outlines, matches, rows = await asyncio.gather(
             self._store.outlines(seqs),
-            self._store.word_matches(asked.counts if reads_words else {}, seqs),
+            self._store.word_matches(parsed.counts if reads_words else {}, seqs),
             self._store.token_vectors(promising, CODE_BYTES_AT_MOST),
         )
         found = Candidates(
             recipe=ranking.WORDS,
             outlines=outlines,
-            signals=self._signals_of_words(asked, outlines, words) if len(outlines.seqs) else {},
+            signals=self._signals_of_words(parsed, outlines, words) if len(outlines.seqs) else {},
             windows=1 + outlines.sizes // WINDOW_BYTES,
             best_parts=np.full(len(outlines.seqs), NO_WINDOW),
         )
@@ -278,13 +278,13 @@ class Retrieving:
         if meaning:
             found = _with_windows(found, meaning)
         # A page that was forgotten between these reads is missing in the outlines.
-        found = _with_words(found, asked, matches, np.isin(seqs, outlines.seqs))
-        if asked.embedded is None or not len(rows.seqs):
+        found = _with_words(found, parsed, matches, np.isin(seqs, outlines.seqs))
+        if parsed.embedded is None or not len(rows.seqs):
             return found
-        return await anyio.to_thread.run_sync(_with_tokens, found, asked, asked.embedded.tokens, rows)
+        return await anyio.to_thread.run_sync(_with_tokens, found, parsed, parsed.embedded.tokens, rows)
 
     def _signals_of_words(
-        self, asked: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
+        self, parsed: ParsedQuery, outlines: Outlines, words: Mapping[int, float]
     ) -> dict[str, Scores]:
         """Return the signals of words, time and topics, which need no page vectors."""
         by_words = np.array([words.get(seq, 0.0) for seq in outlines.seqs.tolist()])
@@ -293,10 +293,10 @@ class Retrieving:
             "words_around": around(by_words, within(outlines.seqs, outlines.sessions, 1)),
             "words_nearby": best_near(by_words, within(outlines.seqs, outlines.sessions, NEIGHBOURHOOD_PAGES)),
         }
-        if asked.times:
-            signals["time"] = nearness(asked.times, outlines.days)
-        vector = asked.embedded.vector if asked.embedded else None
-        stems_, now = frozenset(stems(asked.subject)), self._clock()
+        if parsed.times:
+            signals["time"] = nearness(parsed.times, outlines.days)
+        vector = parsed.embedded.vector if parsed.embedded else None
+        stems_, now = frozenset(stems(parsed.subject)), self._clock()
         matches: dict[int, tuple[float, float]] = {}
         for number in set(outlines.segments.tolist()) & self.cache.segments.keys():
             segment = self.cache.segments[number]
@@ -307,25 +307,25 @@ class Retrieving:
         pairs = np.array([matches.get(number, unfiled) for number in outlines.segments.tolist()])
         return signals | {"segment": pairs[:, 0], "heat": pairs[:, 1]}
 
-    async def _facts(self, asked: ParsedQuery) -> list[RecalledFact]:
+    async def _facts(self, parsed: ParsedQuery) -> list[RecalledFact]:
         """Return the best facts of both sides; ended facts only if the query asks about the past."""
         now = self._clock()
-        ranked = [self.cache.facts[about].ranked(asked, now) for about in About]
-        if asks_past(asked.subject, asked, int(now.timestamp()) // SECONDS_PER_DAY):
+        ranked = [self.cache.facts[about].ranked(parsed, now) for about in About]
+        if asks_past(parsed.subject, parsed, int(now.timestamp()) // SECONDS_PER_DAY):
             for about in About:
                 past = await self._store.facts(FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST))
-                ranked.append(FactTable(past).ranked(asked))
+                ranked.append(FactTable(past).ranked(parsed))
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:
         """Return the user's preferences for every answer, newest first."""
         return self.cache.facts[About.USER].wishes(self._clock())
 
-    def _speakers(self, asked: ParsedQuery) -> Speakers:
+    def _speakers(self, parsed: ParsedQuery) -> Speakers:
         """Return the name of each side: the stated one, else the one that the other side uses."""
         now = self._clock()
         stated = speakers_of([fact for about in About for fact in self.cache.facts[about].named(now)])
-        return Speakers(user=stated.user or asked.user_called, agent=stated.agent or asked.agent_called)
+        return Speakers(user=stated.user or parsed.user_called, agent=stated.agent or parsed.agent_called)
 
     def _segment_of(self, segment: int | None) -> Segment | None:
         return self.cache.segments.get(segment or 0)
@@ -336,10 +336,10 @@ class Retrieving:
         return [(segment, segment.heat(now, self._weights)) for segment in unique.values()]
 
 
-def _ranked(found: Candidates, asked: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
+def _ranked(found: Candidates, parsed: ParsedQuery, newest: AbstractSet[int], limit: int) -> list[Ranked]:
     """Return the best pages, merged with all of the newest pages, which may not fit as short-term pages."""
     is_newest = np.isin(found.outlines.seqs, [*newest])
-    apart = found.outlines.sessions if asked.is_for_several else None
+    apart = found.outlines.sessions if parsed.is_for_several else None
     given = (found.recipe, found.outlines.seqs, found.signals, found.windows)
     best = ranking.rank(*given, ~is_newest, limit, apart=apart)
     return [*heapq.merge(best, ranking.rank(*given, is_newest, len(newest)), key=lambda entry: -entry.score)]
@@ -365,17 +365,19 @@ def _most_promising(seqs: Sequence[int], words: Mapping[int, float], meaning: Ma
     return [seqs[place] for place in np.argsort(-by_words - by_meaning, kind="stable").tolist()]
 
 
-def _with_words(found: Candidates, asked: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]) -> Candidates:
+def _with_words(
+    found: Candidates, parsed: ParsedQuery, matches: WordMatches, selected: NDArray[np.bool_]
+) -> Candidates:
     """Return the candidates with the signals of single words; ``selected`` marks their rows in ``matches``."""
     outlines = found.outlines
     if not len(matches.words):
         return found
     user, agent = matches.user[selected], matches.agent[selected]
-    weights = np.array([rarity(asked.counts[word], asked.pages) for word in matches.words])
+    weights = np.array([rarity(parsed.counts[word], parsed.pages) for word in matches.words])
     word_matches = TokenMatches(outlines.seqs, user.astype(np.float32), agent.astype(np.float32))
-    similar = maxsim(word_matches, weights, asked.side, outlines.seqs, outlines.sessions, found.windows)
+    similar = maxsim(word_matches, weights, parsed.side, outlines.seqs, outlines.sessions, found.windows)
     # Users ask about their own words, unless the question names the assistant.
-    own = agent if asked.side is Side.AGENT else user
+    own = agent if parsed.side is Side.AGENT else user
     signals = {"word_cover": similar.best, "own_words": own @ weights}
     return replace(found, signals={**found.signals, **signals})
 
@@ -394,13 +396,13 @@ def _with_windows(found: Candidates, meaning: Mapping[int, WindowMatch]) -> Cand
     return replace(found, recipe=ranking.WINDOWS, signals={**found.signals, **signals}, best_parts=parts)
 
 
-def _with_tokens(found: Candidates, asked: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
+def _with_tokens(found: Candidates, parsed: ParsedQuery, tokens: NDArray[np.float32], rows: TokenRows) -> Candidates:
     """Return the candidates with the signals of token vectors; takes some milliseconds."""
     outlines = found.outlines
     similar = maxsim(
-        match_tokens(tokens, rows, asked.side),
-        asked.weights,
-        asked.side,
+        match_tokens(tokens, rows, parsed.side),
+        parsed.weights,
+        parsed.side,
         outlines.seqs,
         outlines.sessions,
         found.windows,
