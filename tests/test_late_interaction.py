@@ -68,7 +68,7 @@ def covered(
     }
 
 
-def test_a_page_covers_what_it_says_whichever_side_says_it() -> None:
+def test_similarity_counts_matches_of_both_sides() -> None:
     found = covered((1, [TEA], [RAIN]), (20, [TEA], [OTHER]), (40, [OTHER], [OTHER]))
     assert [found[seq][0] for seq in (1, 20, 40)] == pytest.approx([1, 0.5, 0], abs=1e-3)
 
@@ -78,7 +78,7 @@ def test_a_rare_word_counts_more() -> None:
     assert (found[1][0], found[20][0]) == pytest.approx((0.25, 0.75), abs=1e-3)
 
 
-def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
+def test_words_of_the_named_side_count_more() -> None:
     pages: list[Told] = [(1, [TEA, RAIN], []), (20, [], [TEA, RAIN])]
     by_user = covered(*pages, side=Side.USER)
     assert (by_user[1][0], by_user[20][0]) == pytest.approx((1, OTHER_SIDE), abs=1e-3)
@@ -86,39 +86,37 @@ def test_what_the_named_side_said_counts_in_full_and_the_others_less() -> None:
     assert (by_agent[1][0], by_agent[20][0]) == pytest.approx((OTHER_SIDE, 1), abs=1e-3)
 
 
-def test_who_asks_about_a_thing_has_not_told_of_it_where_a_side_is_named() -> None:
+def test_a_match_in_a_question_counts_less_if_a_side_is_named() -> None:
     page: Told = (1, [TEA, RAIN], [])
     assert covered(page, in_questions=True, side=Side.USER)[1][0] == pytest.approx(IN_QUESTION, abs=1e-3)
     assert covered(page, in_questions=True)[1][0] == pytest.approx(1, abs=1e-3)
 
 
-def test_a_neighbour_lends_what_a_page_lacks_but_not_over_a_session_and_not_from_afar() -> None:
+def test_near_pages_of_the_same_session_add_missing_matches() -> None:
     pages: list[Told] = [(1, [TEA], []), (2, [RAIN], []), (11, [TEA], [])]
     assert covered(*pages)[1][0] == pytest.approx((1 + NEIGHBOURS[1]) / 2, abs=1e-3)
     assert covered(*pages, sessions=(1, 2, 2))[1][0] == pytest.approx(0.5, abs=1e-3)
     assert covered(*pages)[11][0] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_a_long_page_borrows_less() -> None:
+def test_neighbours_count_less_for_a_long_page() -> None:
     short = covered((1, [RAIN], []), (2, [TEA], []))
     long = covered((1, [RAIN], []), (2, [TEA], []), (2, [TEA], []), (2, [OTHER], []), (2, [OTHER], []))
     assert short[2][0] > long[2][0] > 0.5
 
 
-def test_the_best_window_is_named_and_the_first_counts_by_itself() -> None:
+def test_best_and_first_windows_are_scored_separately() -> None:
     found = covered((1, [OTHER], []), (1, [TEA, RAIN], []), (1, [TEA], []))
     assert found[1][:2] == pytest.approx((1, 0), abs=1e-3)
     assert found[1][2] == 1
 
 
-def test_a_page_whose_pieces_are_not_known_covers_nothing() -> None:
+def test_a_page_without_token_vectors_has_similarity_0() -> None:
     assert covered((2, [TEA, RAIN], []), seqs=(1, 2, 30), sessions=(1, 2, 3))[1] == (0, 0, -1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=12), st.data())
-def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
-    sizes: list[tuple[int, int]], data: st.DataObject
-) -> None:
+def test_similarity_agrees_with_a_count_of_words(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
     words = st.integers(0, 7)
     windows = [
         (
@@ -136,7 +134,7 @@ def test_every_cover_lies_between_0_and_1_and_matches_a_plain_count(
         assert plain[part] == max(plain)
 
 
-def test_no_window_at_all_is_no_match() -> None:
+def test_without_windows_there_are_no_matches() -> None:
     matches = match_tokens(WORDS[[TEA]], rows(), None)
     assert isinstance(matches, TokenMatches)
     assert matches.user.shape == matches.agent.shape == (0, 1)

@@ -134,7 +134,7 @@ async def grown(kept: Memory, said: Sequence[Said], pauses: frozenset[int]) -> l
     steps=st.tuples(st.integers(1, 5), st.integers(6, 16)),
     pauses=st.frozensets(st.integers(0, 40), max_size=2),
 )
-async def test_pages_rank_the_same_however_they_were_batched_to_be_embedded(
+async def test_the_batches_of_embedding_do_not_change_the_ranking(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -160,7 +160,7 @@ async def test_pages_rank_the_same_however_they_were_batched_to_be_embedded(
 
 @few
 @given(drawn=memories, asked=st.lists(queries, min_size=2, max_size=4), batch_pages=st.integers(1, 12))
-async def test_pages_rank_the_same_after_a_restart_and_but_for_their_topics_before_and_after_filing(
+async def test_restart_and_filing_do_not_change_the_other_signals(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -191,7 +191,7 @@ async def test_pages_rank_the_same_after_a_restart_and_but_for_their_topics_befo
 
 @few
 @given(drawn=memories, asked=st.lists(queries, min_size=2, max_size=4))
-async def test_two_services_on_one_folder_rank_the_same(
+async def test_two_services_on_one_folder_rank_equally(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -246,7 +246,7 @@ async def test_no_query_exceeds_its_budget_or_returns_a_page_twice(
     assert_sound(recall, max_results, max_tokens)
 
 
-async def test_the_budget_is_kept_where_there_is_all_that_it_is_for(diary: Memory) -> None:
+async def test_the_budget_is_kept_with_all_kinds_of_memories(diary: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         for max_tokens in range(100, 3_000, 37):
             recall = await diary.engine.retrieve("the kiln in Lisbon", max_results=100, max_tokens=max_tokens)
@@ -302,7 +302,7 @@ async def test_the_signals_that_explain_a_page_add_up_to_its_score(diary: Memory
         assert page.score == pytest.approx(sum(page.signals.values()), abs=ROUNDING * (len(page.signals) + 1))
 
 
-async def test_nothing_is_explained_unasked_and_asking_changes_no_result(diary: Memory) -> None:
+async def test_explain_adds_signals_and_does_not_change_results(diary: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         plain = await diary.retrieve(query="the kiln in Lisbon", max_results=30)
         explained = await diary.retrieve(query="the kiln in Lisbon", max_results=30, explain=True)
@@ -336,7 +336,7 @@ async def asked_before_and_after_embedding(
 
 @few
 @given(drawn=memories, told_now=texts, place=st.integers(0, 14))
-async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_embedded_ones(
+async def test_a_new_page_is_found_by_words_among_embedded_pages(
     tmp_path_factory: pytest.TempPathFactory,
     embedder: LentEmbedder,
     drawn: list[tuple[str, str, int]],
@@ -352,9 +352,7 @@ async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_embed
     assert (before[0], after[0]) == (page_id, page_id)
 
 
-async def test_a_page_that_is_not_embedded_yet_is_found_by_its_words_among_filed_ones(
-    tmp_path: Path, embedder: LentEmbedder
-) -> None:
+async def test_a_new_page_is_found_by_words_among_filed_pages(tmp_path: Path, embedder: LentEmbedder) -> None:
     async with asyncio.timeout(LIMIT_S), memory(tmp_path, embedder) as kept:
         await kept.add([Said(f"The {one} is by the {other}.") for one in WORDS[:6] for other in WORDS[6:12]])
         assert (await kept.settled()).counts.backlog == 0

@@ -180,13 +180,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
 
 @EVERY_QUERY
 @ON_THEIR_LOOP
-async def test_whatever_is_asked_is_answered_without_reading_a_whole_table(watched: Watched, query: str) -> None:
+async def test_no_query_reads_a_whole_table(watched: Watched, query: str) -> None:
     async with asyncio.timeout(LIMIT_S):
         assert await watched.scans_of(query) == []
 
 
 @ON_THEIR_LOOP
-async def test_a_statement_that_reads_a_whole_table_is_noticed(tmp_path: Path) -> None:
+async def test_a_scan_of_a_whole_table_is_detected(tmp_path: Path) -> None:
     whole = [
         "SELECT user_input FROM pages WHERE user_input LIKE ?",
         "SELECT count(*) FROM pages",
@@ -212,7 +212,7 @@ async def test_a_statement_that_reads_a_whole_table_is_noticed(tmp_path: Path) -
 
 
 @EVERY_QUERY
-def test_whatever_a_client_asks_is_answered(server: PipeServer, query: str) -> None:
+def test_every_query_of_a_client_is_answered(server: PipeServer, query: str) -> None:
     for explain in (False, True):
         arguments = json.dumps({"query": query, "explain": explain, "max_tokens": MAX_TOKENS})
         answer = server.result(server.send_raw_call("retrieve_memory", arguments))
@@ -250,7 +250,7 @@ async def friend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memo
 
 
 @ON_THEIR_LOOP
-async def test_the_name_of_the_user_tells_whose_words_are_asked_for_and_is_no_subject(friend: Memory) -> None:
+async def test_the_users_name_sets_the_side_and_is_not_searched(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What does Ada drink?", max_results=3, explain=True)
     assert result.understood is not None
@@ -261,7 +261,7 @@ async def test_the_name_of_the_user_tells_whose_words_are_asked_for_and_is_no_su
 
 
 @ON_THEIR_LOOP
-async def test_the_name_of_a_third_person_stays_in_the_subject(friend: Memory) -> None:
+async def test_a_third_persons_name_stays_in_the_subject(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What does Ben drink?", max_results=3, explain=True)
     assert result.understood is not None
@@ -271,7 +271,7 @@ async def test_the_name_of_a_third_person_stays_in_the_subject(friend: Memory) -
 
 
 @ON_THEIR_LOOP
-async def test_of_a_user_and_a_third_person_only_the_third_is_a_subject(friend: Memory) -> None:
+async def test_of_user_and_third_person_only_the_latter_is_subject(friend: Memory) -> None:
     async with asyncio.timeout(LIMIT_S):
         result = await friend.retrieve(query="What did Ada say about Ben?", max_results=3, explain=True)
     assert result.understood is not None

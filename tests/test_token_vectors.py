@@ -15,7 +15,7 @@ ROWS = arrays(
 AXES = np.eye(COORDINATES, dtype=np.float32)
 
 
-def test_a_code_takes_half_a_byte_a_coordinate_and_keeps_the_direction() -> None:
+def test_a_code_has_four_bits_per_coordinate() -> None:
     vectors = np.random.default_rng(1).normal(size=(5_000, 80)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     codes = token_vectors.encode(vectors)
@@ -28,7 +28,7 @@ def test_a_code_takes_half_a_byte_a_coordinate_and_keeps_the_direction() -> None
 
 
 @given(ROWS)
-def test_every_coordinate_is_kept_to_half_a_level_or_cut_at_the_outermost(rows: np.ndarray) -> None:
+def test_coordinates_are_rounded_to_half_a_level_or_clipped(rows: np.ndarray) -> None:
     reach = REACH_RMS / np.sqrt(COORDINATES)
     kept = token_vectors.cosines(token_vectors.encode(rows), AXES)
     outermost = reach * (LEVELS - 1) / LEVELS
@@ -36,6 +36,6 @@ def test_every_coordinate_is_kept_to_half_a_level_or_cut_at_the_outermost(rows: 
 
 
 @given(ROWS)
-def test_encoding_what_a_code_stands_for_changes_nothing(rows: np.ndarray) -> None:
+def test_encoding_a_decoded_vector_changes_nothing(rows: np.ndarray) -> None:
     codes = token_vectors.encode(rows)
     assert np.array_equal(token_vectors.encode(token_vectors.cosines(codes, AXES)), codes)
