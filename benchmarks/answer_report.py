@@ -25,8 +25,8 @@ LEAST_WIDTH = 130
 _RULES = """\
 F1: of the sets of words, lower-cased, without punctuation. BLEU-1: clipped precision of single words times the \
 brevity penalty. Both in percent, mean over questions; a question without an answer counts 0. Category 5 asks about \
-things that were never said: an answer is right if it says so and does not repeat the suggested answer. No mean includes \
-it. The paper's figures are for all ten conversations with GPT-4o-mini; they compare only with a whole run of that model."""
+things that were never said: an answer is right if it says so and does not repeat the suggested answer. Means exclude \
+it. The paper's figures are for all ten conversations with GPT-4o-mini; compare only a whole run of that model."""
 
 
 @dataclass(frozen=True, slots=True)

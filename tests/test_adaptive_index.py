@@ -1,4 +1,4 @@
-"""An index that is exact while it is small and approximate from then on, to those who ask the same."""
+"""An index that is exact while it is small, and approximate from a limit on."""
 
 import threading
 

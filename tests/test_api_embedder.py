@@ -1,4 +1,4 @@
-"""The embedder over the network, against a real server on this machine that answers well, badly or not at all."""
+"""The embedder for APIs, against a local server that answers correctly, wrongly or never."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ MODEL = os.environ.get("MEMORYOS_GGUF")
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """An embedder that asks a server, and the pauses it made, seconds."""
+    """A server, its embedder, and the pauses of the embedder in seconds."""
 
     server: LlmServer
     embedder: ApiEmbedder
@@ -63,12 +63,12 @@ class Talk:
 
     @property
     def texts(self) -> list[list[str]]:
-        """What was asked, request after request, but for the probe."""
+        """The texts of each request, except the probe."""
         return [body["input"] for body in self.server.bodies if not body["input"][0].endswith(PROBE)]
 
 
 def vector_of(text: str, dimension: int = DIMENSION) -> list[float]:
-    """Return a vector that is a text's own, of any length."""
+    """Return a reproducible vector of a text, not of unit length."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
     return [float(number) for number in 3.0 * np.random.default_rng(seed).normal(size=dimension)]
 
@@ -78,12 +78,12 @@ def unit(vector: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def well(asked: Asked) -> Answer:
-    """Answer as a server should."""
+    """Answer correctly."""
     return embeddings(vector_of(text) for text in asked.body["input"])
 
 
 def well_to_the_probe(answer: Answer | Answering) -> Answering:
-    """Return a server that answers well to the probe, and like this to all else."""
+    """Return a server that answers correctly to the probe, and with ``answer`` to other texts."""
 
     def answering(asked: Asked) -> Any:
         if asked.body["input"][0].endswith(PROBE):
@@ -102,7 +102,7 @@ async def talk(
     key: str | None = KEY,
     timeout_s: float = 20.0,
 ) -> AsyncIterator[Talk]:
-    """Start a server and an embedder that asks it, for a limited time; retries come without a pause."""
+    """Start a server and its embedder, with a time limit; pauses before retries are skipped."""
     pauses_s: list[float] = []
 
     async def pause(seconds: float) -> None:
@@ -124,7 +124,7 @@ async def failure(embedder: Embedder, text: str = DIALOGUE) -> ModelError:
     return caught.value
 
 
-# What is asked, and what comes back
+# Requests and replies
 
 
 async def test_one_probe_determines_dimension_and_identity() -> None:
@@ -324,11 +324,11 @@ async def test_a_query_is_answered_while_an_import_hangs() -> None:
         assert talked.server.most_at_once <= 5
 
 
-# What is too long
+# Texts that are too long
 
 
 def refusing_over(chars: int, error: Answer) -> Answering:
-    """Return a server that refuses requests with a text that is too long."""
+    """Return a server that rejects requests with a long text."""
     return lambda asked: error if max(map(len, asked.body["input"])) > chars else well(asked)
 
 
@@ -369,7 +369,7 @@ async def test_an_api_that_rejects_short_texts_is_an_error(error: Answer) -> Non
     assert DIALOGUE not in text
 
 
-# What is tried again
+# Retries
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])
@@ -412,7 +412,7 @@ async def test_a_silent_or_slow_server_reaches_the_time_limit(answer: Answer) ->
     assert "embedding_timeout_s" in text
 
 
-# What is refused, and what is no answer
+# Rejections and invalid replies
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ async def test_errors_and_logs_quote_no_key_dialogue_or_reply(
         assert not any(secret in text for text in told)
 
 
-# The end
+# Closing
 
 
 async def test_a_closed_embedder_sends_nothing_and_closes_twice() -> None:
@@ -539,7 +539,7 @@ async def test_closing_the_embedder_ends_its_running_calls() -> None:
         assert "closed" in str(await call)
 
 
-# From settings
+# Settings
 
 
 def settings_at(base_url: str, **more: Any) -> Settings:

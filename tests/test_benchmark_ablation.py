@@ -1,4 +1,4 @@
-"""What the ranking finds without a signal, against examples worked by hand."""
+"""Rankings without a signal, compared with examples computed by hand."""
 
 from dataclasses import replace
 

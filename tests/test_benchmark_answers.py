@@ -67,7 +67,7 @@ def completed(text: str) -> dict[str, Any]:
 
 
 def replay_file(missing: Path, to: Path) -> Path:
-    """Answer each missing request by its last line."""
+    """Answer each missing request with its last line."""
     lines = []
     for raw in missing.read_text(encoding="utf-8").splitlines():
         request = json.loads(raw)
@@ -180,7 +180,7 @@ def test_a_run_is_replayed_scored_judged_and_resumed(data: Path, tmp_path: Path)
 
     replay_file(missing, replay)
     assert "4 questions to answer" in run(*arguments).output
-    replay_file(missing, replay)  # now with what the judge was asked
+    replay_file(missing, replay)  # now with the judge's requests
     last = run(*arguments)
     assert last.exit_code == 0, last.output
     assert "1 to 4" in last.output
@@ -248,5 +248,5 @@ def test_the_log_of_a_real_model_can_be_replayed(data: Path, tmp_path: Path) -> 
 
 
 def table(output: str) -> list[str]:
-    """Return the lines of the report that tell scores."""
+    """Return the lines of the report with scores."""
     return [line for line in output.splitlines() if " / " in line or "seen through" in line]

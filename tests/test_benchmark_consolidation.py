@@ -1,4 +1,4 @@
-"""The benchmark's LLM, asked with our own prompts over HTTP, and the benchmark's arithmetic by hand."""
+"""The benchmark's LLM server with our prompts over HTTP, and the benchmark's figures."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ DIALOGUE = [
 
 
 def views(*, first: int = 1) -> list[Page]:
-    """The dialogue as pages without vectors, a minute apart."""
+    """Return the dialogue as pages without vectors, a minute apart."""
     return [
         Page(
             seq=seq,

@@ -1,4 +1,4 @@
-"""The benchmark of embedding, on a few texts and a small memory, and its arithmetic by hand."""
+"""The benchmark of embedding, on a few texts and a small memory, and its figures."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The benchmark's metrics against examples worked by hand."""
+"""The benchmark's metrics, compared with examples computed by hand."""
 
 from math import isnan, log2
 
@@ -76,7 +76,7 @@ def test_ndcg_puts_pages_of_every_answer_first() -> None:
 
 def test_ndcg_is_1_with_pages_of_every_answer_before_a_full_k() -> None:
     assert ndcg_at((UNRANKED, 1), 1) == pytest.approx(1.0)
-    # Of three ranked gold pages two have room in the first two: 1/log2(2) + 1/log2(3) of that and 1/log2(4).
+    # Two of three ranked gold pages fit the first two places: 1/log2(2) + 1/log2(3) of that and 1/log2(4).
     assert ndcg_at((UNRANKED, 1, 3, None), 2) == pytest.approx((1 + 0.63093) / (1 + 0.63093 + 0.5), abs=1e-5)
 
 
@@ -105,7 +105,7 @@ def test_the_bootstrap_interval_reflects_the_standard_error() -> None:
 
 
 def test_the_bootstrap_is_paired_and_reproducible() -> None:
-    # Both vary much and always alike: only the pairing makes the difference certain.
+    # Both vary much but together, so only pairing makes the difference significant.
     theirs = [0.0, 1.0] * 30
     interval = paired_bootstrap([value + 0.5 for value in theirs], theirs)
     assert (interval.low, interval.high) == (0.5, 0.5)

@@ -1,4 +1,4 @@
-"""The retrieval benchmark, run as a person runs it, on a data set of a few pages."""
+"""The retrieval benchmark, run as a command on a data set of a few pages."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def conversation(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run has made: what it showed, its JSON report and its lines by question."""
+    """The results of a run: its output, its JSON report and its lines by question."""
 
     shown: str
     report: dict[str, Any]
@@ -105,7 +105,7 @@ def test_figures_and_leads_are_of_every_system(made: Made) -> None:
 def test_keyword_search_is_a_server_without_a_model(made: Made) -> None:
     assert made.report["search_modes"] == {"hybrid": len(ASKED)}
     assert made.report["rankings"]["server"] != made.report["rankings"]["words alone"]
-    # Its short-term memory counts as the server's does; the plain baselines have none.
+    # Its short-term memory counts too; the plain baselines have none.
     places = made.questions[2]["places"]
     assert places["server"] == places["words alone"] == [0]
     assert 0 not in places["BM25"] + places["dense"] + places["two stages"]
@@ -146,7 +146,7 @@ def test_the_full_ranking_agrees_with_the_server(made: Made) -> None:
 
 def test_each_signal_is_dropped_in_turn(made: Made) -> None:
     without = made.report["ablation"]["without"]
-    # Only one question names a time; every other signal is there for all.
+    # Only one question has a time; all questions have the other signals.
     assert without["time"]["questions"] == 1
     others = [row for signal, row in without.items() if signal != "time"]
     assert len(others) > 1

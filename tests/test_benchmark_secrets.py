@@ -1,4 +1,4 @@
-"""The benchmark of secrets tells what is caught, and shows each alarm."""
+"""The benchmark of secrets reports caught secrets and each false alarm."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Weights are learned from what puts the right pages forward, and scored where they were not learned."""
+"""Weights are learned from signals of gold pages, and scored on other conversations."""
 
 import numpy as np
 import pytest

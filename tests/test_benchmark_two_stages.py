@@ -1,4 +1,4 @@
-"""The reference's two stages on a few pages whose segments can be told by hand."""
+"""The reference's two stages, on a few pages with known segments."""
 
 from datetime import UTC, datetime
 
@@ -36,14 +36,14 @@ def test_keywords_are_the_rarest_stems_then_the_first() -> None:
 
 
 def test_a_page_joins_a_segment_at_a_cosine_of_0_6() -> None:
-    # cos 53 is 0.602, cos 54 is 0.588.
+    # cos 53° is 0.602, cos 54° is 0.588.
     assert members(directions(0, 53)) == [[0, 1]]
     assert members(directions(0, 54)) == [[0], [1]]
 
 
 def test_common_keywords_bring_a_page_into_a_segment() -> None:
     kayak, both = frozenset({"kayak"}), frozenset({"kayak", "river"})
-    # cos 80 is 0.17, which half of all keywords in common lifts over the bar.
+    # cos 80° is 0.17; with half of the keywords in common, the sum is above the minimum.
     assert members(directions(0, 80), [kayak, both]) == [[0, 1]]
     assert members(directions(0, 80), [kayak, frozenset({"river"})]) == [[0], [1]]
 
@@ -53,7 +53,7 @@ def test_a_page_joins_the_nearest_of_several_segments() -> None:
 
 
 def test_a_segments_vector_is_the_mean_of_its_pages() -> None:
-    # 80 is too far from 0, but not from 25, the mean of 0 and 50.
+    # 80° is too far from 0°, but not from 25°, the mean of 0° and 50°.
     assert members(directions(0, 50, 75)) == [[0, 1, 2]]
     assert members(directions(0, 75)) == [[0], [1]]
 

@@ -22,13 +22,13 @@ from memoryos_mcp.errors import ModelError
 from memoryos_mcp.model.pages import Window
 
 TOKENIZER_FILE = Path(bundled.__file__).parent / "data" / "tokenizer.json"
-# Fits no slice and no window; each sentence is its own.
+# Longer than a slice and a window; all sentences differ.
 LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(240))
 
-# The pinned model's answer to "The cat sat on the mat."; other values would be another space under the same identity.
+# The pinned model's vector of "The cat sat on the mat."; other values would be another space with the same identity.
 KNOWN_START = [0.12718, -0.01601, -0.03506, 0.05542]
 
-# All scripts, with what tokenizers stumble over made likely: controls, marks, lone surrogates, runs without a space.
+# All scripts; characters that are difficult for tokenizers are more likely than others.
 ANY_TEXT = st.lists(
     st.one_of(
         st.text(),
@@ -196,7 +196,7 @@ async def test_a_window_has_the_vector_of_its_text_alone(embedder: BundledEmbedd
     [windows] = await whole(embedder, text)
     async with asyncio.timeout(60):
         rows = await embedder.embed([text[window.start : window.end] for window in windows])
-    # Only a piece that the edge of a window splits off its word may differ.
+    # Only a token at the edge of a window, which splits its word, may differ.
     assert (rows * np.stack([window.vector for window in windows])).sum(axis=1) == pytest.approx(1, abs=0.01)
 
 
@@ -208,7 +208,7 @@ async def test_token_vectors_are_ordered_by_side_and_question(
         query = await embedder.embed_query("We keep bees.")
     assert window.codes is not None
     assert (window.codes.shape, window.parts) == ((12, 40), (4, 3, 0, 5))
-    # What a query says and a page says alike is nearest in its own place.
+    # A token of the query is nearest to the same token of the page.
     cosines = token_vectors.cosines(window.codes, query.tokens)
     assert cosines.argmax(axis=0).tolist() == [0, 1, 2, 3]
     assert query.spans == [(0, 2), (3, 7), (8, 12), (12, 13)]
@@ -261,7 +261,7 @@ async def test_a_text_of_many_slices_is_covered_to_its_end(embedder: BundledEmbe
 
 
 async def test_a_special_token_in_dialogue_is_ordinary_text(embedder: BundledEmbedder) -> None:
-    # As text, upper and lower case are one; the model's own mark has no lower case.
+    # As text, the token is lower-cased; the model's special token is not.
     assert await cosine(embedder, "it printed [MASK] twice", "it printed [mask] twice") == pytest.approx(1, abs=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""What a client gets for a question from the MCP tool, over a real store and the bundled model."""
+"""Results of retrieve_memory, with a real store and the bundled model."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ from tests.servers import PipeServer
 
 LIMIT_S = 60
 ON_THEIR_LOOP = pytest.mark.asyncio(loop_scope="module")  # a memory's background runs on the loop that opened it
-# As UNFILED, for a process.
+# The settings of UNFILED, for a process.
 QUIET = {"short_term_capacity": 0, "consolidation_idle_s": 3600, "consolidation_batch_pages": 100}
 MIXED = (
     ("I'm allergic to peanuts and shellfish, so I never eat them.", "Good to know: no peanuts and no shellfish."),
@@ -55,7 +55,7 @@ async def embedder() -> AsyncIterator[LentEmbedder]:
 async def filled(
     folder: Path, embedder: LentEmbedder, said: Iterable[tuple[str, str]], **settings: Any
 ) -> AsyncIterator[Memory]:
-    """Open a memory with a page a day. Pages stay where they came in, so when they are filed changes nothing."""
+    """Open a memory with one page a day, which are not filed."""
     first = START - timedelta(days=60)
     turns = [Said(user, assistant, first + timedelta(days=day)) for day, (user, assistant) in enumerate(said)]
     async with asyncio.timeout(LIMIT_S), memory(folder, embedder, **UNFILED, **settings) as opened:
@@ -77,7 +77,7 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def talk(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder) -> AsyncIterator[Memory]:
-    """The mixed pages in one conversation, so that the first five of them are among the newest seven."""
+    """The mixed pages in one conversation; the first five of them are among the newest seven."""
     async with memory(tmp_path_factory.mktemp("talk"), embedder, **UNFILED, short_term_capacity=7) as opened:
         await opened.add(Said(user, assistant) for user, assistant in (*MIXED[5:], *MIXED[:5]))
         await embedded(opened)
@@ -85,7 +85,7 @@ async def talk(tmp_path_factory: pytest.TempPathFactory, embedder: LentEmbedder)
 
 
 async def retrieved(opened: Memory, **arguments: Any) -> tuple[dict[str, Any], str]:
-    """Return the structured result of a retrieval and its text."""
+    """Return the structured result and the text of a retrieval."""
     result = await opened.call_retrieve(**arguments)
     assert not result.is_error
     assert result.structured_content is not None
@@ -288,7 +288,7 @@ async def test_topics_take_forty_tokens_if_there_is_room(tmp_path: Path, embedde
 
 
 def test_the_first_query_after_a_start_is_semantic(tmp_path: Path) -> None:
-    # A process that has just started has not loaded its model.
+    # A new process has not loaded its model.
     with PipeServer(tmp_path / "data", QUIET) as server:
         for user, assistant in (*MIXED[1:10], ("We adopted a greyhound last spring.", "How does she like the sofa?")):
             server.add(user, assistant)

@@ -1,4 +1,4 @@
-"""What is shown of each part within a budget, on parts made by hand."""
+"""The share of the budget that each kind of memory gets."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

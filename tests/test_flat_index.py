@@ -1,4 +1,4 @@
-"""The exact index against numpy."""
+"""The exact index, compared with NumPy."""
 
 import subprocess
 import sys
@@ -159,7 +159,7 @@ def test_an_emptied_index_can_be_filled_again() -> None:
 
 
 class IndexAgainstADict(RuleBasedStateMachine):
-    """Adds and removes in any order, over chunks small enough to be split and merged."""
+    """Adds and removals in any order, with chunks so small that they are split and merged."""
 
     index: FlatIndex
     truth: dict[int, NDArray[np.float32]]

@@ -1,4 +1,4 @@
-"""Late interaction: what a page covers of a query, by itself and with what stands around it."""
+"""Late interaction: similarity of pages to a query, from their own tokens and those of neighbouring pages."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from memoryos_mcp.retrieval.late_interaction import (
 from memoryos_mcp.retrieval.query import Side
 from memoryos_mcp.storage.values import TokenRows
 
-# Words that have nothing in common: rows of a Hadamard matrix, whose length lies evenly on all coordinates.
+# Orthogonal vectors: rows of a Hadamard matrix, whose coordinates have the same size.
 DIMENSION = 8
 WORDS = np.array(
     [[(-1) ** (row & column).bit_count() for column in range(DIMENSION)] for row in range(DIMENSION)], dtype=np.float32
@@ -27,11 +27,11 @@ Told = tuple[int, list[int], list[int]]
 
 
 def rows(*windows: Told, asked: bool = False) -> TokenRows:
-    """Return the rows of windows, each told as its page, the words of its user's side and those of the assistant's.
+    """Return the rows of windows, each given as its page, the user's words and the assistant's words.
 
     Args:
-        windows: In the order of their pages.
-        asked: Whether all that is said is said in questions.
+        windows: The windows in the order of their pages.
+        asked: Whether all words are in questions.
     """
     words = [word for _, user, agent in windows for word in (*user, *agent)]
     counts = np.zeros((len(windows), 4), dtype=np.int64)
@@ -52,7 +52,7 @@ def covered(
     sessions: tuple[int, ...] | None = None,
     in_questions: bool = False,
 ) -> dict[int, tuple[float, float, int]]:
-    """Return best cover, first cover and best part of each page."""
+    """Return the best similarity, that of the first window, and the best part of each page."""
     pages = np.array(seqs or sorted({seq for seq, _, _ in windows}), dtype=np.int64)
     found = maxsim(
         match_tokens(WORDS[list(asked)], rows(*windows, asked=in_questions), side),

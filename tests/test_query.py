@@ -1,4 +1,4 @@
-"""What a query is taken to ask for."""
+"""Query parsing: weights of tokens, named sides, and questions for several memories."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What time a query names, in many languages, and which pages lie near it."""
+"""Time spans in queries in many languages, and the nearness of pages to them."""
 
 from datetime import date, datetime
 

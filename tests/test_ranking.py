@@ -1,4 +1,4 @@
-"""Ranking is plain arithmetic on signals."""
+"""Ranking: signals, their weighted sum, and the order of candidates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever is asked is answered, at no cost that grows with the memory."""
+"""Every query is answered, and its cost does not grow with the memory."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ LIMIT_S = 60
 PAGES = 120
 MAX_TOKENS = 2_000
 QUERY_MAX_CHARS = 20_000
-# Whole tables that grow with the memory. Virtual tables name the way they take: FTS5 has an "M" for a match, and
+# Scans of tables that grow with the memory. In query plans of virtual tables, FTS5 has an "M" for a match, and
 # fts5vocab a number from 256 on for a term or a range of terms.
 GROWING = re.compile(
     r"SCAN (pages|page_vectors|page_tokens|fact_evidence|page_words(?! VIRTUAL TABLE INDEX \d+:\S*M))\b"
@@ -96,7 +96,7 @@ EVERY_QUERY = pytest.mark.parametrize("query", [pytest.param(query, id=name) for
 
 @contextmanager
 def statements_noted(noted: list[tuple[str, Any]]) -> Iterator[None]:
-    """Note every statement, with its values, of each connection that is opened meanwhile, as long as it lives."""
+    """Record every statement and its values, for all connections opened in this context."""
 
     def note(cursor: apsw.Cursor, sql: str, values: Any) -> bool:
         noted.append((sql, values))
@@ -111,13 +111,13 @@ def statements_noted(noted: list[tuple[str, Any]]) -> Iterator[None]:
 
 
 def scans(connection: apsw.Connection, sql: str, values: Any) -> list[str]:
-    """Return how SQLite carries out a statement, as far as it reads a whole table that grows with the memory."""
+    """Return the steps of a statement's query plan that read a whole table that grows with the memory."""
     plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     return [step for step in plan if GROWING.search(step) or VOCABULARY_SCAN.search(step)]
 
 
 class Watched:
-    """A memory of some hundred pages, and every statement that it runs."""
+    """A memory of some hundred pages, and all of its statements."""
 
     def __init__(self, kept: Memory, folder: Path, noted: list[tuple[str, Any]]) -> None:
         self.engine = kept.engine
@@ -125,7 +125,7 @@ class Watched:
         self._noted = noted
 
     async def scans_of(self, query: str) -> list[str]:
-        """Ask for something that must be answered, and return the steps in which a whole table was read for it."""
+        """Run a query, and return the steps that read a whole table."""
         self._noted.clear()
         recall = await self.engine.retrieve(query, max_tokens=MAX_TOKENS)
         noted = [(sql, values) for sql, values in self._noted if re.match(r"\s*(SELECT|WITH)\b", sql)]
@@ -142,7 +142,7 @@ class Watched:
 
 
 def pages() -> list[Said]:
-    """Return turns on several subjects, most words on many pages and some on few."""
+    """Return turns on several subjects, with common and rare words."""
     chosen = random.Random(3)  # noqa: S311 - words, no secrets
     return [
         Said(f"I saw a {chosen.choice(SUBJECTS)} by the {chosen.choice(SUBJECTS)}, it was number {number}.", "I see.")
@@ -166,7 +166,7 @@ async def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
-    """One server for all queries; none may make it stumble."""
+    """One server for all queries."""
     with PipeServer(tmp_path_factory.mktemp("asked") / "data", {"short_term_capacity": 2}) as running:
         for turn in pages()[:12]:
             running.add(turn.user_input, turn.agent_response)
@@ -222,12 +222,12 @@ def test_every_query_of_a_client_is_answered(server: PipeServer, query: str) -> 
         assert result.short_term_count == 2
 
 
-# Whose words are asked for ---------------------------------------------------------------------------------------
+# Named sides -------------------------------------------------------------------------------------------------
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def friend(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Memory]:
-    """A memory in which the assistant calls the user by name, and the user speaks of Ben."""
+    """A memory in which the assistant addresses the user by name, and the user talks about Ben."""
     embedder = LentEmbedder()
     async with memory(tmp_path_factory.mktemp("friend"), embedder) as kept:
         async with asyncio.timeout(LIMIT_S):

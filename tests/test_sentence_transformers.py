@@ -1,4 +1,4 @@
-"""Models through sentence-transformers: a real one, and tiny ones with random weights in the shapes of real ones."""
+"""The embedder for sentence-transformers: a real model, and tiny models with random weights."""
 
 import asyncio
 import functools
@@ -74,7 +74,7 @@ def read(folder: Path) -> tuple[Any, Any]:
 
 
 def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
-    """Return a text's vector without the library, and without other texts beside it."""
+    """Return a text's vector, computed without the library and without batching."""
     tokenizer, model = read(folder)
     with torch.inference_mode():
         states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
@@ -85,7 +85,7 @@ def by_hand(folder: Path, text: str, pooling: str) -> NDArray[np.float32]:
 async def agrees(
     embedder: SentenceTransformersEmbedder, folder: Path, pooling: str, *, query: str = "", passage: str = ""
 ) -> None:
-    """Check both sides of a search against what comes of the instructions by hand."""
+    """Compare queries and passages with vectors of texts with the instructions added by hand."""
     rows = await embedder.embed(TEXTS)
     queries = await asyncio.gather(*map(embedder.embed_query, TEXTS))
     pages = await embedder.embed_pages([Passage(text, "") for text in TEXTS])
@@ -229,7 +229,7 @@ async def test_the_identity_changes_with_weights_dimension_and_prompt(bge: Path,
     identities = []
     for folder, kwargs in (
         (bge, {}),
-        (Path(f"{bge}/"), {"use_fp16": True}),  # which a CPU ignores
+        (Path(f"{bge}/"), {"use_fp16": True}),  # ignored on a CPU
         (other, {}),
         (bge, {"truncate_dim": 16}),
         (bge, {"prompts": {"passage": "Something quite different goes before: "}}),
@@ -285,7 +285,7 @@ _SHARED: dict[Path, SentenceTransformersEmbedder] = {}
 
 @asynccontextmanager
 async def _shared(folder: Path) -> AsyncIterator[SentenceTransformersEmbedder]:
-    """Give one embedder to all examples of a test: loading takes longer than they do."""
+    """Share one embedder between all examples of a test, because loading is slow."""
     embedder = _SHARED.setdefault(folder, SentenceTransformersEmbedder(EmbeddingModel(str(folder)), {}))
     async with asyncio.timeout(LIMIT_S):
         yield embedder

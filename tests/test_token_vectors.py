@@ -1,4 +1,4 @@
-"""Token codes keep directions in four bits a coordinate."""
+"""Token vectors with four bits per coordinate."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Where a text is cut into windows, and which word pieces stand in questions."""
+"""Windows of a text, and tokens in questions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from memoryos_mcp.embedding.windowing import WINDOW_BYTES, first_window, in_ques
 
 
 def asked(text: str) -> str:
-    """Return a text with all but its questions blanked, as if each character were a word piece."""
+    """Return a text with everything except its questions blanked; each character is a token."""
     asks = in_questions(text, np.arange(len(text)))
     return "".join(char if asking else "·" for char, asking in zip(text, asks, strict=True))
 
@@ -41,7 +41,7 @@ def test_without_a_question_mark_there_is_no_question(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["." * 1_000_000 + "x", "?!" * 500_000 + "x", "." + '"' * 1_000_000 + "x"])
 def test_a_page_of_punctuation_takes_no_longer_than_words(text: str) -> None:
-    # One look at each mark: a look for each pair of them would not end within the suite's time.
+    # Quadratic time would exceed the time limit.
     assert not in_questions(text, np.array([0, len(text) - 1])).any()
 
 
