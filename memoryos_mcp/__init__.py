@@ -1,6 +1,6 @@
-"""A per-user long-term memory for AI assistants: served over MCP, and a library.
+"""A per-user long-term memory for AI assistants, as an MCP server and as a library.
 
-Public names are imported on first use, so that importing the package is cheap.
+Public names are imported on first use, so that ``import memoryos_mcp`` is fast.
 """
 
 import importlib

@@ -1,13 +1,13 @@
 """Entry point of ``memoryos-mcp`` and ``python -m memoryos_mcp``.
 
-Importing the command line takes a moment. Ctrl-C ends the program with one line even then.
+Ctrl-C ends the program with a one-line message, even while the command line is being imported.
 """
 
 import os
 import signal
 from types import FrameType, ModuleType
 
-EXIT_INTERRUPTED = 130  # as in `command_line`, which is not loaded yet
+EXIT_INTERRUPTED = 130  # as in `cli.command_line`, which is not imported yet
 STDERR = 2
 
 
@@ -17,13 +17,13 @@ def main() -> None:
 
 
 def serve_by_default() -> None:
-    """Run the command line; without a command, serve."""
+    """Run the command line; without a command, run ``serve``."""
     _loaded().serve_by_default()
 
 
 def _loaded() -> ModuleType:
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:  # otherwise it is ignored, as in a background job
+    if handler is signal.default_int_handler:  # otherwise SIGINT is ignored on purpose, as in a background job
         signal.signal(signal.SIGINT, _end)
     from memoryos_mcp.cli import main as command_line
 
@@ -32,7 +32,7 @@ def _loaded() -> ModuleType:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    # An exception raised during an import may be taken for an import error and swallowed.
+    # No exception is raised, because the import in progress could swallow it.
     os.write(STDERR, b"\nmemoryos-mcp: interrupted\n")
     os._exit(EXIT_INTERRUPTED)
 

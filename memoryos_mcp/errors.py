@@ -2,14 +2,14 @@
 
 MemoryOSError
 ├── ConfigError            a setting is missing, unknown or out of range
-├── ArgumentError          a caller's argument is not valid; names the argument and the fix
-├── ImportFormatError      a file to import cannot be read: cut off, hostile, of another format
+├── ArgumentError          an argument of a caller is not valid; the text names the argument and the fix
+├── ImportFormatError      a file to import cannot be read: it is truncated, malicious or of an unknown format
 ├── StorageError           the store could not be read or written
-│   ├── DamagedStoreError      it is damaged or not ours; it was left untouched
-│   ├── NewerStoreError        it was written by a newer version; it was left untouched
+│   ├── DamagedStoreError      the file is damaged or not a memory of this program; it was not changed
+│   ├── NewerStoreError        the file was written by a newer version; it was not changed
 │   └── LeaseLostError         another process now does this user's background work
-├── ClientFileError        an MCP client's file cannot be read or changed; it was left untouched
-├── IssuerError            the issuer of JWTs did not answer; the token could not be checked
+├── ClientFileError        the file of an MCP client cannot be read or changed; it was not changed
+├── IssuerError            the issuer of JWTs did not answer, so the token could not be checked
 └── ModelError             the LLM or the embedder failed; pages stay queued
     ├── ReplyFormatError       the LLM's reply does not have the requested format
     └── BudgetSpentError       the daily token limit is reached; no request was sent
@@ -17,7 +17,7 @@ MemoryOSError
 
 
 class MemoryOSError(Exception):
-    """Base of every error raised on purpose; its text is for users and contains no dialogue and no key."""
+    """Base of every error raised on purpose. Its text is meant for users, and contains no dialogue and no key."""
 
 
 class ConfigError(MemoryOSError):
@@ -25,11 +25,11 @@ class ConfigError(MemoryOSError):
 
 
 class ArgumentError(MemoryOSError):
-    """A caller's argument is not valid.
+    """An argument of a caller is not valid.
 
     Args:
         argument: Name of the argument.
-        problem: What is wrong and what to do, without the argument's value.
+        problem: What is wrong and what to do; it must not contain the argument's value.
     """
 
     def __init__(self, *, argument: str, problem: str) -> None:
@@ -39,31 +39,31 @@ class ArgumentError(MemoryOSError):
 
 
 class ImportFormatError(MemoryOSError):
-    """A file to import cannot be read: it is cut off, hostile, too new or of an unknown format."""
+    """A file to import cannot be read: it is truncated, malicious, too new or of an unknown format."""
 
 
 class StorageError(MemoryOSError):
-    """The store could not be read or written; nothing was half-written."""
+    """The store could not be read or written; no change was written in part."""
 
 
 class DamagedStoreError(StorageError):
-    """The file is damaged or not ours; it was left untouched."""
+    """The file is damaged or not a memory of this program; it was not changed."""
 
 
 class NewerStoreError(StorageError):
-    """The file was written by a newer version of this program; it was left untouched."""
+    """The file was written by a newer version of this program; it was not changed."""
 
 
 class LeaseLostError(StorageError):
-    """Another process has taken over this user's background work; results computed here were dropped."""
+    """Another process now does this user's background work; the results of this process were discarded."""
 
 
 class ClientFileError(MemoryOSError):
-    """The file in which an MCP client lists its servers cannot be read or changed; it was left untouched."""
+    """The file in which an MCP client lists its servers cannot be read or changed; it was not changed."""
 
 
 class IssuerError(MemoryOSError):
-    """The issuer of JWTs could not be asked for its keys, so the token could not be checked."""
+    """The issuer of JWTs did not return its keys, so the token could not be checked."""
 
 
 class ModelError(MemoryOSError):
@@ -71,8 +71,8 @@ class ModelError(MemoryOSError):
 
 
 class ReplyFormatError(ModelError):
-    """The LLM's reply does not have the requested format; nothing of it was stored."""
+    """The LLM's reply does not have the requested format; no part of it was stored."""
 
 
 class BudgetSpentError(ModelError):
-    """The daily token limit is reached; the LLM was not asked."""
+    """The daily token limit is reached; no request was sent to the LLM."""

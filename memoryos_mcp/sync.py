@@ -1,7 +1,7 @@
-"""The library without `await`: `Memoryos`, with the reference's constructor and methods.
+"""The library without `await`: `Memoryos`, with the constructor and methods of the reference implementation.
 
-The event loop runs in its own thread. So the class works where another loop already runs, as in a notebook, and can be
-called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`, never returned.
+The event loop runs in a thread of its own. So the class works where another loop is already running, as in a notebook,
+and can be called from many threads at once. Errors are raised as the exceptions of `memoryos_mcp.errors`.
 """
 
 import asyncio
@@ -19,17 +19,19 @@ from typing import Any, Self, TypeVar
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.sources import check_data_folder, load_settings
 from memoryos_mcp.engine.engine import MemoryEngine
-from memoryos_mcp.engine.service import MemoryService
-from memoryos_mcp.engine.tools.arguments import GetUserProfileArguments, NoArguments, check
+from memoryos_mcp.engine.service import Memories, MemoryService
+from memoryos_mcp.engine.tools.arguments import Arguments, GetUserProfileArguments, NoArguments, check
 from memoryos_mcp.engine.tools.core_tools import get_memory_stats, get_user_profile
+from memoryos_mcp.engine.tools.definitions import Answer
 from memoryos_mcp.engine.tools.memory_arguments import CorrectMemoryArguments
 from memoryos_mcp.engine.tools.memory_tools import correct_memory
 from memoryos_mcp.errors import MemoryOSError, StorageError
 
 T = TypeVar("T")
+Tool = Callable[[Memories, str, Any], Awaitable[Answer]]
 Work = Callable[[MemoryService, MemoryEngine], Awaitable[T]]
 
-# How long the garbage collector waits for an unreferenced memory to close; every page is on disk already.
+# How long the garbage collector waits for an unreferenced memory to close. No page is lost: all are on disk.
 COLLECT_LIMIT_S = 10.0
 # How often an open memory checks whether the main thread has ended.
 MAIN_THREAD_POLL_S = 0.2
@@ -38,27 +40,27 @@ MAIN_THREAD_POLL_S = 0.2
 class Memoryos:
     """One user's memory, for programs without an event loop of their own. Close it after use, or use it with ``with``.
 
-    Without that it is closed when the main thread ends, or when nothing refers to it any more. Safe to share between
-    threads. After a fork the child's copy refuses every call: create another one there, or use "spawn" to start it.
+    Otherwise it is closed when the main thread ends, or when no reference to it remains. It is safe to share between
+    threads. It does not survive a fork: open another one in the child process, or start the child with "spawn".
 
     Args:
         user_id: The user; any text.
-        openai_api_key: Key of the LLM; None or empty for none. Without an LLM, the fallback finds topics and facts, and
-            only `get_response` is not available.
+        openai_api_key: Key of the LLM; None or empty for none. Without an LLM, topics and facts are found by rules, and
+            `get_response` is not available.
         data_storage_path: Folder of all memories. Default: the platform's user data folder.
         openai_base_url: Address of an OpenAI-compatible API. Default: OpenAI's, if there is a key.
-        assistant_id: The assistant that the knowledge about the assistant belongs to.
-        short_term_capacity: Pages kept verbatim.
-        mid_term_capacity: Topic segments kept.
-        long_term_knowledge_capacity: Current facts about the user, and as many about the assistant; older ones are
-            archived, and found when asked for.
-        retrieval_queue_capacity: Pages retrieved for a response.
-        mid_term_heat_threshold: Heat from which a segment is promoted to profile and knowledge.
-        mid_term_similarity_threshold: Match from which a page joins a segment, 0 to 2.
+        assistant_id: Name of the assistant, for the facts about the assistant.
+        short_term_capacity: Number of pages in short-term memory.
+        mid_term_capacity: Maximum number of topic segments; the coldest ones are archived.
+        long_term_knowledge_capacity: Maximum number of current facts about the user, and the same number about the
+            assistant. Older facts are archived; searches still find them.
+        retrieval_queue_capacity: Maximum number of pages retrieved for a response.
+        mid_term_heat_threshold: Minimum heat at which traits are extracted from a segment.
+        mid_term_similarity_threshold: Minimum match of a page with the segment that it joins, 0 to 2.
         llm_model: Name of the LLM.
         embedding_model_name: Name or folder of the embedding model.
-        embedding_model_kwargs: Further arguments of its constructor.
-        settings: Any other setting by its name. All arguments take precedence over MEMORYOS_* environment variables.
+        embedding_model_kwargs: Further arguments of the model's constructor.
+        settings: Any other setting by its name. All arguments override MEMORYOS_* environment variables.
 
     Raises:
         ConfigError: A setting is not valid.
@@ -119,12 +121,12 @@ class Memoryos:
         timestamp: str | datetime | None = None,
         meta_data: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store one turn, and return the id of its page, which is then on disk.
+        """Store one turn on disk, and return the id of its page.
 
         Args:
             user_input: What the user said.
             agent_response: What the assistant answered.
-            timestamp: When it was said. None means now; without a zone it is in the user's.
+            timestamp: When it was said; None means now. The user's zone applies if it has none.
             meta_data: Your own notes, stored with the page.
 
         Raises:
@@ -149,9 +151,9 @@ class Memoryos:
 
         Args:
             query: What the user says.
-            relationship_with_user: What the assistant is to the user.
+            relationship_with_user: The assistant's relationship with the user.
             style_hint: The desired style.
-            user_conversation_meta_data: Your own notes, shown to the LLM and stored with the page.
+            user_conversation_meta_data: Your own notes, included in the prompt and stored with the page.
 
         Raises:
             ArgumentError: An argument is not valid.
@@ -172,7 +174,7 @@ class Memoryos:
         return self._thread.call(respond)
 
     def get_user_profile_summary(self) -> str:
-        """Return the profile as text, one trait a line; "None" while there is none.
+        """Return the profile as text, one trait per line; "None" while there are no traits.
 
         Raises:
             StorageError: The store could not be read.
@@ -198,16 +200,16 @@ class Memoryos:
         restore: bool = False,
         dry_run: bool = False,
     ) -> dict[str, Any]:
-        """Correct a fact or trait, and return it before and after, like the tool of that name.
+        """Correct a fact or trait, and return the result of the tool ``correct_memory``.
 
         Args:
-            memory_id: Id of the fact, k1, or trait, trait:NAME.
-            text: The right text of a fact.
-            level: The right level of a trait: Low, Medium or High.
+            memory_id: Id of a fact (k1) or trait (trait:NAME).
+            text: The correct text of a fact.
+            level: The correct level of a trait: Low, Medium or High.
             reason: Why the trait has that level.
             wrong: Whether the fact or trait is wrong and has no replacement.
-            restore: Whether to undo its last correction.
-            dry_run: Whether to change nothing.
+            restore: Whether to undo the last correction of the fact or trait.
+            dry_run: Whether to return the change without making it.
 
         Raises:
             ArgumentError: The correction is not valid; nothing was changed.
@@ -215,67 +217,55 @@ class Memoryos:
         """
         given = {"text": text, "level": level, "reason": reason, "wrong": wrong, "restore": restore, "dry_run": dry_run}
         arguments = check(CorrectMemoryArguments, {"id": memory_id, **given})
-
-        async def correct(service: MemoryService, engine: MemoryEngine) -> dict[str, Any]:
-            answer = await correct_memory(service, engine.user_id, arguments)
-            return answer.result.model_dump()
-
-        return self._thread.call(correct)
+        return self._call_tool(correct_memory, arguments)
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """Return how much is stored, and the state of the background work, like the tool of that name.
+        """Return counts and the state of the background work: the result of the tool ``get_memory_stats``.
 
         Raises:
             StorageError: The store could not be read.
         """
-
-        async def stats(service: MemoryService, engine: MemoryEngine) -> dict[str, Any]:
-            answer = await get_memory_stats(service, engine.user_id, NoArguments())
-            return answer.result.model_dump()
-
-        return self._thread.call(stats)
+        return self._call_tool(get_memory_stats, NoArguments())
 
     def force_mid_term_analysis(self) -> None:
-        """File all pending pages in topics, and learn from every topic now, however cool.
+        """Organise all pending pages, and extract traits from all segments, whatever their heat.
 
         Raises:
-            ModelError: The LLM gave no usable answer; the rest is done in the background.
+            ModelError: The LLM gave no usable answer; the background work continues.
             StorageError: The store failed, or another process does this memory's background work.
         """
-
-        async def analyse(_: MemoryService, engine: MemoryEngine) -> None:
-            await engine.analyse()
-
-        self._thread.call(analyse)
+        self._thread.call(lambda _, engine: engine.analyse())
 
     def close(self) -> None:
-        """Stop the background work and close the files; later calls are refused. May be called twice."""
+        """Stop the background work and close the files; later calls are refused. It may be called again."""
         self._finalizer.detach()
         self._thread.end(None)
 
     def _profile(self) -> dict[str, Any]:
-        async def profile(service: MemoryService, engine: MemoryEngine) -> dict[str, Any]:
-            arguments = GetUserProfileArguments(include_assistant_knowledge=True)
-            answer = await get_user_profile(service, engine.user_id, arguments)
+        return self._call_tool(get_user_profile, GetUserProfileArguments(include_assistant_knowledge=True))
+
+    def _call_tool(self, tool: Tool, arguments: Arguments) -> dict[str, Any]:
+        async def call(service: MemoryService, engine: MemoryEngine) -> dict[str, Any]:
+            answer = await tool(service, engine.user_id, arguments)
             return answer.result.model_dump()
 
-        return self._thread.call(profile)
+        return self._thread.call(call)
 
 
 class _MemoryThread:
-    """A thread with an event loop, which keeps one user's memory open. The settings name the user."""
+    """A thread whose event loop keeps the memory of the configured user open."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process = os.getpid()
         self._is_ended = False
-        # Reentrant: the garbage collector may call `end` in the middle of `end`.
+        # Reentrant, because the garbage collector may call `end` during `end`.
         self._end_lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending = asyncio.Event()
         opened: Future[None] = Future()
-        # Not a daemon, so neither are the threads that it starts: the interpreter waits for them. A daemon that loads a
-        # model while the interpreter ends would abort the process.
+        # Not a daemon, so the threads that it starts are not daemons either, and the interpreter waits for all of them.
+        # A daemon thread that loads a model while the interpreter ends would abort the process.
         self._thread = threading.Thread(target=self._run, args=(opened,), name="memoryos", daemon=False)
         self._thread.start()
         try:
@@ -288,33 +278,33 @@ class _MemoryThread:
         """Run work in the loop and return its result.
 
         Raises:
-            MemoryOSError: It is called from the memory's own thread, or in a forked process.
-            StorageError: The memory is closed, or was closed meanwhile.
+            MemoryOSError: The caller is the memory's own thread, or a forked process.
+            StorageError: The memory was closed before the call or during it.
         """
         if os.getpid() != self._process:
             msg = 'this memory was opened before the process forked; open it in the child, or start it with "spawn"'
             raise MemoryOSError(msg)
         if threading.current_thread() is self._thread:
-            msg = "called from the memory's own thread, which would wait for itself; call it from another thread"
+            msg = "a call from the memory's own thread would wait for itself; call it from another thread"
             raise MemoryOSError(msg)
         if self._is_ended or self._loop is None:
             raise StorageError(_CLOSED)
-        calling = self._work(work)
+        coroutine = self._work(work)
         try:
-            future = asyncio.run_coroutine_threadsafe(calling, self._loop)
-        except RuntimeError as error:  # the loop was closed just now
-            calling.close()
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError as error:  # the loop was closed meanwhile
+            coroutine.close()
             raise StorageError(_CLOSED) from error
         try:
             return future.result()
         except CancelledError:
             raise StorageError(_CLOSED) from None
         except BaseException:
-            future.cancel()  # Ctrl-C must not leave a call behind
+            future.cancel()  # after Ctrl-C, the call must not continue
             raise
 
     def end(self, limit_s: float | None) -> None:
-        """Close the memory and wait for that, at most ``limit_s`` seconds; None waits as long as it takes."""
+        """Close the memory and wait for at most ``limit_s`` seconds; None waits without a limit."""
         if os.getpid() != self._process:
             return
         with self._end_lock:
@@ -323,7 +313,7 @@ class _MemoryThread:
                 if self._loop is not None:
                     with suppress(RuntimeError):  # the loop ended with the main thread
                         self._loop.call_soon_threadsafe(self._ending.set)
-        # The garbage collector may run in any thread, also in this one.
+        # The garbage collector may call this in any thread, including the memory's own.
         if threading.current_thread() is not self._thread:
             self._thread.join(limit_s)
 
@@ -345,7 +335,7 @@ class _MemoryThread:
             await self._until_ended()
 
     async def _until_ended(self) -> None:
-        # The interpreter waits for all threads before it runs any exit hook, so the main thread is polled.
+        # The main thread is polled, because the interpreter waits for this thread before it runs any exit hook.
         while not self._is_ended and threading.main_thread().is_alive():
             with suppress(TimeoutError):
                 async with asyncio.timeout(MAIN_THREAD_POLL_S):

@@ -298,14 +298,14 @@ async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(mo
             raise failures.pop(0)
         return False
 
-    async def keep(health: Health) -> None:
+    async def save(health: Health) -> None:
         kept.append((health.failed_attempts, health.last_error))
         if not health.failed_attempts:
             recovered.set()
         msg = "the disk is full"
         raise StorageError(msg)  # that it cannot be kept does not end the loop
 
-    loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, keep=keep)
+    loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, save_health=save)
     loop.start()
     async with asyncio.timeout(LIMIT_S):
         await recovered.wait()

@@ -219,7 +219,7 @@ def test_while_another_process_holds_on_to_a_state_the_receipt_says_so_and_scrub
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vacuum, "SCRUB_BUSY_TIMEOUT_MS", 10)
-    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     reader_ended = asyncio.Event()
 
     async def check() -> None:
@@ -392,7 +392,7 @@ async def test_topics_that_keep_pages_get_words_of_those(tmp_path: Path) -> None
 async def test_topics_that_are_many_get_their_words_in_the_background(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.WORDS_AT_ONCE", 1)
+    monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.SUMMARIES_AT_ONCE", 1)
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = await add_all(engine, *POTTERY)
         ids += await add_all(engine, *CHESS)
@@ -431,7 +431,7 @@ async def test_forgetting_while_the_same_pages_are_organised_drops_the_answer_an
 
 
 async def test_pages_older_than_the_retention_go_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     monkeypatch.setattr("memoryos_mcp.consolidation.forgetting.RETAINED_AT_ONCE", 2)
     clock = Clock()
     go_on(monkeypatch, clock)
@@ -471,7 +471,7 @@ YEARS = 5 * 365
 async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_open_meanwhile: bool
 ) -> None:
-    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     clock = Clock()
     texts = set(POTTERY)
     settings: dict[str, Any] = {"clock": clock, "retention_days": 365}
@@ -498,7 +498,7 @@ async def test_a_clock_that_leaps_ahead_and_back_forgets_nothing(
 
 
 async def test_a_second_look_a_day_later_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "SCRUB_POLL_S", 0.05)
+    monkeypatch.setattr(worker, "PURGE_POLL_S", 0.05)
     clock = Clock()
     async with memory(tmp_path, clock=clock, retention_days=365) as engine:
         await add_all(engine, *POTTERY)

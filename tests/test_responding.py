@@ -254,7 +254,7 @@ async def test_what_is_forgotten_while_the_last_pieces_are_read_is_not_stored_ag
             assert await anext(stream) == " in Porto."  # the reply is whole
             dry_run = await engine.plan_forgetting(Selection(ids=[told.page_id]))
             await engine.forget(dry_run.handle)
-            with pytest.raises(ModelError, match="something was forgotten while the LLM answered"):
+            with pytest.raises(ModelError, match="a memory was forgotten while the LLM answered"):
                 await anext(stream)
         assert await pages(engine) == 0
 
@@ -266,7 +266,7 @@ async def test_a_memory_that_is_closed_ends_the_stream(tmp_path: Path) -> None:
         stream = engine.respond_streaming("Where does Nadia live?")
         await anext(stream)
         await engine.close()
-        with pytest.raises(StorageError, match="closed before the answer was whole"):
+        with pytest.raises(StorageError, match="closed before the answer was complete"):
             await anext(stream)
     assert chat.is_cancelled
 

@@ -4,8 +4,9 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import pytest_asyncio
 
 from memoryos_mcp.engine.tools.results import RetrieveMemoryResult
+from memoryos_mcp.storage.interface import Index, Knowledge, Pages
+from memoryos_mcp.storage.sqlite.store import SqliteStore
 from tests.memories import USER, LentEmbedder, Memory, Said, memory
 from tests.servers import PipeServer, open_store
 
@@ -278,3 +281,47 @@ async def test_of_user_and_third_person_only_the_latter_is_subject(friend: Memor
     assert (result.understood.side, "Ada" in result.understood.subject) == ("user", False)
     assert "Ben" in result.understood.subject
     assert "Ben" in result.retrieved_pages[0].user_input
+
+
+# Round trips -----------------------------------------------------------------------------------------------------
+
+_GROUP: ContextVar[list[tuple[str, int, int]] | None] = ContextVar("calls of the query under test", default=None)
+
+
+def watch_calls(patch: pytest.MonkeyPatch) -> None:
+    """Note each call of the store by a query with the number of calls that ended before it began, and when it ended."""
+    for role in (Pages, Index, Knowledge):
+        for name in [name for name in vars(role) if not name.startswith("_")]:
+            patch.setattr(SqliteStore, name, noted(name, getattr(SqliteStore, name)))
+
+
+def noted(name: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def calling(*arguments: Any, **named: Any) -> Any:
+        if (calls := _GROUP.get()) is None:
+            return await call(*arguments, **named)
+        # A call belongs to the group after the last group of which a call has ended.
+        group = 1 + max([ended for _, _, ended in calls if ended], default=0)
+        place = len(calls)
+        calls.append((name, group, 0))
+        await asyncio.sleep(0.02)  # calls that are made side by side begin before one of them ends
+        result = await call(*arguments, **named)
+        calls[place] = (name, group, group)
+        return result
+
+    return calling
+
+
+@ON_THEIR_LOOP
+@pytest.mark.parametrize("query", ["What does Ada drink?", "list all the boats", "what did I drink in 1999?"])
+async def test_a_query_makes_three_round_trips(friend: Memory, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        await friend.engine.retrieve("where is the kiln?")  # which takes over what changed before
+        watch_calls(monkeypatch)
+        calls: list[tuple[str, int, int]] = []
+        token = _GROUP.set(calls)
+        try:
+            assert (await friend.engine.retrieve(query)).is_semantic
+        finally:
+            _GROUP.reset(token)
+    assert {name for name, _, _ in calls} >= {"changes", "search_words", "outlines", "found_pages"}
+    assert max(group for _, group, _ in calls) == 3

@@ -165,7 +165,7 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
     monkeypatch.setattr(priority, "PAUSE_LIMIT_S", LIMIT_S)
-    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
+    monkeypatch.setattr(worker, "LOAD_WAIT_S", 0)
     reading = Reading(monkeypatch)
     reading.vectors.clear()
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
@@ -186,7 +186,7 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(priority, "PAUSE_LIMIT_S", POLL_S)
-    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", 0)
+    monkeypatch.setattr(worker, "LOAD_WAIT_S", 0)
     reading = Reading(monkeypatch)
     async with opened(tmp_path, model) as engine, asyncio.TaskGroup() as tasks:
         asking = tasks.create_task(engine.retrieve("friend1 town1"))
@@ -202,8 +202,8 @@ async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
 ) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
-    monkeypatch.setattr(worker, "OPENING_PATIENCE_S", LIMIT_S)
-    monkeypatch.setattr(worker, "READ_IN_A_MOMENT_PAGES", PAGES - 1 if is_large else PAGES)
+    monkeypatch.setattr(worker, "LOAD_WAIT_S", LIMIT_S)
+    monkeypatch.setattr(worker, "QUICKLY_LOADED_PAGES", PAGES - 1 if is_large else PAGES)
     reading = Reading(monkeypatch)
     reading.queries.set()
     reading.vectors.clear()

@@ -1,6 +1,6 @@
 """Consolidation: the background work that turns pages into segments, profile and knowledge.
 
-`embedding` gives pages their vectors, `organising` files the backlog under chains and segments, `promotion` reads hot
-segments for profile and knowledge. Each is a step that a background loop repeats: it reads, computes without a lock,
-and commits in one transaction that checks its inputs.
+`embedding` computes the vectors of pages, `organising` files the backlog under chains and segments, and `promotion`
+reads hot segments for profile and knowledge. A background loop of `worker` repeats a step of each. A step reads,
+computes without a lock, and commits one transaction, which is refused if its inputs have changed.
 """

@@ -1,4 +1,4 @@
-"""The account of LLM usage, stored in the user's own file, so that it survives restarts and is shared by processes."""
+"""LLM usage, stored in the user's own file, so that it survives restarts and is shared by processes."""
 
 from collections.abc import Callable
 from datetime import datetime, tzinfo
@@ -9,10 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 class StoredAccount:
-    """Implements ``user_chat.Account`` on a store.
-
-    Days are in the user's ``zone``; None means this machine's.
-    """
+    """Implements ``user_chat.Account`` on a store; days are those of ``zone``, or of the local zone if it is None."""
 
     def __init__(self, store: Store, *, zone: tzinfo | None, clock: Callable[[], datetime]) -> None:
         self._store = store
@@ -25,15 +22,15 @@ class StoredAccount:
         return self._clock().astimezone(self._zone).date().isoformat()
 
     async def spent_today(self) -> int:
-        """Return the tokens of today's calls, prompts and replies together."""
+        """Return the tokens of today's calls: prompts and replies."""
         return sum(entry.prompt_tokens + entry.completion_tokens for entry in await self._store.usage(self.today))
 
     async def forget_epoch(self) -> int:
-        """Return the present forget epoch."""
+        """Return the forget epoch: the number of deletions so far."""
         return (await self._store.snapshot()).forget_epoch
 
     async def book(self, purpose: Purpose, usage: Usage | None) -> None:
-        """Record a call; without usage it counts as failed."""
+        """Record a call; a call without usage counts as failed."""
         entry = UsageEntry(
             day=self.today,
             purpose=purpose,

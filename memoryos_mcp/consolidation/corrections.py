@@ -1,11 +1,12 @@
-"""Corrections: what the user has declared wrong is not learned again from pages older than the correction.
+"""Corrections: prevents that a fact corrected by the user is learned again from older pages.
 
-The store refuses the same words. This module finds the same statement in other words, and other answers to what the
-user has answered.
+The store rejects a fact with the same words. This module also recognises the fact in other words, and other values of
+an attribute that the user has corrected.
 """
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,29 +20,24 @@ from memoryos_mcp.text.terms import stems
 Embed = Callable[[Sequence[str]], Awaitable[NDArray[np.float32] | None]]
 
 SAME_COSINE = 0.55
-"""From this cosine on, two facts count as the same. With the bundled model, this recognises 32 of 33 other wordings of
-nine corrected facts. It also takes 3 of 42 different facts for one of them, such as another favourite colour. A fact
-that is lost in this way is still on its page."""
+"""Minimum cosine of two facts that count as the same. With the bundled model, this recognises 32 of 33 rewordings of
+nine corrected facts. It also rejects 3 of 42 different facts, such as another favourite colour. The text of a rejected
+fact is still found on its page."""
 
-# Both facts have the same subject, and "I" against "the user" would be the greatest difference between them.
+# Removed before facts are compared: both are about the same subject, but "I" and "the user" have different vectors.
 _SUBJECT = re.compile(r"\b(?:the (?:user|assistant)(?:['’]s)?|i(?:['’](?:m|ve))?|my|me)\b\s*", re.IGNORECASE)
 
 
-def counting_against(corrected: Sequence[CorrectedFact], seq: int) -> list[CorrectedFact]:
+def corrections_after(corrected: Sequence[CorrectedFact], seq: int) -> list[CorrectedFact]:
     """Return the corrections that are newer than a page."""
     return [fact for fact in corrected if fact.until_seq >= seq]
 
 
 async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact], embed: Embed | None) -> Lessons:
-    """Return the lessons without those that contradict a correction.
+    """Return the lessons without the facts that contradict a correction and have no newer evidence.
 
-    Such a lesson has no evidence newer than the correction. It replaces what the user gave instead, answers what the
-    corrected fact answered, or says in other words what was corrected.
-
-    Args:
-        lessons: As they would be committed.
-        corrected: The user's corrections.
-        embed: Used to compare by meaning. If it is None or fails, words are compared.
+    Such a fact supersedes the user's replacement, has another value for the corrected attribute, or repeats the
+    corrected fact in other words. Without ``embed``, or if it fails, words are compared instead of vectors.
     """
     kept: list[KnowledgeChange] = []
     for change in lessons.knowledge:
@@ -49,29 +45,29 @@ async def without_corrected(lessons: Lessons, corrected: Sequence[CorrectedFact]
             kept.append(change)
             continue
         newest = max(change.evidence, default=0)
-        against = [fact for fact in counting_against(corrected, newest) if fact.about is change.about]
-        if not any(_contradicts(change, fact) for fact in against) and not await _says_one_of(change, against, embed):
+        against = [fact for fact in corrections_after(corrected, newest) if fact.about is change.about]
+        if not any(_contradicts(change, fact) for fact in against) and not await _repeats_a_correction(
+            change, against, embed
+        ):
             kept.append(change)
     return replace(lessons, knowledge=tuple(kept))
 
 
 def _contradicts(change: AddFact, corrected: CorrectedFact) -> bool:
-    """Whether a fact replaces the user's, or gives another answer to what the user has answered."""
+    """Whether a fact supersedes the user's replacement, or has another value for the corrected attribute."""
     return corrected.heir in change.supersedes or (change.slot is not None and change.slot == corrected.slot)
 
 
-async def _says_one_of(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
-    """Whether a fact says the same as a corrected one, and is not nearer to the right one."""
+async def _repeats_a_correction(change: AddFact, corrected: Sequence[CorrectedFact], embed: Embed | None) -> bool:
+    """Whether a fact means the same as a corrected one, and is not closer to the user's replacement."""
     if not corrected:
         return False
     rights = [fact.right or "" for fact in corrected]
     texts = [change.text, *(fact.text for fact in corrected), *rights]
     vectors = None
     if embed is not None:
-        try:
+        with suppress(ModelError):
             vectors = await embed([_SUBJECT.sub("", text).strip() or text for text in texts])
-        except ModelError:  # words are compared instead
-            vectors = None
     if vectors is None:
         return any(_has_all_words(change.text, fact) for fact in corrected)
     cosines = vectors[1:] @ vectors[0]
@@ -82,6 +78,6 @@ async def _says_one_of(change: AddFact, corrected: Sequence[CorrectedFact], embe
 
 
 def _has_all_words(text: str, corrected: CorrectedFact) -> bool:
-    """Whether a text contains every word that is in the wrong fact but not in the right one."""
-    told, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
-    return bool(wrong - right) and wrong - right <= told
+    """Whether a text contains every word of the wrong fact that is not in the user's replacement."""
+    said, wrong, right = (set(stems(_SUBJECT.sub("", each))) for each in (text, corrected.text, corrected.right or ""))
+    return bool(wrong - right) and wrong - right <= said

@@ -1,4 +1,4 @@
-"""Embedding: every page, fact and segment gets a vector of the current embedder."""
+"""Embedding: computes a vector for every page, fact and segment."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,42 +10,38 @@ from memoryos_mcp.model.segments import Segment, mean_vector
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import Lease, PageQuery, Vectors
 
-# Limits of one transaction: small enough that little is repeated after a kill, large enough to batch well.
+# Limits of one transaction: large enough for efficient batches, small enough that a kill loses little work.
 PAGES_PER_STEP = 16
 CHARS_PER_STEP = 100_000
 ROWS_PER_STEP = 32
 SEGMENT_SAMPLE_PAGES = 200
 
 
-class Left(Enum):
-    """What a step left undone."""
+class Remaining(Enum):
+    """Whether rows without a vector remain after a step; UNKNOWN if new pages may have arrived during it."""
 
-    MORE = "more"
-    PERHAPS = "perhaps"
-    NOTHING = "nothing"
+    SOME = "some"
+    UNKNOWN = "unknown"
+    NONE = "none"
 
 
 class Embedding:
-    """Finds what has no vector and embeds it."""
+    """Embeds the pages, facts and segments of one vector space that have no vector."""
 
     def __init__(self, store: Store, embedder: Embedder) -> None:
         self._store = store
         self._embedder = embedder
 
     async def has_work(self) -> bool:
-        """Whether anything waits for a vector."""
+        """Return whether a page, fact or segment has no vector."""
         store = self._store
         if await store.pages(PageQuery(is_unembedded=True, limit=1)):
             return True
         left = await store.unembedded(1)
         return bool(left.facts or left.segments)
 
-    async def step(self, lease: Lease) -> Left:
-        """Embed one batch, and return whether there is more.
-
-        Raises:
-            ModelError: The model failed; nothing was written.
-        """
+    async def step(self, lease: Lease) -> Remaining:
+        """Embed one batch; raise ModelError, and write nothing, if the model fails."""
         unembedded = await self._store.pages(PageQuery(is_unembedded=True, limit=PAGES_PER_STEP))
         if unembedded:
             pages = _bounded(unembedded)
@@ -54,18 +50,18 @@ class Embedding:
             )
             by_seq = {page.seq: parts for page, parts in zip(pages, windows, strict=True)}
             await self._store.commit(lease, Vectors(pages=by_seq))
-            is_whole = len(pages) == len(unembedded) < PAGES_PER_STEP
-            return Left.PERHAPS if is_whole else Left.MORE
+            is_last_batch = len(pages) == len(unembedded) < PAGES_PER_STEP
+            return Remaining.UNKNOWN if is_last_batch else Remaining.SOME
         left = await self._store.unembedded(ROWS_PER_STEP)
         if left.facts:
             vectors = await self._embedder.embed([fact.text for fact in left.facts])
             by_fact = {fact.fact: vector for fact, vector in zip(left.facts, vectors, strict=True)}
             await self._store.commit(lease, Vectors(facts=by_fact))
-            return Left.MORE
-        return Left.MORE if await self._embed_segment(lease, left.segments) else Left.NOTHING
+            return Remaining.SOME
+        return Remaining.SOME if await self._embed_segment(lease, left.segments) else Remaining.NONE
 
     async def _embed_segment(self, lease: Lease, segments: Sequence[Segment]) -> bool:
-        """Give one segment without a vector the mean of its pages' vectors; further steps do the others."""
+        """Store the mean of the page vectors as the vector of one segment; return whether there was such a segment."""
         for segment in segments:
             newest = PageQuery(segment=segment.segment, is_newest=True, limit=SEGMENT_SAMPLE_PAGES)
             pages = await self._store.pages(newest)

@@ -1,8 +1,9 @@
-"""VectorSpaces: which vectors answer queries, and the migration from one model's vectors to the next one's.
+"""The vector spaces of a memory, and the migration to another embedding model.
 
-Vectors of two models are never compared. After a change of the configured model, the previous vector space keeps
-answering, also for new pages, while the new one is filled. Once the new one is complete, it takes over. If the previous
-model can no longer be loaded, the new space answers as far as it is filled; keyword search finds the rest.
+A vector space contains the vectors of one model; vectors of two models are never compared. After a change of the
+configured model, queries use the previous space while the new one is filled; meanwhile new pages are embedded in both.
+Once the new space is complete, queries use it. If the previous model can no longer be loaded, queries use the
+incomplete new space, and the remaining pages are found by keywords.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.consolidation.embedding import Embedding, Left
+from memoryos_mcp.consolidation.embedding import Embedding, Remaining
 from memoryos_mcp.embedding import Embedder, EmbeddingModel
 from memoryos_mcp.embedding.embedders import Embedders
 from memoryos_mcp.embedding.revision import known_identity
@@ -30,13 +31,13 @@ from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
 
-# Vectors of an unused model are kept this long, in case it is configured again.
+# Vectors of an unused model are deleted after this time, in case it is configured again before.
 KEPT_UNUSED = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class _Filled:
-    """A vector space that is kept up to date, with a store that sees it."""
+class _OpenSpace:
+    """A vector space whose model is loaded, with a store that reads and writes its vectors."""
 
     identity: str
     store: Store
@@ -44,7 +45,7 @@ class _Filled:
     embedding: Embedding
 
     @classmethod
-    def of(cls, identity: str, store: Store, embedder: Embedder) -> "_Filled":
+    def of(cls, identity: str, store: Store, embedder: Embedder) -> "_OpenSpace":
         return cls(identity, store, embedder, Embedding(store, embedder))
 
 
@@ -52,13 +53,13 @@ class VectorSpaces:
     """One user's vector spaces.
 
     Attributes:
-        retrieving: Answers queries with the most complete space; by keywords only until there is one.
-        query_priority: Makes the loading of vectors give way to queries, whichever space answers them.
-        filing: Held while pages are filed by their vectors, so that no other space takes over meanwhile.
+        retrieving: Answers queries with the current space; by keywords only until a space is loaded.
+        query_priority: Makes the loading of vectors give way to queries.
+        filing: Lock that is held while pages are filed by their vectors, so that the current space does not change.
 
     Args:
-        store: The user's memory. Filing uses the vectors of the space that it sees, which is the one that answers.
-        embedders: The configured model, and those of existing spaces.
+        store: The user's memory. It reads the vectors of the current space.
+        embedders: The configured model, and the models of existing spaces.
         retrieving: Returns a `Retrieving` for a store, its cache, and an embedder or None.
     """
 
@@ -73,8 +74,8 @@ class VectorSpaces:
         self._embedders = embedders
         self._make_retrieving = retrieving
         self._clock = clock
-        self._target: _Filled | None = None
-        self._before: _Filled | None = None
+        self._target: _OpenSpace | None = None
+        self._previous: _OpenSpace | None = None
         self.retrieving = retrieving(store, MemoryCache(store, PageIndex(store, 1)), None)
         self.query_priority = QueryPriority()
         self.filing = asyncio.Lock()
@@ -85,7 +86,7 @@ class VectorSpaces:
         return self._embedders.configured is not None
 
     async def open(self) -> None:
-        """Load the model, once, and use its space for queries, or the previous space while that is more complete.
+        """Load the configured model once, and use its space for queries, or the previous one if that is more complete.
 
         Raises:
             ModelError: The model could not be loaded; the previous one is used if possible.
@@ -97,20 +98,20 @@ class VectorSpaces:
         try:
             await configured.load()
         except ModelError:
-            await self._serve_before()
+            await self._use_previous()
             raise
         identity = known_identity(configured.identity, [space.identity for space in await self._store.spaces()])
-        target = _Filled.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
-        left = (await target.store.pending()).unembedded
-        if left and await self._serve_before(identity, left):
-            logger.info("the embedding model is another one: %d pages get vectors of it in the background", left)
+        target = _OpenSpace.of(identity, await self._store.in_space(identity, configured.model.to_json()), configured)
+        missing = (await target.store.pending()).unembedded
+        if missing and await self._use_previous(identity, missing):
+            logger.info("the embedding model has changed: %d pages are embedded again in the background", missing)
         else:
-            await self._serve(target)
-            self._before = None
+            await self._use(target)
+            self._previous = None
         self._target = target
 
     async def open_to_read(self) -> None:
-        """Use the same space for queries as a server would, as it stands: nothing is written or embedded.
+        """Use the same space for queries as `open`, but write and embed nothing.
 
         Raises:
             ModelError: The model could not be loaded; the previous one is used if possible.
@@ -122,100 +123,80 @@ class VectorSpaces:
         try:
             await configured.load()
         except ModelError:
-            await self._serve_before()
+            await self._use_previous()
             raise
-        there = {space.identity: space for space in await self._store.spaces()}
-        identity = known_identity(configured.identity, [*there])
-        left = there[identity].unembedded if identity in there else None
-        if (left == 0 or not await self._serve_before(identity, left)) and identity in there:
-            await self._serve(_Filled.of(identity, await self._store.in_space(identity), configured))
+        spaces = {space.identity: space for space in await self._store.spaces()}
+        identity = known_identity(configured.identity, [*spaces])
+        missing = spaces[identity].unembedded if identity in spaces else None
+        if (missing == 0 or not await self._use_previous(identity, missing)) and identity in spaces:
+            await self._use(_OpenSpace.of(identity, await self._store.in_space(identity), configured))
 
     async def has_work(self) -> bool:
-        """Return whether the model must be loaded, a vector is missing, or a space must take over."""
+        """Return whether the model must be loaded, a vector is missing, or queries must change to the new space."""
         if self._target is None:
             return self.has_model
-        return self._before is not None or await self._target.embedding.has_work()
+        return self._previous is not None or await self._target.embedding.has_work()
 
     async def is_filled(self) -> bool:
-        """Return whether nothing lacks a vector in the space that answers, whatever another one lacks.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return whether the current space is complete; the space that is being filled does not matter."""
         if self._target is None:
             return not self.has_model
-        return not await (self._before or self._target).embedding.has_work()
+        return not await (self._previous or self._target).embedding.has_work()
 
     async def vectors_of(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
-        """Return the vectors of texts in the space that answers, one row each; None while there is none.
-
-        Raises:
-            ModelError: The model failed.
-        """
+        """Return one row per text in the current space, None without one; raise ModelError if the model fails."""
         embedder = self.retrieving.embedder
         return None if embedder is None else await embedder.embed(texts)
 
-    async def waiting(self) -> Pending:
-        """Return the pending background work; until the model is loaded, all pages count as unembedded.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+    async def pending(self) -> Pending:
+        """Return the pending background work; until the model is loaded, all pages count as unembedded."""
         if self._target is not None:
             return await self._target.store.pending()
-        waiting = await self._store.pending()
-        return replace(waiting, unembedded=(await self._store.counts()).pages) if self.has_model else waiting
+        pending = await self._store.pending()
+        return replace(pending, unembedded=(await self._store.counts()).pages) if self.has_model else pending
 
     @property
     def is_settled(self) -> bool:
-        """Whether the index needs no more work to be quick."""
+        """Whether the index needs no further optimisation."""
         return self.retrieving.cache.index.is_settled
 
-    async def step(self, lease: Lease) -> Left:
-        """Embed one batch of what has no vector, first for the space that answers.
-
-        Raises:
-            ModelError: A model failed; nothing was written.
-        """
-        if self._before is not None:
+    async def step(self, lease: Lease) -> Remaining:
+        """Embed one batch, first for the current space; raise ModelError, and write nothing, if the model fails."""
+        if self._previous is not None:
             try:
-                left = await self._before.embedding.step(lease)
-            except ModelError as error:  # the new space is filled all the same
-                logger.warning("the embedding model of before fails, words answer for new pages: %s", error)
+                remaining = await self._previous.embedding.step(lease)
+            except ModelError as error:  # this must not delay the new space
+                logger.warning("the previous embedding model failed; new pages are found by keywords only: %s", error)
             else:
-                if left is not Left.NOTHING:
-                    return left
-        return Left.NOTHING if self._target is None else await self._target.embedding.step(lease)
+                if remaining is not Remaining.NONE:
+                    return remaining
+        return Remaining.NONE if self._target is None else await self._target.embedding.step(lease)
 
     async def settle(self) -> None:
-        """Let a complete space take over, and have its index do the slow work that keeps searches quick."""
+        """Use the new space for queries once it is complete, and optimise the index."""
         target = self._target
-        if self._before is not None and target is not None and not await target.embedding.has_work():
-            await self._serve(target)
-            self._before = None
-            logger.info("all pages have vectors of the new embedding model; it answers from now on")
+        if self._previous is not None and target is not None and not await target.embedding.has_work():
+            await self._use(target)
+            self._previous = None
+            logger.info("all pages have vectors of the new embedding model, which is used for search from now on")
         await self.retrieving.cache.index.settle()
 
     async def tidy(self, lease: Lease) -> bool:
-        """Delete some vectors of models that were not used for a week; return whether there are more."""
-        if self._target is None or self._before is not None:
+        """Delete some vectors of models unused for `KEPT_UNUSED`; return whether more remain."""
+        if self._target is None or self._previous is not None:
             return False
         keep = [self._target.identity]
         return await self._store.drop_spaces(lease, keep, self._clock() - KEPT_UNUSED)
 
     async def move(self) -> Move | None:
-        """Return the progress of a change of the model; None if there is none.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
-        if self._before is None or self._target is None:
+        """Return the progress of the migration; None if no migration is in progress."""
+        if self._previous is None or self._target is None:
             return None
         return Move(self._target.identity, (await self._target.store.pending()).unembedded)
 
-    async def _serve_before(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
-        """Use the most complete space other than the target for queries; return whether there is one."""
-        if self._before is not None:
+    async def _use_previous(self, target: str | None = None, fewer_left_than: int | None = None) -> bool:
+        """Use the most complete loadable space except ``target`` for queries; return whether one was found."""
+        if self._previous is not None:
             return True
         others = [
             space
@@ -225,27 +206,27 @@ class VectorSpaces:
         for space in sorted(others, key=lambda each: each.unembedded):
             embedder = await self._loaded(space)
             if embedder is not None:
-                before = _Filled.of(space.identity, await self._store.in_space(space.identity), embedder)
-                await self._serve(before)
-                self._before = before
+                before = _OpenSpace.of(space.identity, await self._store.in_space(space.identity), embedder)
+                await self._use(before)
+                self._previous = before
                 return True
         return False
 
     async def _loaded(self, space: Space) -> Embedder | None:
-        """Return the embedder of a space; None if it cannot be loaded or is no longer the same."""
+        """Return the embedder of a space; None if its model cannot be loaded or has changed."""
         try:
             embedder = self._embedders.of(EmbeddingModel.from_json(space.model))
             await embedder.load()
         except (ModelError, ValueError) as error:
-            logger.warning("the embedding model of before cannot be loaded, words answer meanwhile: %s", error)
+            logger.warning("the previous embedding model cannot be loaded; search uses keywords meanwhile: %s", error)
             return None
         return embedder if known_identity(embedder.identity, [space.identity]) == space.identity else None
 
-    async def _serve(self, filled: _Filled) -> None:
-        """Use a space for queries, once its vectors are in RAM."""
+    async def _use(self, filled: _OpenSpace) -> None:
+        """Load the vectors of a space into RAM, then use it for queries."""
         cache = MemoryCache(filled.store, PageIndex(filled.store, filled.embedder.dimension))
         await cache.load_index(self.query_priority.pauses())
-        # Without an embedder, pages are filed without vectors, so there is no filing to wait for.
+        # Without an embedder, pages are filed by keywords, so filing does not depend on the space.
         async with self.filing if self.retrieving.embedder is not None else nullcontext():
             self._store.see_as(filled.store)
             self.retrieving = self._make_retrieving(filled.store, cache, filled.embedder)

@@ -1,4 +1,4 @@
-"""The one policy of falling back: when the fallback does an analyst's work, and when its work stays."""
+"""The fallback policy: when the fallback replaces a failing analyst, and when its results become final."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,23 +6,23 @@ from memoryos_mcp.errors import BudgetSpentError, ModelError, ReplyFormatError
 
 ATTEMPTS_BEFORE_FALLBACK = 5
 
-# Counts a failed attempt on some work, and returns how many there were.
+# Counts a failed attempt at a piece of work, and returns the number of attempts so far.
 Count = Callable[[], Awaitable[int]]
 
 
-async def takes_over(failure: ModelError, count: Count, *, steps_in_vain: int = 0) -> bool:
-    """Return whether the fallback does the work now: at once if the budget is spent, else after enough attempts.
+async def takes_over(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
+    """Return whether the fallback does the work now: at once if the budget is spent, otherwise after five failures.
 
     Args:
         failure: Error of the analyst.
-        count: Called only for a failure that counts as an attempt.
-        steps_in_vain: Steps in a row without an answer to anything; as many as attempts are enough, too.
+        count: Not called if the budget is spent, because that is not an attempt.
+        failed_steps: Number of consecutive steps in which the analyst answered nothing; five are enough too.
     """
     if isinstance(failure, BudgetSpentError):
         return True
-    return max(await count(), steps_in_vain) >= ATTEMPTS_BEFORE_FALLBACK
+    return max(await count(), failed_steps) >= ATTEMPTS_BEFORE_FALLBACK
 
 
 async def stays(failure: BaseException, count: Count) -> bool:
-    """Return whether the fallback's work stays: the analyst answered every attempt at it, but never usably."""
+    """Return whether the fallback's result becomes final: the analyst has given five unusable answers."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

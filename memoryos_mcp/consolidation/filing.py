@@ -1,4 +1,4 @@
-"""Filing: turns an analyst's answer into the plan of one transaction. Only the store is read; no model is asked."""
+"""Filing: turns an analyst's answer into a `Filing`, the plan of one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ChainPlan, Filing, PageQuery, SegmentPlan
 from memoryos_mcp.text.terms import stem, stems
 
-# A digest describes all pages of a chain or segment, but only the newest are read for it.
+# Number of pages, the newest ones, from which the summary of a chain or segment is made.
 DIGEST_PAGES = 60
-# Maximum number of pages in a segment, unless one batch brings more of a topic. In a larger segment the mean vector and
-# the few sentences say less and less, and it attracts every new page.
+# Maximum number of pages in a segment, unless one batch has more pages on a topic. The mean vector and the summary of a
+# larger segment become unspecific, so that it matches every new page.
 SEGMENT_PAGES_MAX = 24
-# Segments shown to an analyst, and the share of the threshold from which a segment is near enough for that.
+# Maximum number of segments in an analyst's prompt, and their minimum match as a share of the threshold.
 NEAREST_SEGMENTS = 5
 NEAR_SHARE = 0.5
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A segment being planned: the topics of a batch that go to the same place."""
+    """A segment, existing or new, with the topics of a batch that join it."""
 
     known: Segment | None
     keywords: frozenset[str]
@@ -33,16 +33,16 @@ class _Draft:
     topics: list[Topic] = field(default_factory=list)
 
     def takes(self, topic: Topic) -> bool:
-        """Whether a topic fits; a segment that would grow too large is closed."""
+        """Return whether a topic fits into the segment within `SEGMENT_PAGES_MAX`."""
         pages = sum(len(each.pages) for each in self.topics) + len(topic.pages)
         return (self.known.page_count if self.known else 0) + pages <= SEGMENT_PAGES_MAX
 
 
 class FilingPlanner:
-    """Plans where the pages of one batch go.
+    """Plans the chains and segments of the pages of one batch.
 
     Args:
-        analyst: The source of the answer.
+        analyst: The analyst that gave the answer.
         fallback: Name of the fallback, whose summaries never replace those of another analyst.
         threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
     """
@@ -54,10 +54,13 @@ class FilingPlanner:
         self._threshold = threshold
 
     async def plan(self, batch: Sequence[Page], organised: Organised, *, is_degraded: bool, is_redo: bool) -> Filing:
-        """Return the plan that files a batch according to its answer, which contains every page once.
+        """Return the plan that files a batch.
 
-        ``is_degraded`` means that the fallback answered for an analyst that failed, ``is_redo`` that the pages are
-        already filed.
+        Args:
+            batch: The pages, in order of arrival.
+            organised: The analyst's answer; it contains every page exactly once.
+            is_degraded: Whether the fallback answered because the analyst failed.
+            is_redo: Whether the pages are already filed.
         """
         views = {view.seq: view for view in batch}
         return Filing(
@@ -69,7 +72,7 @@ class FilingPlanner:
         )
 
     async def _chains(self, views: dict[int, Page], organised: Organised) -> list[ChainPlan]:
-        """Plan the runs; the first may continue the chain of the previous page."""
+        """Return a chain for each run of pages; the first may continue the chain of the previous page."""
         first, *others = organised.runs
         plans = [ChainPlan(chain=None, pages=run.pages, summary=run.summary) for run in others]
         before: list[Page] = []
@@ -87,7 +90,7 @@ class FilingPlanner:
         return [ChainPlan(chain=carried, pages=first.pages, summary=summary), *plans]
 
     async def _segments(self, views: dict[int, Page], topics: Sequence[Topic]) -> list[SegmentPlan]:
-        """Plan each topic into the segment that it names or matches best, or into a new one."""
+        """Return the segments that the topics join: the one that a topic names or matches best, or a new one."""
         drafts = [
             _Draft(known=segment, keywords=_stems(segment.keywords), vector=segment.vector)
             for segment in await self._store.segments()
@@ -124,10 +127,8 @@ class FilingPlanner:
                 earlier = await self._segment_pages(known)
             return _newest(earlier, new)
 
-        keeps_words = (
-            known is not None and self._analyst.name == self._fallback and known.summariser != self._analyst.name
-        )
-        if known is not None and keeps_words:
+        is_fallback = self._analyst.name == self._fallback
+        if known is not None and is_fallback and known.summariser != self._fallback:
             digest, summariser = Digest(keywords=known.keywords, summary=known.summary), known.summariser
         else:
             digest, summariser = await self._analyst.joined_digest(known, draft.topics, pages), self._analyst.name
@@ -148,9 +149,9 @@ class FilingPlanner:
 
 
 def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], threshold: float) -> list[Segment]:
-    """Return the open segments nearest to any page of a batch, nearest first, at most `NEAREST_SEGMENTS`.
+    """Return the segments that have room for pages and best match any page of a batch, best first.
 
-    A match of `NEAR_SHARE` of ``threshold`` is near enough; from ``threshold`` on a page would join the segment.
+    The result has at most `NEAREST_SEGMENTS`, which match by at least `NEAR_SHARE` of ``threshold``.
     """
     # Words are compared only for pages without a vector.
     words = [frozenset(stems(view.text) if view.vector is None else ()) for view in batch]
@@ -167,7 +168,7 @@ def nearest_segments(segments: Sequence[Segment], batch: Sequence[Page], thresho
 
 
 def _named(drafts: Sequence[_Draft], topic: Topic) -> _Draft | None:
-    """Return the draft of the segment that a topic names; None if it names none, or if that is gone or full."""
+    """Return the draft of the segment that a topic names; None if it names none, or one that is gone or full."""
     if topic.segment is None:
         return None
     number = topic.segment.segment
@@ -181,7 +182,7 @@ def _newest(earlier: Sequence[Page], new: Sequence[Page]) -> list[Page]:
 
 
 def _joined_vector(known: Segment | None, pages: Sequence[Page], new: Sequence[Page]) -> Vector | None:
-    """Return the unit-length mean including the new pages; the old mean is weighted by its number of pages."""
+    """Return the unit-length mean of all vectors; the existing mean is weighted by its number of pages."""
     vectors = [view.vector for view in new if view.vector is not None]
     if not vectors:
         return None

@@ -1,7 +1,7 @@
-"""Forgetting: a dry run shows what will go, one transaction removes it, then it is scrubbed from the files.
+"""Forgetting: a dry run shows what would be deleted, one transaction deletes it, and the files are purged afterwards.
 
-After the transaction no process shows what was forgotten. Then the remaining topics get new summaries, and the bytes
-are overwritten. If a process ends before that, the next one does it.
+After the transaction, no process returns the deleted memories. Then the remaining chains and segments get new
+summaries, and the deleted bytes are overwritten. If the process ends before that, the next one continues.
 """
 
 import asyncio
@@ -32,23 +32,23 @@ logger = logging.getLogger(__name__)
 CONFIRM_WITHIN = timedelta(minutes=15)
 IDS_AT_MOST = 1_000
 RETAINED_AT_ONCE = 500
-# The start of a delayed expiry is logged again if it has changed by more than this.
-RETENTION_TOLD_WITHIN = timedelta(hours=1)
-# Chains and segments that get summaries at once, in about a second; a call that forgets waits for no more.
-WORDS_AT_ONCE = 10
+# The planned time of a delayed expiry is logged again if it has changed by more than this.
+RETENTION_LOGGED_WITHIN = timedelta(hours=1)
+# Number of new summaries per step, which takes about a second. A call that forgets waits for one step only.
+SUMMARIES_AT_ONCE = 10
 _HANDLE_BYTES = 12
 _BEGINNING = WordlessPlace()
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a user wants to forget: by ids, by a query, by time, or everything.
+    """The memories that a user wants to forget: by ids, by a query, by time, or everything.
 
     Attributes:
-        ids: Of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
-        query: Pages that keyword or semantic search finds; at most ``max_results``.
-        after: Pages said at this time or later, ISO 8601; together with a query, only those that it finds.
-        before: Pages said before this time.
+        ids: Ids of pages (``p_...``), segments (``s1``), chains (``c1``), facts (``k1``) and traits (``trait:...``).
+        query: Selects the pages that keyword or semantic search finds, at most ``max_results``.
+        after: Selects pages said at this time or later, ISO 8601; with a query, limits the pages that it finds.
+        before: Selects pages said before this time, in the same way.
     """
 
     ids: Sequence[str] = ()
@@ -61,13 +61,13 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What would be forgotten; nothing was changed.
+    """The result of a dry run; nothing was changed.
 
     Attributes:
-        handle: Confirms it, until ``expires_at``.
-        samples: The beginnings of some memories.
-        kept_copies: Names of the copies kept by restores, which contain earlier states of the memory.
-        is_all: Whether everything is selected; then these copies are removed too.
+        handle: Confirms the deletion, until ``expires_at``.
+        samples: The beginnings of some selected memories.
+        kept_copies: Names of the files in which a restore kept an earlier state of the memory.
+        is_all: Whether everything is selected; then these files are removed too.
     """
 
     handle: str
@@ -83,13 +83,13 @@ class DryRun:
 
 
 class Forgetting:
-    """Forgets what one user wants to forget.
+    """Deletes memories of one user, on request or because of their age.
 
     Args:
-        fallback: Writes summaries for what is left of a topic.
-        log: The user's LLM log, which quotes what was sent.
-        retention: Age from which pages are forgotten; None keeps all.
-        zone: The zone of times without one.
+        fallback: Writes new summaries of chains and segments that lost pages.
+        log: The user's LLM log, which quotes prompts.
+        retention: Age from which pages are forgotten; None keeps all pages.
+        zone: The time zone of times without one; None means the local zone.
     """
 
     def __init__(
@@ -103,79 +103,70 @@ class Forgetting:
         clock: Callable[[], datetime],
     ) -> None:
         self._store = store
-        self._owned = store.user_data
+        self._user_data = store.user_data
         self._fallback = fallback
         self._log = log
         self._retention = retention
         self._zone = zone
         self._clock = clock
-        # One task at a time: a second one would do the same work.
+        # Two tasks at once would do the same work.
         self._tidying = asyncio.Lock()
-        # When expiry starts, if it is delayed because the clock may be wrong.
+        # The time from which pages expire, if expiry is delayed because the clock may be wrong.
         self.waits_until: datetime | None = None
-        # The count of forgettings when nothing lacked a summary; before the first one, nothing does.
-        self._worded_after = 0
+        # The last forget epoch at which every chain and segment had a summary.
+        self._summarised_epoch = 0
 
     async def plan(self, selection: Selection, retrieving: Retrieving) -> DryRun:
-        """Find what is to be forgotten and store that plan, without changing anything else.
-
-        Raises:
-            ArgumentError: The selection is empty or contradictory, or an id does not exist.
-            StorageError: The store failed.
-        """
+        """Store a plan of the deletion, and change nothing else; see `MemoryEngine.plan_forgetting`."""
         _check(selection)
         if selection.everything:
-            plan = await self._owned.plan(None)
+            plan = await self._user_data.plan(None)
         elif selection.ids:
-            plan = await self._owned.plan(read_ids(selection.ids, at_most=IDS_AT_MOST))
+            plan = await self._user_data.plan(read_ids(selection.ids, at_most=IDS_AT_MOST))
         else:
             plan = await self._found(selection, retrieving)
         handle = f"f_{secrets.token_hex(_HANDLE_BYTES)}"
         expires_at = self._clock() + CONFIRM_WITHIN
-        counts, samples = await self._owned.plan_forgetting(plan, handle, expires_at)
-        return DryRun(
-            handle, expires_at, counts, samples, kept_copies=await self._owned.kept_copies(), is_all=plan.is_all
-        )
+        counts, samples = await self._user_data.plan_forgetting(plan, handle, expires_at)
+        copies = await self._user_data.kept_copies()
+        return DryRun(handle, expires_at, counts, samples, kept_copies=copies, is_all=plan.is_all)
 
     async def confirm(self, handle: str) -> ForgetReceipt:
-        """Forget what a dry run found, and scrub the files if no other process reads them now.
+        """Forget what a dry run selected, and purge the files unless another process reads them.
 
         Raises:
-            ArgumentError: The handle is not of a recent dry run; nothing was forgotten.
-            StorageError: The store failed, and either nothing or all was forgotten; the same handle shows which.
+            ArgumentError: The handle does not belong to a recent dry run; nothing was forgotten.
+            StorageError: The store failed; either everything selected was forgotten or nothing. Call again with the
+                same handle.
         """
-        plan = await self._owned.kept_plan(handle)
-        if plan is not None and plan.is_all:  # first: nobody would do it once there is a receipt
-            await self._owned.remove_kept_copies()
-        receipt = await self._owned.forget(handle)
+        plan = await self._user_data.kept_plan(handle)
+        if plan is not None and plan.is_all:  # before the deletion, because it cannot be repeated afterwards
+            await self._user_data.remove_kept_copies()
+        receipt = await self._user_data.forget(handle)
         if receipt is None:
             minutes = int(CONFIRM_WITHIN / timedelta(minutes=1))
             problem = (
-                f"is no handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another dry run "
-                "and give its handle, unchanged"
+                f"is not the handle of a dry run of the last {minutes} minutes; nothing was forgotten. Make another "
+                "dry run and give its handle, unchanged"
             )
             raise ArgumentError(argument="confirm", problem=problem)
         logger.info("%d pages and %d facts were forgotten", receipt.counts.pages, receipt.counts.facts)
-        await self._give_some_words(_BEGINNING)
-        await self._scrub()
-        return replace(receipt, is_scrubbed=handle not in await self._owned.unpurged())
+        await self._resummarise_some(_BEGINNING)
+        await self._purge()
+        return replace(receipt, is_scrubbed=handle not in await self._user_data.unpurged())
 
     async def expire(self, lease: Lease) -> bool:
-        """Forget some of the pages beyond the retention time; return whether there may be more.
-
-        Raises:
-            LeaseLostError: Another process does it.
-        """
+        """Forget some of the pages that are older than the retention time; return whether there may be more."""
         if self._retention is None:
             return False
         receipt = f"r_{secrets.token_hex(_HANDLE_BYTES)}"
         forgotten = await self._store.expire(lease, self._retention, RETAINED_AT_ONCE, receipt)
-        told, self.waits_until = self.waits_until, forgotten if isinstance(forgotten, datetime) else None
+        logged, self.waits_until = self.waits_until, forgotten if isinstance(forgotten, datetime) else None
         if isinstance(forgotten, datetime):
-            if told is None or abs(forgotten - told) > RETENTION_TOLD_WITHIN:
+            if logged is None or abs(forgotten - logged) > RETENTION_LOGGED_WITHIN:
                 logger.warning(
-                    "pages are older than retention_days, but all of them or by a clock that may be wrong; they are "
-                    "forgotten from %s on. Set the clock right, or raise retention_days, to keep them",
+                    "pages are older than retention_days, but the clock may be wrong; they are forgotten from %s on. "
+                    "To keep them, set the clock right or raise retention_days",
                     forgotten.astimezone(self._zone).isoformat(timespec="minutes"),
                 )
             return False
@@ -184,60 +175,56 @@ class Forgetting:
         return forgotten is not None
 
     async def tidy(self) -> None:
-        """Finish the work after a forgetting, as far as that is possible now.
-
-        Raises:
-            StorageError: The store failed.
-        """
-        await self._scrub()
-        await self._give_words()
+        """Purge the files and write missing summaries, as far as other processes allow it now."""
+        await self._purge()
+        await self._resummarise()
 
     async def _found(self, selection: Selection, retrieving: Retrieving) -> ForgetPlan:
-        """Return the pages that match the query, the time, or both."""
+        """Return a plan with the pages that match the query, the times, or both."""
         now = self._clock()
         after, before = (
             _moment(name, value, self._zone, now)
             for name, value in (("after", selection.after), ("before", selection.before))
         )
         if after is not None and before is not None and before <= after:
-            raise ArgumentError(argument="before", problem="is not later than after; give the end of the time")
-        seqs = await self._owned.pages_between(after, before)
+            raise ArgumentError(argument="before", problem="is not later than after; give a later time")
+        seqs = await self._user_data.pages_between(after, before)
         if selection.query.strip():
             found = await retrieving.about(storable(selection.query), set(seqs), selection.max_results)
             seqs = sorted(found)
         return ForgetPlan(runs=runs(seqs))
 
-    async def _scrub(self) -> None:
-        """Overwrite forgotten content in the files, unless another process reads them."""
+    async def _purge(self) -> None:
+        """Overwrite deleted content in the files, unless another process reads them."""
         async with self._tidying:
-            if not await self._owned.unpurged():
+            if not await self._user_data.unpurged():
                 return
             try:
                 await anyio.to_thread.run_sync(remove_log, self._log)
             except OSError as error:
                 logger.warning("%s cannot be removed (%s); it is tried again", self._log, error.strerror)
                 return
-            if not await self._owned.purge():
-                logger.info("another process reads the memory; what was forgotten is scrubbed from its file later")
+            if not await self._user_data.purge():
+                logger.info("another process reads the memory; deleted content is overwritten in its file later")
 
-    async def _give_words(self) -> None:
-        """Have the fallback write all missing summaries."""
+    async def _resummarise(self) -> None:
+        """Write all missing summaries with the fallback."""
         epoch = (await self._store.snapshot()).forget_epoch
-        if epoch == self._worded_after:
+        if epoch == self._summarised_epoch:
             return
         place: WordlessPlace | None = _BEGINNING
         while place is not None:
-            place = await self._give_some_words(place)
-        self._worded_after = epoch
+            place = await self._resummarise_some(place)
+        self._summarised_epoch = epoch
 
-    async def _give_some_words(self, place: WordlessPlace) -> WordlessPlace | None:
-        """Write some missing summaries from the pages that are left; return where to continue, None at the end."""
+    async def _resummarise_some(self, place: WordlessPlace) -> WordlessPlace | None:
+        """Write some missing summaries from the remaining pages; return where to continue, None at the end."""
         async with self._tidying:
-            found = await self._owned.wordless(place, WORDS_AT_ONCE)
+            found = await self._user_data.wordless(place, SUMMARIES_AT_ONCE)
             if not found.chains and not found.segments:
                 return None
             digests = await self._digests(found)
-            is_current = await self._owned.give_words(found, digests, self._fallback.name)
+            is_current = await self._user_data.give_words(found, digests, self._fallback.name)
             return found.end if is_current else _BEGINNING
 
     async def _newest(self, *, chain: int | None = None, segment: int | None = None) -> list[Page]:
@@ -263,10 +250,10 @@ def _check(selection: Selection) -> None:
     has_pages = bool(selection.query.strip()) or selection.after is not None or selection.before is not None
     ways = [bool(selection.ids), has_pages, selection.everything]
     if sum(ways) == 0:
-        problem = "nothing says what is to be forgotten; give ids, a query, after or before, or everything"
+        problem = "nothing is selected; give ids, a query, after or before, or everything"
         raise ArgumentError(argument="ids", problem=problem)
     if sum(ways) > 1:
-        problem = "is given beside another choice; give ids alone, everything alone, or a query with after and before"
+        problem = "cannot be combined with others; give ids alone, everything alone, or a query with after and before"
         raise ArgumentError(argument="everything" if selection.everything else "ids", problem=problem)
 
 

@@ -1,4 +1,4 @@
-"""Background loops: work that continues while callers are served. All tasks are created here."""
+"""Background loops and tasks. All asyncio tasks of the package are created in this module."""
 
 import asyncio
 import contextvars
@@ -13,7 +13,7 @@ import anyio
 from memoryos_mcp.errors import LeaseLostError, MemoryOSError, StorageError
 from memoryos_mcp.model.stats import Health
 
-if TYPE_CHECKING:  # a service has errands before the first user is opened
+if TYPE_CHECKING:  # the service imports this module before the storage libraries are needed
     from memoryos_mcp.storage.interface import Store
     from memoryos_mcp.storage.values import Lease
 
@@ -26,16 +26,16 @@ LONGEST_BACKOFF_S = 300.0
 
 
 class BackgroundLoop:
-    """Repeats a step of work: at once while there is more, else when woken or after a pause.
+    """Repeats a step: immediately while it returns True, otherwise after a pause or when woken.
 
-    A failed step is tried again after a growing pause; a failure never ends the loop.
+    A failed step is retried after a growing pause; a failure never ends the loop.
 
     Args:
-        name: Its name in logs and stats.
+        name: Name in logs and stats.
         step: Does some work, and returns whether there is more.
-        poll_s: Longest pause while there is nothing to do.
-        clock: Returns the present time; it decides when a failed step is tried again.
-        keep: Stores the health each time a step fails, and when one works again.
+        poll_s: Maximum pause while there is no work.
+        clock: Returns the current time; it determines when a failed step is retried.
+        save_health: Stores the health after each failure, and after the first success that follows a failure.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class BackgroundLoop:
         *,
         poll_s: float,
         clock: Callable[[], datetime],
-        keep: Callable[[Health], Awaitable[None]] | None = None,
+        save_health: Callable[[Health], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
-        self._keep = keep
+        self._save_health = save_health
         self.health = Health()
         self._step = step
         self._poll_s = poll_s
@@ -59,25 +59,25 @@ class BackgroundLoop:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start, with a first step at once."""
+        """Start the loop with an immediate first step."""
         self._awake.set()
         self._task = asyncio.create_task(self._run(), name=f"memoryos-{self.name}")  # noqa: TID251 - the owner
 
     def wake(self) -> None:
-        """Do a step soon."""
+        """End the current pause, unless it follows a failure."""
         self._awake.set()
 
     async def close(self) -> None:
         """Cancel the loop and wait until it has ended; a transaction in progress is finished first."""
-        # A step that fails while it is cancelled would swallow the cancellation; this flag remains.
+        # A step that fails while it is cancelled swallows the cancellation; this flag ends the loop even then.
         self._is_closing = True
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        # The step refers to its owner, which otherwise only the collector of cycles would free.
+        # Break the reference cycle with the step's owner, so that a closed memory is released at once.
         self._step = _nothing
-        self._keep = None
+        self._save_health = None
 
     async def _run(self) -> None:
         while not self._is_closing:
@@ -92,7 +92,7 @@ class BackgroundLoop:
                 await self._wait(pause_s)
 
     async def _wait(self, pause_s: float) -> None:
-        """Return when woken, or after the pause."""
+        """Wait until woken or until the pause is over."""
         # Not asyncio.wait_for: before Python 3.12 it may swallow a cancellation that coincides with the wake-up.
         with suppress(TimeoutError):
             async with asyncio.timeout(pause_s):
@@ -113,7 +113,7 @@ class BackgroundLoop:
             return await self._failed(error)
         if self.health.failed_attempts:
             self.health = Health(0, self.health.last_error, self.health.last_error_at)
-            await self._kept()
+            await self._store_health()
         return 0.0 if has_more else self._poll_s
 
     async def _failed(self, error: Exception) -> float:
@@ -123,14 +123,14 @@ class BackgroundLoop:
         pause_s = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(attempts - 1, 20))
         self._retry_at = self._clock() + timedelta(seconds=pause_s)
         logger.warning("%s failed (attempt %d), next try in %.0f s: %s", self.name, attempts, pause_s, text)
-        await self._kept()
+        await self._store_health()
         return pause_s
 
-    async def _kept(self) -> None:
-        """Store the health. Errors are ignored: the failure to be stored may be that of the store."""
-        if self._keep is not None:
+    async def _store_health(self) -> None:
+        """Store the health. Errors are ignored, because the store itself may have failed."""
+        if self._save_health is not None:
             with suppress(MemoryOSError):
-                await self._keep(self.health)
+                await self._save_health(self.health)
 
 
 async def _nothing() -> bool:
@@ -138,55 +138,55 @@ async def _nothing() -> bool:
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of work; a cancellation takes effect only when the work has ended."""
+    """Return the result of a coroutine; if cancelled, wait for its end before raising CancelledError."""
     task = asyncio.create_task(work)  # noqa: TID251 - the owner
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        with anyio.CancelScope(shield=True):  # a cancelled scope would interrupt the wait again and again
+        with anyio.CancelScope(shield=True):  # otherwise a cancelled scope would interrupt every wait
             while not task.done():
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait([task])
         if not task.cancelled():
-            task.exception()  # retrieved, or asyncio would report it as lost
+            task.exception()  # otherwise asyncio logs it as never retrieved
         raise
 
 
-class Errands:
-    """Tasks that continue when a waiting caller is cancelled; their owner waits for all of them at the end."""
+class BackgroundTasks:
+    """Tasks that continue when their caller is cancelled; the owner calls `wait` or `cancel` at the end."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def begin(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        """Start work and return its task; wait for it with `asyncio.shield`, or a cancellation would end it."""
-        # In a context of its own: a request's data, such as its token, must end with the request.
+    def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
+        """Start a task and return it; await it with `asyncio.shield`, so that a cancelled caller does not cancel it."""
+        # A separate context: the data of a request, such as its token, must not outlive the request.
         task = asyncio.create_task(work, context=contextvars.Context())  # noqa: TID251 - the owner
         self._tasks.add(task)
-        task.add_done_callback(self._forget)
+        task.add_done_callback(self._ended)
         return task
 
-    async def finished(self) -> None:
-        """Wait until no task is left, including those started meanwhile."""
+    async def wait(self) -> None:
+        """Wait for all tasks, including those started meanwhile."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def cancelled(self) -> None:
+    async def cancel(self) -> None:
         """Cancel all tasks and wait until they have ended."""
         for task in self._tasks:
             task.cancel()
-        await self.finished()
+        await self.wait()
 
-    def _forget(self, task: "asyncio.Task[Any]") -> None:
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # retrieved, or asyncio would report it as lost
+            task.exception()  # otherwise asyncio logs it as never retrieved
 
 
 class LeaseKeeper:
-    """Shares one user's lease among this process's loops: the first holder takes it, the last gives it back.
+    """Shares one user's lease among the loops of this process.
 
-    It is renewed while it is held, however long a step takes.
+    The first holder takes the lease, and the last one releases it. Meanwhile a background task renews it.
     """
 
     def __init__(self, store: "Store", ttl_s: float) -> None:
@@ -211,7 +211,7 @@ class LeaseKeeper:
             await self._give_back()
 
     async def close(self) -> None:
-        """Give back the lease of a cancelled holder; call it when every holder has ended."""
+        """Release the lease that a cancelled holder left behind; call this after every holder has ended."""
         heartbeat, self._heartbeat, self._lease = self._heartbeat, None, None
         if heartbeat is not None:
             heartbeat.cancel()
@@ -235,7 +235,7 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self._ttl_s / 3)
             try:
-                # If the lease was lost meanwhile, this is another one, which is given back in the end.
+                # If the lease was lost meanwhile, this takes a new one, which is released like the first.
                 self._lease = await self._store.take_lease(self._ttl_s) or self._lease
             except StorageError as error:
                 logger.warning("the lease could not be renewed: %s", type(error).__name__)

@@ -1,4 +1,4 @@
-"""Organising: pages are filed under chains and topic segments, first the backlog, then what the fallback had filed."""
+"""Organising: files the pages of the backlog under chains and segments, and redoes the fallback's filing."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ class BatchRule:
     """When a batch of the backlog is due.
 
     Attributes:
-        pages: Number of pages that are due at once.
-        idle: Silence after which fewer pages are due.
-        is_thrifty: Whether the silence is longer for fewer pages. Each batch costs a call, and in a slow conversation
-            each page would otherwise be its own batch.
-        at_once: Maximum number of batches asked about in parallel; they do not see each other's answers.
+        pages: Number of pages in a full batch, which is due at once.
+        idle: Time without new pages after which an incomplete batch is due.
+        is_thrifty: Whether smaller batches wait longer. Each batch costs an LLM call, and in a slow conversation each
+            page would otherwise be its own batch.
+        at_once: Maximum number of batches that the analyst gets in parallel; it sees none of the other answers.
     """
 
     pages: int
@@ -36,18 +36,18 @@ class BatchRule:
     is_thrifty: bool = False
     at_once: int = BATCHES_AT_ONCE
 
-    def silence(self, waiting: int) -> timedelta:
-        """Return the silence after which this many waiting pages are due."""
-        return self.idle * (self.pages / waiting) if self.is_thrifty else self.idle
+    def silence(self, pending: int) -> timedelta:
+        """Return the time without new pages after which this many pending pages are due."""
+        return self.idle * (self.pages / pending) if self.is_thrifty else self.idle
 
 
 class Organising:
-    """Files pages, batch by batch, in their order.
+    """Files pages in batches, in the order in which they were added.
 
     Args:
-        fallback: Files a batch on which the analyst has failed too often; never fails.
+        fallback: Files a batch if the analyst has failed too often; never fails.
         similarity_threshold: Minimum match of a topic with the segment that it joins, 0 to 2.
-        reading: Stores the knowledge in an answer.
+        reading: Stores the facts in an answer.
     """
 
     def __init__(
@@ -68,17 +68,17 @@ class Organising:
         self._rule = rule
         self._threshold = similarity_threshold
         self._clock = clock
-        # Plans are made from the current segments, so each is committed before the next is made. No model is asked.
+        # A plan depends on the current segments, so it is committed before the next one is made.
         self._planning = asyncio.Lock()
-        # Answers, already paid for, to batches that wait because an earlier batch failed.
+        # The analyst's answers to batches that are not filed yet because an earlier batch failed, by page.
         self._answers: dict[tuple[int, ...], Organised] = {}
         self._forget_epoch = 0
-        self._steps_in_vain = 0
+        self._failed_steps = 0
         self._redone_up_to = 0
 
     async def due(self, *, is_hurried: bool = False) -> list[list[Page]]:
-        """Return the batches that are due, in order, at most a few; if hurried, all pending pages are due."""
-        batches = self._batches(await self._waiting())
+        """Return the batches that are due, oldest first, at most `BatchRule.at_once`; if hurried, all are due."""
+        batches = self._batches(await self._backlog())
         if is_hurried:
             return batches
         if batches and len(batches[-1]) < self._rule.pages and not await self._is_silent_for(len(batches[-1])):
@@ -86,8 +86,8 @@ class Organising:
         return batches
 
     async def due_at(self) -> datetime | None:
-        """Return when the next batch is or was due; None if the backlog is empty."""
-        batches = self._batches(await self._waiting())
+        """Return when the next batch becomes or became due; None if the backlog is empty."""
+        batches = self._batches(await self._backlog())
         if not batches:
             return None
         newest = (await self._store.pending()).last_added_at or self._clock()
@@ -95,35 +95,35 @@ class Organising:
         return newest if is_due else newest + self._rule.silence(len(batches[0]))
 
     async def step(self, lease: Lease, *, needs_vectors: bool, is_hurried: bool = False) -> bool:
-        """Organise due batches: read in parallel, filed in page order. Return whether there may be more.
+        """Organise the due batches, and return whether there may be more.
 
-        The fallback files a batch, marked as degraded, after too many failures of the analyst or if the budget is
-        spent.
+        The analyst gets them in parallel; they are filed in page order. The fallback files a batch, marked as degraded,
+        if the analyst has failed too often or the budget is spent.
 
         Args:
             lease: The right to write.
-            needs_vectors: Whether batches wait until their pages are embedded.
-            is_hurried: Whether all pending pages are due.
+            needs_vectors: Whether pages must be embedded before they are filed.
+            is_hurried: Whether all pages of the backlog are due.
 
         Raises:
-            ModelError: The analyst gave no answer for a batch; it and later ones stay in the backlog.
+            ModelError: The analyst failed on a batch; this batch and all later ones stay in the backlog.
         """
         if (epoch := (await self._store.snapshot()).forget_epoch) != self._forget_epoch:
-            # A kept answer may quote the page before its batch, which may be forgotten now.
+            # A stored answer may quote the page before its batch, which may have been forgotten since.
             self._forget_epoch = epoch
             self._answers.clear()
         batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
-        answers = await self._answers_to(lease, batches, asks_one_first=self._steps_in_vain > 0)
+        answers = await self._answers_to(lease, batches, asks_one_first=self._failed_steps > 0)
         if any(not isinstance(answer, BaseException) for answer in answers):
-            self._steps_in_vain = 0
+            self._failed_steps = 0
         elif batches:
-            self._steps_in_vain += 1
+            self._failed_steps += 1
         failure: BaseException | None = None
         for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
-                # Later batches wait for earlier ones, so that chains continue; their answers are kept.
+                # Batches are filed in order, so that chains continue; the answers to later ones are stored.
                 self._answers[_seqs(batch)] = answer
                 is_filed = failure is None and await self._file(lease, batch, answer, self._analyst)
             elif isinstance(answer, ModelError) and await self._is_given_up(lease, batch, answer):
@@ -139,9 +139,9 @@ class Organising:
         return bool(batches)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst file again what the fallback filed, in parallel; return whether there may be more.
+        """Have the analyst file the fallback's batches again, in parallel; return whether there may be more.
 
-        A batch for which the analyst never gives a usable answer keeps the fallback's filing.
+        If the analyst never gives a usable answer to a batch, the fallback's filing becomes final.
 
         Raises:
             ModelError: The analyst gave no answer; nothing was changed.
@@ -161,35 +161,36 @@ class Organising:
             if await stays(answer, partial(self._store.count_attempt, lease, pages=_seqs(batch))):
                 await self._store.commit(lease, Accepted(_seqs(batch)))
         if failure is not None and not has_filed:
-            # A batch that always fails must not keep the others from being tried.
+            # The next attempt starts after this batch, so that one that always fails does not block later ones.
             self._redone_up_to = batches[0][-1].seq
             raise failure
         self._redone_up_to = 0
         return bool(batches)
 
-    async def _waiting(self) -> list[Page]:
+    async def _backlog(self) -> list[Page]:
         return await self._store.pages(PageQuery(tier=Tier.BACKLOG, limit=self._rule.pages * self._rule.at_once))
 
     async def _degraded(self, after_seq: int) -> list[Page]:
         limit = self._rule.pages * self._rule.at_once
-        by = self._fallback.name
-        return await self._store.pages(PageQuery(is_degraded=True, organised_by=by, after_seq=after_seq, limit=limit))
+        organiser = self._fallback.name
+        query = PageQuery(is_degraded=True, organised_by=organiser, after_seq=after_seq, limit=limit)
+        return await self._store.pages(query)
 
     def _batches(self, pages: Sequence[Page]) -> list[list[Page]]:
         size = self._rule.pages
         return [list(pages[start : start + size]) for start in range(0, len(pages), size)]
 
-    async def _is_silent_for(self, waiting: int) -> bool:
+    async def _is_silent_for(self, pending: int) -> bool:
         newest = (await self._store.pending()).last_added_at
-        return newest is None or self._clock() - newest >= self._rule.silence(waiting)
+        return newest is None or self._clock() - newest >= self._rule.silence(pending)
 
     async def _answers_to(
         self, lease: Lease, batches: Sequence[Sequence[Page]], *, asks_one_first: bool
     ) -> list[Organised | BaseException]:
-        """Return an answer or a failure for each batch, asked in parallel.
+        """Return the analyst's answer to each batch, or the exception that it raised.
 
-        With ``asks_one_first`` the analyst may be out of reach: if the first batch fails, its failure is used for all
-        batches that have no kept answer.
+        With ``asks_one_first`` the other batches are sent only if the first one succeeds or its reply is malformed.
+        Otherwise the model is unreachable, and each batch without a stored answer gets the first one's exception.
         """
         ask = partial(self._ask, lease)
         if not asks_one_first or not batches:
@@ -200,9 +201,9 @@ class Organising:
         return [first, *await asyncio.gather(*map(ask, batches[1:]), return_exceptions=True)]
 
     async def _ask(self, lease: Lease, batch: Sequence[Page]) -> Organised:
-        kept = self._answers.get(_seqs(batch))
-        if kept is not None:
-            return kept
+        stored = self._answers.get(_seqs(batch))
+        if stored is not None:
+            return stored
         organised = await self._analyst.organise(batch, await self._around(lease, batch))
         _check(batch, organised)
         return organised
@@ -218,20 +219,20 @@ class Organising:
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[Page], failure: ModelError) -> bool:
         count = partial(self._store.count_attempt, lease, pages=_seqs(batch))
-        return await takes_over(failure, count, steps_in_vain=self._steps_in_vain)
+        return await takes_over(failure, count, failed_steps=self._failed_steps)
 
     async def _fall_back(self, lease: Lease, batch: Sequence[Page]) -> bool:
         organised = await self._fallback.organise(batch, await self._around(lease, batch))
         return await self._file(lease, batch, organised, self._fallback)
 
     async def _file(
-        self, lease: Lease, batch: Sequence[Page], organised: Organised, by: Analyst, *, is_redo: bool = False
+        self, lease: Lease, batch: Sequence[Page], organised: Organised, analyst: Analyst, *, is_redo: bool = False
     ) -> bool:
         if organised.knowledge is not None:
             await self._reading.keep(lease, list(batch), organised.knowledge)
         async with self._planning:
-            planner = FilingPlanner(self._store, by, self._fallback.name, self._threshold)
-            filing = await planner.plan(batch, organised, is_degraded=by is not self._analyst, is_redo=is_redo)
+            planner = FilingPlanner(self._store, analyst, self._fallback.name, self._threshold)
+            filing = await planner.plan(batch, organised, is_degraded=analyst is not self._analyst, is_redo=is_redo)
             return await self._store.commit(lease, filing)
 
 
@@ -240,22 +241,18 @@ def _seqs(batch: Sequence[Page]) -> tuple[int, ...]:
 
 
 def _check(batch: Sequence[Page], organised: Organised) -> None:
-    """Check that an answer contains every page of the batch once.
-
-    Raises:
-        ReplyFormatError: It does not.
-    """
-    asked = _seqs(batch)
-    if tuple(seq for run in organised.runs for seq in run.pages) != asked:
-        msg = "the analyst's chains do not hold every page of the batch once, in order"
+    """Raise ReplyFormatError unless an answer contains every page of the batch exactly once."""
+    seqs = _seqs(batch)
+    if tuple(seq for run in organised.runs for seq in run.pages) != seqs:
+        msg = "the analyst's chains do not contain every page of the batch exactly once, in order"
         raise ReplyFormatError(msg)
-    if tuple(sorted(seq for topic in organised.topics for seq in topic.pages)) != asked:
-        msg = "the analyst's topics do not hold every page of the batch once"
+    if tuple(sorted(seq for topic in organised.topics for seq in topic.pages)) != seqs:
+        msg = "the analyst's topics do not contain every page of the batch exactly once"
         raise ReplyFormatError(msg)
 
 
 def _up_to_unembedded(batches: list[list[Page]]) -> list[list[Page]]:
-    """Return the batches before the first with an unembedded page."""
+    """Return the batches before the first one with an unembedded page."""
     for place, batch in enumerate(batches):
         if any(view.vector is None for view in batch):
             return batches[:place]

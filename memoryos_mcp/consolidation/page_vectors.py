@@ -1,4 +1,4 @@
-"""The vectors of pages as an analyst needs them: one for each page."""
+"""One vector per page, for analysts: the mean of the vectors of its windows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from memoryos_mcp.storage.interface import Store
 
 
 async def with_vectors(store: Store, pages: Sequence[Page]) -> list[Page]:
-    """Return the pages with the mean of their windows' vectors, in the same order."""
+    """Return the pages in the same order, each with its vector, or None if it is not embedded yet."""
     block = await store.page_vectors([page.seq for page in pages])
     windows: dict[int, list[Vector]] = {}
     for seq, vector in zip(block.seqs.tolist(), block.vectors, strict=True):

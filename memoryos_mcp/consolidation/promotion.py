@@ -1,4 +1,4 @@
-"""Promotion: hot segments are read for the profile, and the coldest are archived."""
+"""Promotion: extracts traits from hot segments, and archives the coldest segments."""
 
 import asyncio
 from collections.abc import Callable, Sequence, Set
@@ -21,19 +21,19 @@ PORTIONS_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Portion:
-    """Pages that are read in one call, in order of arrival, and their segments."""
+    """Pages that are read in one LLM call, in order of arrival, and their segments."""
 
     pages: Sequence[Page]
     segments: tuple[int, ...]
 
 
 class Promotion:
-    """Reads hot segments, then archives segments beyond the capacity.
+    """Reads hot segments, then archives the coldest segments beyond the capacity.
 
     Args:
-        fallback: Reads a segment on which the analyst has failed too often; never fails.
-        heat_threshold: Heat from which a segment is read.
-        capacity_segments: Number of segments kept in mid-term memory.
+        fallback: Reads a segment if the analyst has failed too often; never fails.
+        heat_threshold: Minimum heat of a segment that is read.
+        capacity_segments: Maximum number of segments in mid-term memory.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class Promotion:
         self._clock = clock
         self._reading = reading
         self._redone_up_to = 0
-        # Segments of a call that failed: it is not known which of them caused it.
+        # Segments of a call that failed. Each gets a call of its own, because any of them may have caused the failure.
         self._alone: set[int] = set()
-        # One step at a time: two would ask about the same segments.
+        # Two steps at once would read the same segments.
         self._stepping = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Whether a segment is hot or due, or there are too many."""
+        """Return whether a segment is hot or due, or the number of segments exceeds the capacity."""
         segments = await self._store.segments()
         return (
             bool(self._hot(segments, self._threshold))
@@ -74,11 +74,10 @@ class Promotion:
     async def step(self, lease: Lease, *, however_cool: bool = False) -> bool:
         """Read all hot segments, and archive the coldest beyond the capacity; return whether there may be more.
 
-        A segment is read before it is archived, so that nothing it teaches is lost. With ``however_cool`` all count as
-        hot.
+        A segment is read before it is archived. With ``however_cool``, segments are read whatever their heat.
 
         Raises:
-            ModelError: The analyst gave no answer for a segment, which stays hot.
+            ModelError: The analyst failed on a segment, which stays hot.
         """
         async with self._stepping:
             return await self._step(lease, however_cool=however_cool)
@@ -89,29 +88,29 @@ class Promotion:
         unread = [segment.segment for segment in surplus if segment.unanalysed_count]
         threshold = 0.0 if however_cool else self._threshold
         hot = [segment.segment for segment in self._hot(segments, threshold)]
-        due = await self._store.due_segments()
-        due_at_all = frozenset(due)
-        to_read = list(dict.fromkeys([*hot, *unread, *due]))
+        due_in_order = await self._store.due_segments()
+        due = frozenset(due_in_order)
+        to_read = list(dict.fromkeys([*hot, *unread, *due_in_order]))
         slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
-        # Due segments were read by the fallback before; reading them with it again would teach nothing new.
-        asked = [
-            self._promote(lease, portion, slots, may_fall_back=not due_at_all.intersection(portion.segments))
-            for portion in await self._portions(to_read, due_at_all)
+        # The fallback has already read the due segments, so it would learn nothing new from them.
+        readings = [
+            self._promote(lease, portion, slots, may_fall_back=due.isdisjoint(portion.segments))
+            for portion in await self._portions(to_read, due)
         ]
-        failures = [failure for failure in await asyncio.gather(*asked, return_exceptions=True) if failure is not None]
+        results = await asyncio.gather(*readings, return_exceptions=True)
         if surplus:
             behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
             read = [segment.segment for segment in surplus if segment.segment not in behind]
             await self._store.commit(lease, Archived(read))
-        for failure in failures:
+        for failure in filter(None, results):
             raise failure
         return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
-        """Have the analyst read again what the fallback read; return whether there may be more.
+        """Have the analyst read pages again that the fallback read; return whether there may be more.
 
-        What the fallback also filed is filed again first. Pages for which the analyst never gives a usable answer keep
-        the fallback's reading.
+        Pages that the fallback also filed are left to `Organising.redo`. If the analyst never gives a usable answer,
+        the fallback's lessons become final.
 
         Raises:
             ModelError: The analyst gave no answer; nothing was changed.
@@ -127,7 +126,7 @@ class Promotion:
         try:
             await self._reading.read(lease, (segment,), portion, self._analyst)
         except ModelError as failure:
-            # A segment that always fails must not keep the others from being tried.
+            # The next attempt starts after these pages, so that a segment that always fails does not block others.
             self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
             if await stays(failure, partial(self._store.count_attempt, lease, pages=seqs)):
@@ -143,14 +142,14 @@ class Promotion:
         return await self._store.pages(query)
 
     def _hot(self, segments: Sequence[Segment], threshold: float) -> list[Segment]:
-        """Return the segments at or above the threshold with unread pages, hottest first."""
+        """Return the segments with unread pages whose heat reaches the threshold, hottest first."""
         now = self._clock()
         heats = [(segment.heat(now, self._weights), segment) for segment in segments if segment.unanalysed_count]
         hot = [(heat, segment) for heat, segment in heats if heat >= threshold]
         return [segment for _, segment in sorted(hot, key=lambda pair: -pair[0])]
 
     def _surplus(self, segments: Sequence[Segment]) -> list[Segment]:
-        """Return the coldest segments beyond the capacity, but never the newest."""
+        """Return the coldest segments beyond the capacity, never including the newest segment."""
         count = len(segments) - self._capacity
         if count <= 0:
             return []
@@ -158,9 +157,9 @@ class Promotion:
         return sorted(segments[:-1], key=lambda segment: segment.heat(now, self._weights))[:count]
 
     async def _portions(self, segments: Sequence[int], due: Set[int]) -> list[_Portion]:
-        """Return the new pages of segments, grouped by call.
+        """Return the unread pages of segments, grouped into calls.
 
-        Due segments share calls only with due ones; a segment of a failed call shares none.
+        Due segments do not share a call with others; a segment of a failed call does not share a call at all.
         """
         groups: dict[tuple[bool, int], list[Page]] = {}
         for segment in segments:
@@ -193,5 +192,5 @@ class Promotion:
             self._alone.difference_update(portion.segments)
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
-        """Count a failed attempt on each segment; return the most that one of them has had."""
+        """Count a failed attempt on each segment; return the highest count among them."""
         return max([await self._store.count_attempt(lease, segment=segment) for segment in segments])

@@ -1,7 +1,7 @@
-"""Reading: what pages say is added to profile and knowledge.
+"""Reading: extracts facts and traits from pages, and adds them to knowledge and profile.
 
-The fallback reads each new page for knowledge at once, in milliseconds. An LLM reads it while filing it, in the same
-call, and its facts replace those of the fallback. Heat matters only for the profile.
+The fallback extracts facts from each new page at once, in milliseconds. An LLM extracts facts in the call that files
+the page, and its facts replace the fallback's. Traits are extracted later, from hot segments (`promotion`).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from anyio import to_thread
 
-from memoryos_mcp.consolidation.corrections import Embed, counting_against, without_corrected
+from memoryos_mcp.consolidation.corrections import Embed, corrections_after, without_corrected
 from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reconciling import reconcile
 from memoryos_mcp.errors import MemoryOSError, ModelError
@@ -32,11 +32,11 @@ COMMITS_TRIED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Learned:
-    """What pages taught.
+    """The lessons of some pages, with the state of the memory that they are based on.
 
     Attributes:
-        traits: The profile that the lessons are based on.
-        corrected: The corrections that the reader knew, and so did not contradict.
+        traits: The profile when the pages were read.
+        corrected: The user's corrections that the reader was shown.
     """
 
     lessons: Lessons
@@ -45,13 +45,13 @@ class _Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Pages with what they taught.
+class _ReadPages:
+    """Pages that were read, with their lessons.
 
     Attributes:
-        segments: The segments of the pages; empty if they were read only for knowledge.
+        segments: The segments of the pages; empty if only facts were extracted.
         pages: In order of arrival.
-        is_reading: Whether they were read for knowledge.
+        is_reading: Whether facts were extracted.
     """
 
     segments: Sequence[int]
@@ -62,7 +62,7 @@ class _Asked:
 
 
 class Reading:
-    """Reads pages, and fits their lessons to what is known when they are written.
+    """Reads pages, and reconciles their lessons with the memory's state when they are committed.
 
     Args:
         fallback: Reads each page first; never fails.
@@ -74,119 +74,109 @@ class Reading:
         self._analyst = analyst
         self._fallback = fallback
         self._embed = embed
-        # Readings may end at the same time, and each commit changes what the next is fitted to.
+        # Readings run in parallel, and each commit changes the state with which the next one is reconciled.
         self._committing = asyncio.Lock()
 
     async def has_work(self) -> bool:
-        """Whether any page is still unread."""
+        """Return whether any page is unread."""
         return bool(await self._store.pages(PageQuery(is_unread=True, limit=1)))
 
     async def step(self, lease: Lease) -> bool:
-        """Read the oldest unread pages for knowledge; return whether there may be more."""
-        async with self._committing:  # so that no page is read twice
+        """Extract facts from the oldest unread pages; return whether there may be more."""
+        async with self._committing:  # otherwise two steps could read the same page
             pages = await self._store.pages(PageQuery(is_unread=True, limit=PAGES_AT_ONCE))
             if pages:
-                await self._commit(lease, await self._read_first(lease, pages))
+                await self._commit(lease, await self._extract_first(lease, pages))
         return bool(pages)
 
-    async def _read_first(self, lease: Lease, pages: Sequence[Page]) -> _Asked:
-        """Return what the fallback learns from pages, or from the first of them if one cannot be read.
-
-        A page that cannot be read teaches nothing, and must not keep the others from being read.
-        """
+    async def _extract_first(self, lease: Lease, pages: Sequence[Page]) -> _ReadPages:
+        """Return the fallback's lessons from the pages, or from the first of them if it fails on a later one."""
         try:
-            return await self._asked(lease, (), pages, self._fallback)
+            return await self._extract(lease, (), pages, self._fallback)
         except MemoryOSError:
             raise
-        except Exception as error:  # noqa: BLE001 - no failure may hold up the other pages
+        except Exception as error:  # noqa: BLE001 - one unreadable page must not block the others
             if len(pages) > 1:
-                return await self._read_first(lease, pages[: len(pages) // 2])
-            logger.error("page %s cannot be read for knowledge: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
-            return _Asked((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
+                return await self._extract_first(lease, pages[: len(pages) // 2])
+            logger.error("facts cannot be extracted from page %s: %s", pages[0].page_id, type(error).__name__)  # noqa: TRY400 - a traceback may quote the page
+            return _ReadPages((), pages, self._fallback, is_reading=True, learned=_Learned(Lessons((), ()), ()))
 
     def portion(self, pages: Sequence[Page]) -> list[Page]:
-        """Return the first pages for one call of the analyst: all of them already read for knowledge, or none."""
-        alike = list(takewhile(lambda page: self._is_known(page) == self._is_known(pages[0]), pages))
+        """Return the first pages, as many as fit into one call; either all have facts from the analyst, or none."""
+        alike = list(takewhile(lambda page: self._has_facts(page) == self._has_facts(pages[0]), pages))
         return alike[: min(PAGES_AT_ONCE, self._analyst.portion(alike))]
 
     async def known_at(self, pages: Sequence[Page], forget_epoch: int) -> Surroundings:
-        """Return what is known when the analyst reads pages, without facts that began after them.
-
-        Args:
-            pages: In order of arrival, at least one.
-            forget_epoch: The epoch at which they were read.
-        """
+        """Return the analyst's context: names, corrections, and facts that began no later than the last page."""
         facts = await self._facts(self._analyst, pages)
         return Surroundings(
             facts=[fact for fact in facts if fact.valid_from <= pages[-1].occurred_at],
-            corrected=counting_against(await self._store.corrected_facts(), pages[-1].seq),
+            corrected=corrections_after(await self._store.corrected_facts(), pages[-1].seq),
             speakers=await self._speakers(),
             forget_epoch=forget_epoch,
         )
 
     async def read(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> None:
-        """Learn from pages and commit. Lessons are fitted to what was written meanwhile, or else learned again.
+        """Read pages and commit their lessons, reconciled with everything that was written meanwhile.
 
-        Pages that teach nothing about the user, because they were fetched or contain orders, are not shown to the
-        reader. They count as read.
+        Fetched pages and pages with instructions teach nothing about the user. They are marked as read without being
+        shown to the reader.
 
         Args:
             lease: The right to write.
-            segments: The segments of the pages, which are then also read for the profile; empty for knowledge only.
-            pages: At least one; those of segments are a `portion`.
+            segments: The segments of the pages, to extract traits as well; empty to extract facts only.
+            pages: At least one; for segments, the result of `portion`.
             reader: The analyst or the fallback.
 
         Raises:
-            ModelError: The reader gave no answer, or profile and knowledge kept changing.
+            ModelError: The reader gave no answer, or profile and knowledge changed during every attempt to commit.
         """
-        asked = await self._asked(lease, segments, pages, reader)
+        read = await self._extract(lease, segments, pages, reader)
         async with self._committing:
-            await self._commit(lease, asked)
+            await self._commit(lease, read)
 
     async def keep(self, lease: Lease, pages: Sequence[Page], knowledge: Sequence[KnowledgeChange]) -> None:
-        """Commit the knowledge that the analyst found in pages while filing them.
-
-        Raises:
-            ModelError: Knowledge kept changing.
-        """
-        told = _Asked((), pages, self._analyst, is_reading=True, learned=_Learned(Lessons((), tuple(knowledge)), ()))
+        """Commit the facts that the analyst extracted while filing pages; raise ModelError as `read` does."""
+        learned = _Learned(Lessons((), tuple(knowledge)), ())
         async with self._committing:
-            await self._commit(lease, told)
+            await self._commit(lease, _ReadPages((), pages, self._analyst, is_reading=True, learned=learned))
 
-    async def _asked(self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst) -> _Asked:
-        is_reading = not segments or not self._is_known(pages[0])
+    async def _extract(
+        self, lease: Lease, segments: Sequence[int], pages: Sequence[Page], reader: Analyst
+    ) -> _ReadPages:
+        is_reading = not segments or not self._has_facts(pages[0])
         learned = await self._learned(lease, pages, reader, is_reading=is_reading)
-        return _Asked(segments, pages, reader, is_reading, learned)
+        return _ReadPages(segments, pages, reader, is_reading, learned)
 
-    async def _commit(self, lease: Lease, asked: _Asked) -> None:
-        """Commit the lessons; the caller holds the lock, so no other reading commits meanwhile."""
-        learned, reader = asked.learned, asked.reader
+    async def _commit(self, lease: Lease, read: _ReadPages) -> None:
+        """Commit the lessons; the caller must hold the lock ``_committing``."""
+        learned, reader = read.learned, read.reader
         for _ in range(COMMITS_TRIED):
             traits = await self._store.traits()
             corrected = await self._store.corrected_facts()
-            said = {page.seq: page.occurred_at for page in asked.pages}
-            facts = await self._facts(reader, asked.pages)
+            said = {page.seq: page.occurred_at for page in read.pages}
+            facts = await self._facts(reader, read.pages)
             lessons = await to_thread.run_sync(reconcile, learned.lessons, learned.traits, traits, facts, said)
             if lessons is None or not set(learned.corrected) <= set(corrected):  # a correction was undone
-                learned = await self._learned(lease, asked.pages, reader, is_reading=asked.is_reading)
+                learned = await self._learned(lease, read.pages, reader, is_reading=read.is_reading)
                 continue
             lessons = await without_corrected(lessons, corrected, self._embed)
-            if not asked.segments:
+            if not read.segments:
                 lessons = replace(lessons, traits=())
             learning = Learning(
-                segments=asked.segments,
-                pages=[page.seq for page in asked.pages],
+                segments=read.segments,
+                pages=[page.seq for page in read.pages],
                 lessons=lessons,
                 traits=traits,
                 learner=reader.name,
                 corrections=corrected,
-                is_degraded=bool(asked.segments) and reader is not self._analyst,
+                is_degraded=bool(read.segments) and reader is not self._analyst,
                 replaces=None if reader.name == self._fallback.name else self._fallback.name,
-                is_reading=asked.is_reading,
+                is_reading=read.is_reading,
             )
             if await self._store.commit(lease, learning):
                 return
-        msg = "profile and knowledge changed under every attempt to add to them; it is tried again"
+        msg = "profile and knowledge were changed by others during every attempt to add to them; it is tried again"
         raise ModelError(msg)
 
     async def _learned(self, lease: Lease, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:
@@ -196,26 +186,23 @@ class Reading:
             return _Learned(Lessons((), ()), traits)
         around = Surroundings(traits=traits, is_read=not is_reading, forget_epoch=lease.forget_epoch)
         if is_reading:
-            corrected = counting_against(await self._store.corrected_facts(), views[-1].seq)
+            corrected = corrections_after(await self._store.corrected_facts(), views[-1].seq)
             around = replace(around, facts=await self._facts(reader, pages), corrected=corrected)
         return _Learned(await reader.learn(views, around), traits, around.corrected)
 
     async def _speakers(self) -> Speakers:
-        """Return the names of both sides: as they state them, else as they address each other."""
+        """Return the names of user and assistant: stated by themselves, otherwise the ones they call each other."""
         slots = {slot for _, slot in NAME_SLOTS}
         stated = speakers_of(await self._store.facts(FactQuery(slots=slots)))
         stats = (await self._store.search_words((), (), 0)).stats
         return Speakers(user=stated.user or stats.user_called, agent=stated.agent or stats.agent_called)
 
-    async def _all_facts(self) -> list[Fact]:
-        return await self._store.facts(FactQuery())
-
     async def _facts(self, reader: Analyst, pages: Sequence[Page]) -> list[Fact]:
-        """Return the facts known to a reader of pages; an analyst is not shown what the fallback quotes from them."""
+        """Return the known facts; for an analyst, without those that the fallback extracted from the same pages."""
         if reader is self._fallback:
-            return await self._all_facts()
+            return await self._store.facts(FactQuery())
         return await self._store.facts(FactQuery(without=(self._fallback.name, pages[0].seq)))
 
-    def _is_known(self, page: Page) -> bool:
-        """Whether a page was read for knowledge as well as the analyst can do it."""
+    def _has_facts(self, page: Page) -> bool:
+        """Whether the analyst has extracted the facts of a page already."""
         return page.read_by is not None and (page.read_by != self._fallback.name or self._analyst is self._fallback)

@@ -1,6 +1,6 @@
-"""Reconciling: lessons are adapted to what was written since their pages were read, without asking again.
+"""Reconciling: adapts lessons to changes that were committed after their pages were read, without another LLM call.
 
-Segments are read in parallel, so two may teach the same fact or trait. Here such duplicates are merged.
+Segments are read in parallel, so the lessons of two of them may contain the same fact or trait. They are merged here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from memoryos_mcp.model.knowledge import FAMILY, About, AddFact, ConfirmFact, Fa
 from memoryos_mcp.model.profile import Trait, TraitChange
 from memoryos_mcp.text.terms import stem, words
 
-# No negation, direction or tense is included: they make it a different fact.
+# Words that do not change the meaning. Negations, directions and tenses do, so they are not in the list.
 _SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split())
 
 
@@ -23,12 +23,17 @@ def reconcile(
     facts_now: Sequence[Fact],
     said: Mapping[int, datetime],
 ) -> Lessons | None:
-    """Return the lessons adapted to the current memory, or None if they must be learned again.
+    """Return the lessons adapted to the current memory; None if a trait's level changed, so the pages are read again.
 
-    Knowledge is in the order in which it was said. A known fact is confirmed instead of added. A fact that is no longer
-    in force is neither confirmed nor superseded. A trait whose level has changed meanwhile must be judged again.
+    Facts are in the order in which they were said. A known fact is confirmed instead of added. A fact that is no longer
+    current is neither confirmed nor superseded.
 
-    ``traits_then`` is the profile that the lessons are based on, ``said`` when each page was said, by its ``seq``.
+    Args:
+        lessons: The lessons as the reader returned them.
+        traits_then: The profile that the reader was shown.
+        traits_now: The current profile.
+        facts_now: The current facts.
+        said: The time of each page, by its ``seq``.
     """
     then = {trait.dimension: trait for trait in traits_then}
     now = {trait.dimension: trait for trait in traits_now}
@@ -42,7 +47,7 @@ def reconcile(
 
 
 def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[str, Trait]) -> TraitChange:
-    """Return the change; if the level was set to the same meanwhile, keep that reason and add the evidence."""
+    """Return the change; if the trait got the same level meanwhile, keep the present reason and add the evidence."""
     present = now.get(change.dimension)
     if present is None or present == then.get(change.dimension):
         return change
@@ -50,7 +55,7 @@ def _with_present_reason(change: TraitChange, then: dict[str, Trait], now: dict[
 
 
 class _Fitting:
-    """Fits changes to the facts in force; ``said`` is when each page was said, by its ``seq``."""
+    """Adapts changes to the current facts; ``said`` has the time of each page, by its ``seq``."""
 
     def __init__(self, facts: Sequence[Fact], said: Mapping[int, datetime]) -> None:
         self._said = said
@@ -58,11 +63,11 @@ class _Fitting:
         self._by_words: dict[tuple[About, tuple[str, ...]], Fact] = {}
         self._by_slot: dict[tuple[About, str | None], list[Fact]] = {}
         for fact in facts:
-            self._by_words.setdefault((fact.about, _told(fact.text)), fact)
+            self._by_words.setdefault((fact.about, _content_words(fact.text)), fact)
             self._by_slot.setdefault((fact.about, fact.slot), []).append(fact)
 
     def fit(self, changes: Sequence[KnowledgeChange]) -> tuple[KnowledgeChange, ...]:
-        """Return the changes with every fact once, in the order in which they were said."""
+        """Return the changes in the order in which they were said, with duplicates merged."""
         kept: list[KnowledgeChange] = []
         added: dict[tuple[About, tuple[str, ...]], int] = {}
         for change in sorted(changes, key=self._said_at):
@@ -74,9 +79,9 @@ class _Fitting:
             if isinstance(fitted, ConfirmFact):
                 kept.append(fitted)
                 continue
-            for text in change.ends:  # a fact said again after it was ended holds again
-                added.pop((change.about, _told(text)), None)
-            place = added.setdefault((fitted.about, _told(fitted.text)), len(kept))
+            for text in change.ends:  # a fact that is repeated after it ended is current again
+                added.pop((change.about, _content_words(text)), None)
+            place = added.setdefault((fitted.about, _content_words(fitted.text)), len(kept))
             if place == len(kept):
                 kept.append(fitted)
             else:
@@ -84,7 +89,7 @@ class _Fitting:
         return tuple(self._with_one_answer(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
-        """Return the time and ``seq`` of a change's newest page; without pages, since when the fact holds, and 0."""
+        """Return the time and ``seq`` of a change's newest page; without pages, the fact's ``valid_from`` and 0."""
         times = [(self._said[seq], seq) for seq in change.evidence if seq in self._said]
         if times:
             return max(times)
@@ -92,7 +97,7 @@ class _Fitting:
 
     def _fitted(self, change: AddFact) -> KnowledgeChange:
         named = [fact for fact in change.supersedes if fact in self._facts]
-        ended = [self._by_words.get((change.about, _told(text))) for text in change.ends]
+        ended = [self._by_words.get((change.about, _content_words(text))) for text in change.ends]
         named = list(dict.fromkeys([*named, *(fact.fact for fact in ended if fact is not None)]))
         said_at = self._said_at(change)
         answered = [
@@ -101,10 +106,10 @@ class _Fitting:
             if change.slot is not None and (fact.last_said or (fact.valid_from, 0)) <= said_at
         ]
         if (change.slot or "").startswith(FAMILY) and not set(answered) <= set(named):
-            fitted = replace(change, slot=None, supersedes=tuple(named))  # more about a person, not another person
+            fitted = replace(change, slot=None, supersedes=tuple(named))  # another fact about a relative
         else:
             fitted = replace(change, supersedes=tuple(dict.fromkeys([*named, *answered])))
-        known = self._by_words.get((change.about, _told(change.text)))
+        known = self._by_words.get((change.about, _content_words(change.text)))
         if known is None:
             return fitted
         others = tuple(fact for fact in fitted.supersedes if fact != known.fact)
@@ -113,9 +118,9 @@ class _Fitting:
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
     def _with_one_answer(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
-        """Return the changes; of simultaneous answers, and of facts about one person, only one keeps the slot.
+        """Return the changes; of values said on the same page, and of facts about a relative, only the last has a slot.
 
-        The others are added without a slot. An answer said later replaces an earlier one when it is added.
+        The others are added without a slot. A value from a later page supersedes an earlier one when it is added.
         """
         newest: dict[tuple[About, str], AddFact] = {}
         for change in changes:
@@ -133,7 +138,7 @@ class _Fitting:
 
 
 def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
-    """Return a change with the evidence and ends of another that says the same."""
+    """Return a change with the evidence, ``supersedes`` and ``ends`` of another one for the same fact."""
     if not isinstance(known, AddFact):
         return known
     return replace(
@@ -145,11 +150,11 @@ def _joined(known: KnowledgeChange, change: AddFact) -> KnowledgeChange:
 
 
 def is_same_fact(left: str, right: str) -> bool:
-    """Whether two sentences state the same fact: the same words in the same order, but for words that say nothing."""
-    return _told(left) == _told(right)
+    """Return whether two sentences have the same stems in the same order, ignoring words without a meaning."""
+    return _content_words(left) == _content_words(right)
 
 
 @lru_cache(maxsize=20_000)
-def _told(text: str) -> tuple[str, ...]:
+def _content_words(text: str) -> tuple[str, ...]:
     found = words(text)
     return tuple(stem(word) for word in found if word not in _SAYS_NOTHING) or tuple(found)

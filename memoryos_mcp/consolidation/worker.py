@@ -1,6 +1,6 @@
-"""Worker: the background work that turns one user's pages into memory.
+"""The background worker that turns one user's pages into segments, profile and knowledge.
 
-Each kind of work has its own loop, so that a slow one does not delay the others. A lease keeps it to one process.
+Each kind of work has its own loop, so that slow work does not delay the rest. A lease limits the work to one process.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation.embedding import Left
+from memoryos_mcp.consolidation.embedding import Remaining
 from memoryos_mcp.consolidation.embedding_migration import VectorSpaces
 from memoryos_mcp.consolidation.forgetting import Forgetting
-from memoryos_mcp.consolidation.loops import BackgroundLoop, Errands, LeaseKeeper
+from memoryos_mcp.consolidation.loops import BackgroundLoop, BackgroundTasks, LeaseKeeper
 from memoryos_mcp.consolidation.organising import BATCHES_AT_ONCE, BatchRule, Organising
 from memoryos_mcp.consolidation.promotion import Promotion
 from memoryos_mcp.consolidation.reading import Reading
@@ -31,39 +31,40 @@ from memoryos_mcp.storage.values import Failure, Lease, PageQuery
 logger = logging.getLogger(__name__)
 
 LEASE_TTL_S = 30.0
-# How often a process looks for work that another one left.
+# How often a process checks for unfinished work of other processes.
 POLL_S = 5.0
-# How long new pages are gathered, to be embedded together.
+# Delay during which new pages are collected, so that they are embedded in one batch.
 GATHER_S = 0.2
-# Pages that arrive in quicker succession are read together. The wait is limited, for knowledge and for the profile.
+# Pages are read together once no page has arrived for QUIET_S. The wait has a limit: facts are extracted after at most
+# KNOWN_WITHIN_S, or QUIET_WITHIN_S if more than BURST_PAGES pages arrived, as in an import. The profile is updated
+# after at most QUIET_WITHIN_S.
 QUIET_S = 0.25
 KNOWN_WITHIN_S = 1.5
-# More pages than this within that time are not a conversation; their knowledge may wait longer.
 BURST_PAGES = 20
-LONGEST_UNREST_S = 30.0
-# After an opening, queries wait for the model and the vectors until this long after the first query.
-OPENING_PATIENCE_S = 1.5
-# Reading the vectors of a memory with more pages takes longer than that.
-READ_IN_A_MOMENT_PAGES = 25_000
-# How long retrieved segments wait to be counted together.
+QUIET_WITHIN_S = 30.0
+# After a memory was opened, queries wait for the model and the vectors, until this long after the first query.
+LOAD_WAIT_S = 1.5
+# The vectors of a memory with more pages are not loaded within LOAD_WAIT_S.
+QUICKLY_LOADED_PAGES = 25_000
+# Delay after which visits of retrieved segments are written together.
 VISIT_POLL_S = 1.0
 DAILY_POLL_S = 86_400.0
-# How often scrubbing is tried again after another process was reading.
-SCRUB_POLL_S = 10.0
+# How often purging is retried while another process reads the file.
+PURGE_POLL_S = 10.0
 RETENTION_EVERY = timedelta(days=1)
-# While expiry is delayed, because the clock may be wrong.
+# Used instead while expiry is delayed, because the clock may be wrong.
 WAITING_RETENTION_EVERY = timedelta(minutes=5)
-# Pause between two pieces of a deletion, during which other writers get their turn.
-TIDY_REST_S = 0.05
+# Pause between two parts of a deletion, so that other writers are not blocked.
+TIDY_PAUSE_S = 0.05
 
 
 class Worker:
     """The background work of one user's memory, from `start` to `close`.
 
     Args:
-        store: The user's memory; closed by its owner.
-        fallback: Used when the analyst fails; the analyst itself without an LLM.
-        spaces: The user's vectors, which the worker fills.
+        store: The user's memory; the worker does not close it.
+        fallback: Replaces a failing analyst. Without an LLM, pass the same object as ``analyst``.
+        spaces: The user's vector spaces, which the worker fills.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Worker:
                 settings.batch_pages(has_llm=self._has_llm),
                 timedelta(seconds=settings.consolidation_idle_s),
                 is_thrifty=self._has_llm,
-                at_once=1 if self._has_llm else BATCHES_AT_ONCE,  # an LLM is shown the results of earlier batches
+                at_once=1 if self._has_llm else BATCHES_AT_ONCE,  # the LLM's prompt contains earlier results
             ),
             similarity_threshold=settings.mid_term_similarity_threshold,
             clock=clock,
@@ -114,15 +115,15 @@ class Worker:
         self._visits: Counter[int] = Counter()
         self._last_added = -QUIET_S
         self._unread_pages = 0
-        self._is_begun = False
-        self._errands = Errands()
-        self._is_warm = asyncio.Event()
-        self._patient_until: float | None = None
-        # Only silence needs polling; every other event wakes the loop concerned.
+        self._is_started = False
+        self._tasks = BackgroundTasks()
+        self._loading_ended = asyncio.Event()
+        self._load_deadline: float | None = None
+        # The end of a conversation must be polled; every other event wakes its loop.
         silence_poll_s = min(POLL_S, settings.consolidation_idle_s or POLL_S)
         self._batch_pages = settings.batch_pages(has_llm=self._has_llm)
         self._loops = {
-            name: BackgroundLoop(name, step, poll_s=pause_s, clock=clock, keep=partial(self._keep, name))
+            name: BackgroundLoop(name, step, poll_s=pause_s, clock=clock, save_health=partial(self._save_health, name))
             for name, step, pause_s in (
                 ("embedding", self._embed, POLL_S),
                 ("reading", self._read, POLL_S),
@@ -130,20 +131,20 @@ class Worker:
                 ("redo", self._redo, POLL_S),
                 ("promotion", self._promote, POLL_S),
                 ("visits", self._count_visits, VISIT_POLL_S),
-                ("forgetting", self._forget, SCRUB_POLL_S),
+                ("forgetting", self._forget, PURGE_POLL_S),
                 ("verification", self._verify, DAILY_POLL_S),
             )
         }
 
     def start(self) -> None:
         """Start all loops."""
-        self._is_begun = True
+        self._is_started = True
         for loop in self._loops.values():
             loop.start()
 
     def start_to_read(self) -> None:
-        """Enable semantic search on a memory that cannot be written now; nothing else is done."""
-        self._errands.begin(self._open_to_read())
+        """Load the vectors of a memory that cannot be written now; start no loop."""
+        self._tasks.start(self._open_to_read())
 
     async def _open_to_read(self) -> None:
         try:
@@ -152,12 +153,8 @@ class Worker:
             logger.warning("only keyword search works: %s", error)
 
     async def close(self) -> None:
-        """Stop, and save the visits. The next opening continues unfinished work.
-
-        Raises:
-            StorageError: The visits could not be written.
-        """
-        await self._errands.finished()
+        """Stop all loops and save the visits; raise StorageError if the visits could not be written."""
+        await self._tasks.wait()
         await asyncio.gather(*(loop.close() for loop in self._loops.values()))
         try:
             await self._count_visits()
@@ -166,11 +163,11 @@ class Worker:
 
     @property
     def health(self) -> Mapping[str, Health]:
-        """The state of each loop, by name."""
+        """The health of each loop, by name."""
         return {name: loop.health for name, loop in self._loops.items()}
 
     def page_added(self, backlog_pages: int) -> None:
-        """Wake the loops for a new page; ``backlog_pages`` is how many pages wait to be organised."""
+        """Wake the loops for a new page; ``backlog_pages`` is the number of pages in the backlog."""
         self._last_added = time.monotonic()
         self._unread_pages += 1
         for name in ("embedding", "reading"):
@@ -179,25 +176,25 @@ class Worker:
             self._loops["consolidation"].wake()
 
     def visited(self, segments: Iterable[int]) -> None:
-        """Record segments that were retrieved; they are counted a little later."""
-        if self._is_begun:
+        """Count a visit of each retrieved segment; the visits are written later, together."""
+        if self._is_started:
             self._visits.update(segments)
 
     def knowledge_changed(self) -> None:
-        """Wake the loop that embeds a fact added outside the background work."""
+        """Wake the embedding loop for a fact that the user added by a correction."""
         self._loops["embedding"].wake()
 
     def forgot(self) -> None:
-        """Wake the loops after something was forgotten: pages may need reading again, and segments may need vectors."""
+        """Wake the loops after a deletion: remaining pages and segments may need to be read and embedded again."""
         for name in ("embedding", "reading", "promotion", "forgetting"):
             self._loops[name].wake()
 
     def redo(self) -> None:
-        """Wake the loop that redoes the fallback's work."""
+        """Wake the loop in which the LLM redoes the fallback's work."""
         self._loops["redo"].wake()
 
     async def analyse(self) -> None:
-        """Organise all pending pages, and read all topics, however cool.
+        """Organise the whole backlog, and read all segments for the profile, whatever their heat.
 
         Raises:
             ModelError: The LLM gave no usable answer.
@@ -206,7 +203,7 @@ class Worker:
         await self._until_embedded()
         async with self._lease.hold() as lease:
             if lease is None:
-                msg = "another process does the background work of this memory; it is analysed there"
+                msg = "another process does the background work of this memory; run the analysis there"
                 raise StorageError(msg)
             while await self._reading.step(lease):
                 pass
@@ -218,50 +215,31 @@ class Worker:
         self._loops["embedding"].wake()
 
     async def _until_embedded(self) -> None:
-        """Wait for vectors: pages that were filed by keywords alone would stay so."""
+        """Wait until all pages have vectors: pages that are filed by keywords are not filed again later."""
         while self._is_embedding_well() and (not self._spaces.is_settled or await self._spaces.has_work()):  # noqa: ASYNC110 - another loop's state
             await asyncio.sleep(GATHER_S)
 
     async def until_loaded(self) -> None:
-        """Wait briefly for the model and the vectors of a newly opened memory; after that, search uses keywords.
-
-        The time counts from the first query. Empty memories are not waited for, nor large ones, whose vectors take
-        longer.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
-        if not self._is_begun or self._is_warm.is_set() or not self._spaces.has_model:
+        """Wait until a small memory has loaded its vectors, at most until `LOAD_WAIT_S` after the first query."""
+        if not self._is_started or self._loading_ended.is_set() or not self._spaces.has_model:
             return
-        if self._patient_until is None:
-            self._patient_until = time.monotonic() + OPENING_PATIENCE_S
-        if 0 < (await self._store.pending()).newest_seq <= READ_IN_A_MOMENT_PAGES:
+        if self._load_deadline is None:
+            self._load_deadline = time.monotonic() + LOAD_WAIT_S
+        if 0 < (await self._store.pending()).newest_seq <= QUICKLY_LOADED_PAGES:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._patient_until - time.monotonic()):
-                    await self._is_warm.wait()
+                async with asyncio.timeout(self._load_deadline - time.monotonic()):
+                    await self._loading_ended.wait()
 
     async def damaged_pages(self) -> int:
-        """Return how many pages are damaged on disk, by the last background check; without one, check them now.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
-        return self._damaged_pages if self._is_begun else len(await self._store.damaged_pages())
+        """Return the number of damaged pages at the last background check; check now if no background work runs."""
+        return self._damaged_pages if self._is_started else len(await self._store.damaged_pages())
 
     async def is_settled(self) -> bool:
-        """Return whether no work is due now; pages may still wait for their batch to be due.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return whether no work is due now; the backlog may still contain an incomplete batch."""
         return not self._visits and not await self._is_behind()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next work on pages is due, now at the earliest; None if everything is derived.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return when the next work on pages is due, now at the earliest; None if all work is done."""
         now = self._clock()
         if await self._is_behind():
             return now
@@ -269,36 +247,35 @@ class Worker:
         return due_at and max(now, due_at)
 
     async def _is_behind(self) -> bool:
-        """Whether work on pages is due."""
         if await self._reading.has_work() or await self._organising.due() or await self._promotion.has_work():
             return True
         return not self._spaces.is_settled or await self._spaces.has_work()
 
     async def _embed(self) -> bool:
-        """Load the model and its vectors, then embed what has no vector."""
+        """Load the model and its vectors, then embed all pages, facts and segments without a vector."""
         try:
             await self._spaces.open()
         finally:
-            self._is_warm.set()
+            self._loading_ended.set()
         if await self._spaces.has_work():
             async with self._lease.hold() as lease:
                 if lease is None:
                     return False
-                while (left := await self._spaces.step(lease)) is not Left.NOTHING:
+                while (remaining := await self._spaces.step(lease)) is not Remaining.NONE:
                     self._loops["consolidation"].wake()
                     if self._loops["embedding"].health.failed_attempts:
-                        return True  # it works again: the health shows this at once
-                    if left is Left.PERHAPS:
+                        return True  # ends the step, so that the health shows the recovery at once
+                    if remaining is Remaining.UNKNOWN:
                         await asyncio.sleep(GATHER_S)
             self._loops["consolidation"].wake()
         await self._spaces.settle()
         return False
 
     async def _read(self) -> bool:
-        """Read new pages for knowledge."""
+        """Extract facts from new pages."""
         await self._until_quiet(KNOWN_WITHIN_S)
-        if self._unread_pages > BURST_PAGES:  # an import, which reading would slow down
-            await self._until_quiet(LONGEST_UNREST_S)
+        if self._unread_pages > BURST_PAGES:  # reading would slow an import down
+            await self._until_quiet(QUIET_WITHIN_S)
         self._unread_pages = 0
         if not await self._reading.has_work():
             return False
@@ -311,13 +288,13 @@ class Worker:
         return False
 
     async def _consolidate(self) -> bool:
-        """Organise what is due."""
+        """Organise the batches of the backlog that are due."""
         if not await self._organising.due():
             return False
         async with self._lease.hold() as lease:
             if lease is None:
                 return False
-            while self._has_llm and await self._reading.step(lease):  # an LLM is shown the known facts
+            while self._has_llm and await self._reading.step(lease):  # its prompt contains the known facts
                 pass
             while await self._file(lease):
                 pass
@@ -329,12 +306,12 @@ class Worker:
         async with self._spaces.filing:
             needs_vectors = self._is_embedding_well()
             if needs_vectors and self._has_llm and not is_hurried and not await self._spaces.is_filled():
-                return False  # an LLM is shown the nearest topics and facts; the embedding loop wakes this one
+                return False  # its prompt needs the nearest segments; the embedding loop wakes this loop later
             return await self._organising.step(lease, needs_vectors=needs_vectors, is_hurried=is_hurried)
 
     async def _redo(self) -> bool:
-        """Have the LLM redo what the fallback did while the LLM was out of reach."""
-        await self._is_warm.wait()  # pages that have vectors are filed by them
+        """Have the LLM redo the work that the fallback did while the LLM failed."""
+        await self._loading_ended.wait()  # filing compares vectors
         if not self._has_llm or not await self._store.pages(PageQuery(is_degraded=True, limit=1)):
             return False
         async with self._lease.hold() as lease:
@@ -345,7 +322,7 @@ class Worker:
             try:
                 async with self._spaces.filing:
                     has_more = await self._organising.redo(lease)
-            except ModelError as error:  # what cannot be filed again may still be read again
+            except ModelError as error:  # pages that cannot be filed again may still be read again
                 failure = error
             has_more |= await self._promotion.redo(lease)
             if failure is not None:
@@ -355,8 +332,8 @@ class Worker:
         return has_more
 
     async def _promote(self) -> bool:
-        """Read hot segments, once all due pages are filed: more pages in one reading cost fewer calls."""
-        await self._until_quiet(LONGEST_UNREST_S)
+        """Read hot segments once all due pages are filed: more pages per LLM call cost fewer calls."""
+        await self._until_quiet(QUIET_WITHIN_S)
         if not self._loops["consolidation"].health.failed_attempts and await self._organising.due():
             return False
         if not await self._promotion.has_work():
@@ -369,16 +346,16 @@ class Worker:
         return has_more
 
     async def _until_quiet(self, limit_s: float) -> None:
-        """Wait while pages arrive in quick succession, as in an import, for at most ``limit_s``."""
+        """Wait until no page has arrived for `QUIET_S`, at most ``limit_s``."""
         give_up_at = time.monotonic() + limit_s
         while (quiet_at := self._last_added + QUIET_S) > time.monotonic() < give_up_at:  # noqa: ASYNC110 - a pause
             await asyncio.sleep(min(quiet_at, give_up_at) - time.monotonic())
 
     def _is_embedding_well(self) -> bool:
-        """Whether pages can be expected to get vectors; if not, they are organised by keywords."""
+        """Whether pages will get vectors; otherwise they are organised by keywords."""
         return self._spaces.has_model and not self._loops["embedding"].health.failed_attempts
 
-    async def _keep(self, work: str, health: Health) -> None:
+    async def _save_health(self, work: str, health: Health) -> None:
         if health.last_error is not None and health.last_error_at is not None:
             failure = Failure(health.failed_attempts, health.last_error, health.last_error_at)
             await self._store.note_failure(work, failure)
@@ -388,14 +365,14 @@ class Worker:
         if visits:
             try:
                 await self._store.add_visits(visits, self._clock())
-            except (StorageError, asyncio.CancelledError):  # a visit counted twice is better than a lost one
+            except (StorageError, asyncio.CancelledError):  # counting a visit twice is better than losing it
                 self._visits += visits
                 raise
             self._loops["promotion"].wake()
         return False
 
     async def _forget(self) -> bool:
-        """Forget expired pages once a day; scrub what any process has forgotten."""
+        """Forget expired pages once a day; purge the files of content that any process has forgotten."""
         now = self._clock()
         every = WAITING_RETENTION_EVERY if self._forgetting.waits_until is not None else RETENTION_EVERY
         if self._expired_at is None or not timedelta() <= now - self._expired_at < every:
@@ -409,13 +386,13 @@ class Worker:
         return False
 
     async def _verify(self) -> bool:
-        """Once a day, read the whole file for damage, and delete vectors of models that are no longer in use."""
-        await self._is_warm.wait()
+        """Once a day, check the whole file for damage, and delete the vectors of models no longer in use."""
+        await self._loading_ended.wait()
         damaged = await self._store.verify()
         if damaged:
-            logger.warning("%s; memoryos-mcp doctor tells what to do", damage_told(damaged))
+            logger.warning("%s; run memoryos-mcp doctor for the next steps", damage_told(damaged))
         self._damaged_pages = len(damaged)
         async with self._lease.hold() as lease:
             while lease is not None and await self._spaces.tidy(lease):  # noqa: ASYNC110 - a pause
-                await asyncio.sleep(TIDY_REST_S)
+                await asyncio.sleep(TIDY_PAUSE_S)
         return False

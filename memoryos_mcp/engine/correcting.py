@@ -1,4 +1,4 @@
-"""Correcting: the user's corrections of facts and traits are validated and carried out."""
+"""Correcting: validates the user's corrections of facts and traits, and carries them out."""
 
 from memoryos_mcp.errors import ArgumentError
 from memoryos_mcp.model.ids import Kind, read_id
@@ -24,16 +24,11 @@ async def correct(
     is_restored: bool = False,
     is_dry_run: bool = False,
 ) -> Corrected:
-    """Correct a fact or trait, and return what changes; `MemoryEngine.correct` explains the arguments.
-
-    Raises:
-        ArgumentError: The correction is not valid; nothing was changed.
-        StorageError: The store could not be written; nothing was changed.
-    """
+    """Correct a fact or trait and return the change; see `MemoryEngine.correct`."""
     what = read_id(memory_id)
     if what.kind not in (Kind.FACT, Kind.TRAIT):
         problem = (
-            f"names a {what.kind}; only facts (k1) and traits (trait:NAME) are corrected, what was said is forgotten"
+            f"names a {what.kind}; only facts (k1) and traits (trait:NAME) can be corrected, but pages can be forgotten"
         )
         raise ArgumentError(argument="id", problem=problem)
     correction = Correction(
@@ -54,24 +49,26 @@ async def correct(
 
 def _check_restore(correction: Correction) -> None:
     if correction != Correction(is_restored=True):
-        problem = "takes the last correction of the id back; leave text, level, reason and wrong out"
+        problem = "undoes the last correction of the id; leave out text, level, reason and wrong"
         raise ArgumentError(argument="restore", problem=problem)
 
 
 def _check_fact(correction: Correction) -> None:
     if correction.level is not None or correction.reason is not None:
-        problem = "and reason: only traits have them; correct a fact with text, or with wrong: true"
+        problem = "only traits have a level and a reason; correct a fact with text, or with wrong: true"
         raise ArgumentError(argument="level", problem=problem)
     if (correction.text is None) is not correction.is_wrong:
-        problem = "is needed for a fact, or else wrong: true if nothing holds instead; give one of the two"
+        problem = "is needed to correct a fact, or wrong: true if the fact has no replacement; give one of the two"
         raise ArgumentError(argument="text", problem=problem)
 
 
 def _check_trait(correction: Correction) -> None:
     if correction.text is not None:
-        raise ArgumentError(argument="text", problem="is of a fact; a trait is corrected by level, reason or wrong")
+        raise ArgumentError(
+            argument="text", problem="only facts have a text; correct a trait with level, reason or wrong: true"
+        )
     if (correction.level is None and correction.reason is None) is not correction.is_wrong:
-        problem = "or reason is needed for a trait, or else wrong: true if it is to be gone; not both"
+        problem = "give level or reason to correct a trait, or wrong: true to remove it, but not both"
         raise ArgumentError(argument="level", problem=problem)
 
 
@@ -79,19 +76,15 @@ def _level(text: str) -> Level:
     try:
         return Level(text.strip().capitalize())
     except ValueError:
-        raise ArgumentError(argument="level", problem=f"is none of {', '.join(Level)}") from None
+        raise ArgumentError(argument="level", problem=f"is not valid; give one of {', '.join(Level)}") from None
 
 
 def _checked(argument: str, text: str | None, max_chars: int, policy: SecretPolicy) -> str | None:
-    """Return a text on one line and without secrets; None stays None.
-
-    Raises:
-        ArgumentError: It is empty, too long, or contains a secret that the policy refuses.
-    """
+    """Return the text on one line and without secrets, or None for None; raise ArgumentError if it is not valid."""
     if text is None:
         return None
     line = redact_argument(argument, " ".join(storable(text).split()), policy)
     if not line or len(line) > max_chars:
-        problem = f"is empty or over {max_chars} characters; give one sentence that can be understood alone"
+        problem = f"is empty or over {max_chars} characters; give one sentence that is clear without context"
         raise ArgumentError(argument=argument, problem=problem)
     return line

@@ -1,4 +1,4 @@
-"""The engine: one user's memory, as callers use it. The worker derives everything else from the stored pages."""
+"""The engine: one user's memory behind one class, with its background work."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ class MemoryEngine:
             zone=settings.zone,
             clock=components.clock,
         )
-        # Without a reference to the engine, so that a closed memory is released at once.
+        # A reference to the engine would form a cycle, and a closed memory would not be released at once.
         make_retrieving = partial(Retrieving, weights=self._heat, zone=settings.zone, clock=components.clock)
         self._spaces = VectorSpaces(store, components.embedders, make_retrieving, components.clock)
         self._worker = Worker(
@@ -90,12 +90,12 @@ class MemoryEngine:
     async def open(
         cls, user_id: str, *, config_file: Path | None = None, **settings: Any
     ) -> AsyncIterator["MemoryEngine"]:
-        """Yield a user's memory with its own models, and close all of it at the end.
+        """Yield a user's memory with models of its own, and close both at the end.
 
         Args:
             user_id: The user; any text.
-            config_file: A config.json; None means the one that ``MEMORYOS_CONFIG`` names, if any.
-            settings: Settings by name. They take precedence over the environment, and the environment over the file.
+            config_file: A config.json; None means the file that ``MEMORYOS_CONFIG`` names, if any.
+            settings: Settings by name. They override environment variables, which override the file.
 
         Raises:
             ConfigError: A setting is not valid.
@@ -119,14 +119,14 @@ class MemoryEngine:
     async def begin(
         cls, user_id: str, settings: Settings, components: Components, *, only_looks: bool = False
     ) -> "MemoryEngine":
-        """Return a user's memory on shared components, with its background work started; close it before them.
+        """Return a user's memory on shared components, with its background work started.
 
         Args:
             user_id: The user; any text.
             settings: Checked settings.
-            components: Models, threads and the clock.
-            only_looks: Whether to change nothing in the memory: no background work, no counted visits, and no memory
-                created where there is none. Search uses keywords only until `load_to_look`.
+            components: Models, threads and the clock; close them after the memory.
+            only_looks: Whether the memory is read-only: no background work, no counted visits, and a missing memory is
+                not created. Search uses keywords only until `load_to_look`.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -148,17 +148,17 @@ class MemoryEngine:
         return engine
 
     def is_in_place(self) -> bool:
-        """Return whether the open file is still the one to use; if not, close this memory and open it again.
+        """Return whether the open file is still valid; if not, close this memory and open it again.
 
-        The file may have been replaced or removed, or opened read-only and now be writable.
+        It is no longer valid if it was replaced or removed, or if it was opened read-only and is now writable.
         """
         return self._store.is_in_place()
 
     async def keep_lost(self) -> None:
-        """Save the content of a file that was replaced or removed, before this memory is closed.
+        """Save a copy of the open file after it was replaced or removed on disk; call this before `close`.
 
         Raises:
-            StorageError: There is not enough space; call again once there is.
+            StorageError: There is not enough space; free some and call again.
         """
         await self._store.keep_lost()
 
@@ -181,21 +181,22 @@ class MemoryEngine:
         idempotency_key: str | None = None,
         source: str = Source.CONVERSATION,
     ) -> Receipt:
-        """Store one turn; on return it is on disk, and the derived work continues in the background.
+        """Store one turn. On return it is on disk; topics, profile and facts follow in the background.
 
         Args:
-            user_input: What the user said; may be empty if the assistant's side is not.
+            user_input: What the user said; may be empty if ``agent_response`` is not.
             agent_response: What the assistant answered.
-            timestamp: When it was said, ISO 8601 or a datetime. None means now; without a zone it is in the user's.
+            timestamp: When it was said, ISO 8601 or a datetime; None means now. The user's zone applies if it has none.
             meta_data: The caller's own notes, stored as JSON.
-            idempotency_key: Turns with an equal key become one page.
-            source: Origin of the text: conversation, tool, web or document. Only conversations teach about the user.
+            idempotency_key: Turns with the same key are stored once.
+            source: Origin of the text: conversation, tool, web or document. Facts about the user are extracted only
+                from conversations.
 
         Returns:
             The receipt, with the kinds of secrets that were removed according to the setting ``secret_policy``.
 
         Raises:
-            ArgumentError: An argument is not valid, or contains a secret that the policy refuses; nothing was stored.
+            ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
         new = NewTurn(user_input, agent_response, timestamp, idempotency_key, meta_data, source)
@@ -210,11 +211,11 @@ class MemoryEngine:
             query: What the user said.
             answer: What the assistant answered; it may quote memories.
             meta_data: The caller's own notes.
-            forgettings: The count of forgettings when the memory was read for the answer.
+            forgettings: The forget epoch when the memory was read for the answer.
 
         Raises:
-            ArgumentError: An argument is not valid, or contains a secret that the policy refuses; nothing was stored.
-            LeaseLostError: Something was forgotten since; nothing was stored.
+            ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
+            LeaseLostError: A memory was forgotten since then, which the answer may quote; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
         return await self._add(await self._validation.turn(NewTurn(query, answer, meta_data=meta_data)), forgettings)
@@ -233,26 +234,27 @@ class MemoryEngine:
         reserved_tokens: int = 0,
         has_all_recent: bool = False,
     ) -> Recall:
-        """Return what all three tiers know about a query. Secrets in it are removed unless ``secret_policy`` is off.
+        """Return the memories of all three tiers that are relevant to a query.
+
+        Secrets in the query are removed unless ``secret_policy`` is off.
 
         Args:
             query: A question or keywords.
-            max_results: Number of pages in addition to the short-term ones, 1 to 100. That many are returned if they
-                exist and ``max_tokens`` allows. None means at most the setting's number, without pages that score far
-                below the best.
-            max_tokens: Token budget of the result, 100 to 1,000,000. None means the setting's number; pages that
-                ``max_results`` asks for beyond that budget are returned as short excerpts.
-            reserved_tokens: Part of the budget that the caller needs for text of its own.
+            max_results: Number of pages in addition to the short-term ones, 1 to 100; fewer if ``max_tokens`` does not
+                allow more. None means at most ``retrieval_queue_capacity``, without pages that score far below the
+                best.
+            max_tokens: Token budget of the result, 100 to 1,000,000. None means ``retrieval_max_tokens``; pages that
+                ``max_results`` requests beyond that budget are returned as short excerpts.
+            reserved_tokens: Part of the budget that the caller needs for its own text.
             has_all_recent: Whether to include all short-term pages, in up to half of the budget, because they are the
-                conversation being answered. Otherwise only the last two of a conversation and relevant others are
-                included.
+                current conversation. Otherwise only its last two pages and other relevant ones are included.
 
         Raises:
             ArgumentError: An argument is not valid.
             StorageError: The store could not be read.
         """
         if not query.strip():
-            raise ArgumentError(argument="query", problem="is empty; ask for something")
+            raise ArgumentError(argument="query", problem="is empty; give a question or keywords")
         check_query(query)
         limits = Limits(
             pages=self._settings.retrieval_queue_capacity if max_results is None else max_results,
@@ -265,10 +267,8 @@ class MemoryEngine:
         check_results(limits.pages)
         check_tokens(limits.tokens)
         await self._worker.until_loaded()
-        spaces = self._spaces
-        with spaces.query_priority.querying():
-            asked = self._validation.asked(query)
-            recall = await spaces.retrieving.retrieve(asked, limits)
+        with self._spaces.query_priority.querying():
+            recall = await self._spaces.retrieving.retrieve(self._validation.query(query), limits)
         self._worker.visited(segment.segment for segment, _ in recall.segments)
         return recall
 
@@ -287,11 +287,13 @@ class MemoryEngine:
 
         Args:
             query: What the user says.
-            relationship: What the assistant is to the user; may be empty.
-            style_hint: The desired style.
-            meta_data: The caller's own notes, shown to the LLM and stored with the page.
-            max_tokens: Token budget of memories shown to the LLM, 100 to 1,000,000; None means the setting's number.
-            max_reply_tokens: Limit of the reply, at least 1; a longer one is a ModelError. None leaves it to the LLM.
+            relationship: The assistant's relationship with the user, such as "tutor"; may be empty.
+            style_hint: The desired style; may be empty.
+            meta_data: The caller's own notes, included in the prompt and stored with the page.
+            max_tokens: Token budget of the memories in the prompt, 100 to 1,000,000. None means
+                ``retrieval_max_tokens``.
+            max_reply_tokens: Maximum length of the reply, at least 1; a longer reply is a ModelError. None sets no
+                limit beyond that of the LLM client.
             remember: Whether to store the exchange as a page.
 
         Raises:
@@ -316,13 +318,13 @@ class MemoryEngine:
         max_reply_tokens: int | None = None,
         remember: bool = True,
     ) -> AsyncGenerator[str, None]:
-        """Yield what `respond` returns, piece by piece as the LLM writes it.
+        """Yield the answer of `respond` in pieces, as the LLM writes them.
 
-        The exchange is stored after the last piece. A caller that stops earlier ends the call of the LLM, and nothing
-        is stored; `contextlib.aclosing` around the loop does this at once.
+        The exchange is stored after the last piece. If the caller stops earlier, the LLM call is cancelled and nothing
+        is stored; use `contextlib.aclosing` to cancel it at once.
 
         Raises:
-            MemoryOSError: As in `respond`, also after some pieces.
+            MemoryOSError: The errors of `respond`, possibly after some pieces.
         """
         manner = Manner(relationship, style_hint, max_reply_tokens)
         return self._responding.respond_streaming(
@@ -330,13 +332,13 @@ class MemoryEngine:
         )
 
     async def candidates(self, query: str) -> Candidates:
-        """Return the pages that may answer a query, with all ranking signals; the ranking is tuned on them.
+        """Return the candidate pages for a query with all ranking signals; benchmarks tune the ranking with them.
 
         Raises:
             StorageError: The store could not be read.
         """
         retrieving = self._spaces.retrieving
-        _, candidates = await retrieving.candidates(self._validation.asked(query))
+        _, candidates = await retrieving.candidates(self._validation.query(query))
         return candidates
 
     async def profile(self) -> ProfileView:
@@ -355,11 +357,11 @@ class MemoryEngine:
         """Return memories by their ids, each with its evidence and history.
 
         Args:
-            ids: Public ids of pages, segments, chains, facts and traits, at most 50; duplicates are returned once.
+            ids: Ids of pages, segments, chains, facts and traits, at most 50; duplicates are returned once.
             max_tokens: Token budget of all page texts together, 100 to 1,000,000; None means 50,000.
 
         Raises:
-            ArgumentError: An argument is not valid, or an id does not exist; then nothing is returned.
+            ArgumentError: An argument is not valid, or an id does not exist.
             StorageError: The store could not be read.
         """
         tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
@@ -382,8 +384,8 @@ class MemoryEngine:
 
         Args:
             tier: pages (the default), short_term, backlog or mid_term; segments; knowledge, profile, or long_term.
-            topic: A segment's id or part of a keyword; empty means any.
-            state: current (the default); superseded, for knowledge; archived, for knowledge and segments.
+            topic: A segment's id or a part of one of its keywords; empty means any.
+            state: current (the default); superseded, for facts; archived, for facts and segments.
             after: Earliest time, inclusive; empty means any.
             before: Latest time, exclusive; empty means any.
             cursor: Cursor of the previous part; empty means the beginning.
@@ -410,18 +412,19 @@ class MemoryEngine:
         is_restored: bool = False,
         is_dry_run: bool = False,
     ) -> Corrected:
-        """Correct a fact or trait as the user says, and return what changes.
+        """Correct a fact or trait on behalf of the user, and return the change.
 
-        The previous version is kept as history, and no existing page can bring it back.
+        The previous version is kept as history, and is not learned again from existing pages.
 
         Args:
-            memory_id: Public id of a fact or trait.
-            text: The right text of a fact.
-            level: The right level of a trait: Low, Medium or High; None leaves it.
-            reason: Why the trait has that level; None leaves it.
-            is_wrong: Whether it is wrong and has no replacement.
-            is_restored: Whether to undo the last correction: the fact or trait is current again and may be relearned.
-            is_dry_run: Whether to change nothing.
+            memory_id: Id of a fact or trait.
+            text: The correct text of a fact.
+            level: The correct level of a trait: Low, Medium or High; None does not change it.
+            reason: Why the trait has that level; None does not change it.
+            is_wrong: Whether the fact or trait is wrong and has no replacement.
+            is_restored: Whether to undo the last correction, so that the fact or trait is current again and may be
+                learned again.
+            is_dry_run: Whether to return the change without making it.
 
         Raises:
             ArgumentError: The correction is not valid; nothing was changed.
@@ -450,9 +453,8 @@ class MemoryEngine:
         """
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
-        # Read last, and together: a vector space that takes over meanwhile must not be reported as old and settled.
-        spaces = self._spaces
-        retrieving, move = spaces.retrieving, await spaces.move()
+        # Read after `is_settled`: if queries change to a new vector space meanwhile, the old one must not be reported.
+        retrieving, move = self._spaces.retrieving, await self._spaces.move()
         embedder = retrieving.embedder
         return Stats(
             counts=counts,
@@ -470,7 +472,7 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the total length of all page texts by tier, in bytes of UTF-8; reads every page's row.
+        """Return the total length of all page texts by tier, in bytes of UTF-8; this reads every page.
 
         Raises:
             StorageError: The store could not be read.
@@ -478,7 +480,7 @@ class MemoryEngine:
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return the last failure of each kind of background work, in any process, newest first.
+        """Return the last failure of each background loop in any process, newest first.
 
         Raises:
             StorageError: The store could not be read.
@@ -486,7 +488,7 @@ class MemoryEngine:
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next work on pages is due, now at the earliest; None if everything is derived.
+        """Return when the next background work is due, now at the earliest; None if all work is done.
 
         Raises:
             StorageError: The store could not be read.
@@ -494,15 +496,15 @@ class MemoryEngine:
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
-        """Return the pending background work; cheap enough to call for every open memory.
+        """Return the pending background work; this is cheap enough to call for every open memory.
 
         Raises:
             StorageError: The store could not be read.
         """
-        return await self._spaces.waiting()
+        return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the distinct keywords of all topics, most prominent topic first.
+        """Return the distinct keywords of all segments, most prominent segment first.
 
         Raises:
             StorageError: The store could not be read.
@@ -510,26 +512,26 @@ class MemoryEngine:
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Have the LLM redo everything that was organised or learned without it; return how many pages wait for that.
+        """Have the LLM redo the fallback's work in the background, and return the number of pages concerned.
 
         Raises:
             StorageError: The store could not be written.
         """
-        waiting = await self._store.mark_degraded(self._components.fallback.name)
+        pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
-        return waiting
+        return pages
 
     async def analyse(self) -> None:
-        """File all pending pages, and learn from all topics, however cool; return when that is done.
+        """Organise all pending pages, and extract traits from all segments, whatever their heat.
 
         Raises:
-            ModelError: The LLM gave no usable answer; the rest is done in the background.
+            ModelError: The LLM gave no usable answer; the background work continues.
             StorageError: The store could not be written.
         """
         await self._worker.analyse()
 
     async def plan_forgetting(self, selection: Selection) -> DryRun:
-        """Return what would be forgotten, with the handle that confirms it; nothing is forgotten yet.
+        """Return the memories that would be forgotten, with a handle for `forget`; nothing is forgotten yet.
 
         Raises:
             ArgumentError: The selection is empty or contradictory, or an id does not exist.
@@ -542,10 +544,10 @@ class MemoryEngine:
         return await self._forgetting.plan(selection, self._spaces.retrieving)
 
     async def forget(self, handle: str) -> ForgetReceipt:
-        """Forget what a dry run found; a handle that was already used returns its receipt again.
+        """Forget the memories of a dry run; a handle that was already used returns the same receipt again.
 
         Raises:
-            ArgumentError: The handle is wrong or too old; nothing was forgotten.
+            ArgumentError: The handle is unknown or expired; nothing was forgotten.
             StorageError: The store failed.
         """
         receipt = await self._forgetting.confirm(handle)
@@ -553,7 +555,9 @@ class MemoryEngine:
         return receipt
 
     async def kept_copies(self) -> list[str]:
-        """Return the names of the copies that restores keep beside the memory; only forgetting everything removes them.
+        """Return the names of the files in which a restore kept an earlier state of the memory.
+
+        Forgetting everything removes these files; other deletions do not change them.
 
         Raises:
             StorageError: The folder could not be read.
@@ -561,15 +565,15 @@ class MemoryEngine:
         return await self._store.user_data.kept_copies()
 
     async def remove_kept_copies(self) -> None:
-        """Remove the copies that restores keep beside the memory.
+        """Remove the files in which a restore kept an earlier state of the memory.
 
         Raises:
-            StorageError: A copy could not be removed.
+            StorageError: A file could not be removed.
         """
         await self._store.user_data.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return all receipts of forgettings, oldest first.
+        """Return the receipts of all deletions, oldest first.
 
         Raises:
             StorageError: The store could not be read.
@@ -577,7 +581,7 @@ class MemoryEngine:
         return await self._store.user_data.forget_receipts()
 
     async def close(self) -> None:
-        """Stop the background work, save the visits, close the files. The next opening continues unfinished work."""
+        """Stop the background work and close the files; unfinished work continues when the memory is opened again."""
         await self._responding.close()
         try:
             await self._worker.close()

@@ -1,4 +1,4 @@
-"""Inspection: memories by id, and lists of memories in parts."""
+"""Inspection: returns memories by id, and lists of memories in parts."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from memoryos_mcp.retrieval.budget import SMALLEST_EXCERPT_TOKENS, quote
 from memoryos_mcp.storage.user_data import UserData
 
 LISTED, LISTED_AT_MOST = 20, 100
-# In most languages, enough for the longest page that the default settings allow.
+# Enough for the longest page that the default settings allow, in most languages.
 LOOK_TOKENS = 50_000
 TOPIC_MAX_CHARS = 200
 CURSOR_MAX_CHARS = 1_000
@@ -39,11 +39,7 @@ _STATES = {Kind.FACT: set(State), Kind.SEGMENT: {State.CURRENT, State.ARCHIVED}}
 
 @dataclass(frozen=True, slots=True)
 class ListPart:
-    """A part of a list.
-
-    Attributes:
-        cursor: Where the next part begins; None at the end.
-    """
+    """A part of a list of memories; ``cursor`` is the start of the next part, None at the end."""
 
     entries: Sequence[ListEntry]
     cursor: str | None
@@ -52,15 +48,10 @@ class ListPart:
 async def look(
     store: UserData, ids: Sequence[str], max_tokens: int, heat: Callable[[Segment], float]
 ) -> list[MemoryView]:
-    """Return memories in the order of their ids; if their texts exceed ``max_tokens``, the longest pages are cut.
-
-    Raises:
-        ArgumentError: An id is malformed or does not exist, or there are over 50; then nothing is returned.
-        StorageError: The store could not be read.
-    """
-    asked = read_ids(ids)
-    views = await store.look(asked)
-    missing = [each for each, found in zip(asked, views, strict=True) if found is None]
+    """Return memories in the order of their ids; if their texts exceed ``max_tokens``, the longest pages are cut."""
+    known_ids = read_ids(ids)
+    views = await store.look(known_ids)
+    missing = [each for each, found in zip(known_ids, views, strict=True) if found is None]
     if missing:
         raise not_there(missing)
     found = [each for each in views if each is not None]
@@ -74,44 +65,31 @@ async def look(
 def list_request(
     *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
 ) -> ListRequest:
-    """Return a validated request; `MemoryEngine.listed` explains the conditions, and an empty text means no condition.
-
-    Times without a zone are in ``zone``; None means this machine's.
-
-    Raises:
-        ArgumentError: An argument is not valid.
-    """
+    """Return a validated request; see `MemoryEngine.listed`. Times without a zone are in ``zone``, None for local."""
     if tier and tier not in TIERS:
-        raise ArgumentError(argument="tier", problem=f"is none of {', '.join(TIERS)}")
+        raise ArgumentError(argument="tier", problem=f"is not valid; give one of {', '.join(TIERS)}")
     if state and state not in set(State):
-        raise ArgumentError(argument="state", problem=f"is none of {', '.join(State)}")
-    kinds = _KINDS[tier or "pages"]
-    asked = State(state) if state else State.CURRENT
-    able = [kind for kind in kinds if asked in _STATES.get(kind, {State.CURRENT})]
-    if not able:
-        raise ArgumentError(
-            argument="state", problem=f"{asked} is no state of these; only knowledge and, if archived, segments have it"
-        )
+        raise ArgumentError(argument="state", problem=f"is not valid; give one of {', '.join(State)}")
+    wanted = State(state) if state else State.CURRENT
+    kinds = [kind for kind in _KINDS[tier or "pages"] if wanted in _STATES.get(kind, {State.CURRENT})]
+    if not kinds:
+        problem = f"{wanted} does not apply to this tier; it applies to knowledge, and archived also to segments"
+        raise ArgumentError(argument="state", problem=problem)
     request = ListRequest(
-        kinds=able,
+        kinds=kinds,
         tier=Tier(tier) if tier in set(Tier) else None,
-        state=asked,
+        state=wanted,
         after=_moment("after", after, zone),
         before=_moment("before", before, zone),
         topic=_topic(topic),
     )
     if request.after is not None and request.before is not None and request.after >= request.before:
-        raise ArgumentError(argument="before", problem="is not later than after; nothing lies between")
+        raise ArgumentError(argument="before", problem="is not later than after; give a later time")
     return request
 
 
 async def listed(store: UserData, request: ListRequest, cursor: str, limit: int) -> ListPart:
-    """Return the next part of a list. Memories added meanwhile cause neither duplicates nor gaps.
-
-    Raises:
-        ArgumentError: The cursor is not valid or belongs to another list, or the limit is out of range.
-        StorageError: The store could not be read.
-    """
+    """Return the next part of a list; memories that were added meanwhile cause neither duplicates nor gaps."""
     if not 1 <= limit <= LISTED_AT_MOST:
         raise ArgumentError(argument="limit", problem=f"is out of range; give 1 to {LISTED_AT_MOST}")
     place = _place(cursor, request) if cursor else None
@@ -136,7 +114,7 @@ def _tokens(page: Page) -> int:
 
 
 def _page_limit(tokens: Sequence[int], room: int) -> int | None:
-    """Return the maximum tokens per page with which all pages fit; None if all fit whole."""
+    """Return the maximum tokens per page so that all pages fit; None if they fit without being cut."""
     if sum(tokens) <= room:
         return None
     left = room
@@ -188,11 +166,13 @@ def _place(cursor: str, request: ListRequest) -> Place:
         mark, kind, after = json.loads(base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True))
         place = Place(Kind(kind), after)
     except (ValueError, TypeError, RecursionError, binascii.Error) as error:
-        problem = "is none of this server's; give next_cursor of the list before, or leave it out to begin"
+        problem = "is not valid; give next_cursor of the previous list, or leave it out to start at the beginning"
         raise ArgumentError(argument="cursor", problem=problem) from error
     is_fitting = type(after) is (str if place.kind is Kind.TRAIT else int) and place.kind in request.kinds
     if mark != _mark(request) or not is_fitting:
-        problem = "belongs to a list with other arguments; repeat them, or leave the cursor out to begin"
+        problem = (
+            "belongs to a list with other arguments; repeat those, or leave out the cursor to start at the beginning"
+        )
         raise ArgumentError(argument="cursor", problem=problem)
     return place
 

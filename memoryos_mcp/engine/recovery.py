@@ -1,4 +1,4 @@
-"""Recovery: users who were closed with unfinished background work are opened again to finish it."""
+"""Recovery: opens the memories of users with unfinished background work again, to finish it."""
 
 import asyncio
 import logging
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Users opened at once; all other places are for callers.
+# Number of users opened at once; the remaining capacity is for callers.
 AT_ONCE = 2
 POLL_S = 0.5
-# While callers are served, each pause is this many times as long as the work before it.
-RESTS_PER_WORK = 4.0
-# Time limit for one user, and the delay after a failure: a model may be unreachable.
-PATIENCE_S = 60.0
-NEXT_TRY = timedelta(minutes=5)
+# While callers are served, the work is followed by a pause that is this many times as long.
+PAUSE_PER_WORK = 4.0
+# Time limit for one user, and the delay after a failure, for example if a model is unreachable.
+USER_LIMIT_S = 60.0
+RETRY_AFTER = timedelta(minutes=5)
 
 
-class CatchingUp:
-    """Opens users with unfinished work, a few at a time, and keeps each open until nothing is due.
+class Recovery:
+    """Opens users with unfinished work, a few at a time, and keeps each open until no work is due.
 
     Args:
-        find: Returns such users; called once, at the start, in a thread, and may import libraries.
-        borrow: Opens a user, who is then the first to be closed when room is needed.
-        is_busy: Whether any caller is being served.
-        clock: Returns the present time.
+        find: Returns the users with unfinished work. It is called once, at the start, in a thread.
+        borrow: Opens a user, who is the first to be closed when the limit of open users is reached.
+        is_busy: Returns whether any caller is being served.
+        clock: Returns the current time.
     """
 
     def __init__(
@@ -53,25 +53,20 @@ class CatchingUp:
         self._has_looked = False
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
 
-    @property
-    def waiting(self) -> int:
-        """How many closed users are known to have unfinished work."""
-        return len(self._due)
-
     def start(self) -> None:
-        """Start, and search for all users with unfinished work."""
+        """Start with a search for all users with unfinished work."""
         self._loop.start()
 
     async def close(self) -> None:
-        """Stop; remaining users are found at the next start."""
+        """Stop; the next start finds the remaining users."""
         await self._loop.close()
 
     def note(self, user_id: str, at: datetime) -> None:
-        """Record that a closed user has work that is due at a time."""
+        """Record when the next work of a closed user is due."""
         self._due[user_id] = at
 
     def forget(self, user_id: str) -> None:
-        """Drop a user who is being opened: their own loops do the work."""
+        """Drop a user who is being opened, because the engine's own loops do the work."""
         self._due.pop(user_id, None)
 
     async def _step(self) -> bool:
@@ -84,19 +79,19 @@ class CatchingUp:
         now = self._clock()
         due = [user_id for user_id, at in self._due.items() if at <= now][:AT_ONCE]
         began = time.monotonic()
-        await asyncio.gather(*map(self._work_off, due))
+        await asyncio.gather(*map(self._finish_work, due))
         if due and self._is_busy():
-            await asyncio.sleep(RESTS_PER_WORK * (time.monotonic() - began))
+            await asyncio.sleep(PAUSE_PER_WORK * (time.monotonic() - began))
         return bool(due)
 
-    async def _work_off(self, user_id: str) -> None:
-        """Keep a user open until nothing is due or the time limit is reached."""
+    async def _finish_work(self, user_id: str) -> None:
+        """Keep a user open until no work is due, or until the time limit."""
         try:
-            async with asyncio.timeout(PATIENCE_S), self._borrow(user_id) as engine:
+            async with asyncio.timeout(USER_LIMIT_S), self._borrow(user_id) as engine:
                 while (at := await engine.next_work_at()) is not None and at <= self._clock():  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
         except TimeoutError:
-            pass  # closing the user records what is left
+            pass  # closing the user calls `note` for the remaining work
         except StorageError as error:
             logger.warning("a user's background work could not be caught up on: %s", type(error).__name__)
-            self.note(user_id, self._clock() + NEXT_TRY)
+            self.note(user_id, self._clock() + RETRY_AFTER)

@@ -1,7 +1,7 @@
-"""Responding: the answer of an assistant that remembers. All three tiers go into a prompt; the exchange becomes a page.
+"""Responding: has the LLM answer with the memories of all three tiers in its prompt, and stores the exchange.
 
-The newest pages are shown as a conversation. Other memories form one block before the question, marked as data. Pages
-that do not come from a conversation are never shown as if somebody had said them.
+The prompt contains the newest pages as a conversation. Other memories form one block before the question, marked as
+data. Fetched pages are always in that block, because nobody said them.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from memoryos_mcp.config import Settings
-from memoryos_mcp.consolidation.loops import Errands
+from memoryos_mcp.consolidation.loops import BackgroundTasks
 from memoryos_mcp.engine.validation import TOKENS_AT_LEAST, Validation, check_range
 from memoryos_mcp.errors import ArgumentError, ConfigError, LeaseLostError, ModelError, ReplyFormatError, StorageError
 from memoryos_mcp.llm.chat import ChatModel, ChatReply, ChatRequest, ForgetEpochs, Listener, Message, Purpose, Usage
@@ -24,7 +24,7 @@ from memoryos_mcp.retrieval.recall import Recall, RecalledPage
 from memoryos_mcp.storage.values import Receipt
 from memoryos_mcp.text.quoting import CLOSE, OPEN, delimited, disarmed, one_line
 
-# Margin for texts with more tokens than estimated.
+# Share of the prompt that stays free, in case texts have more tokens than estimated.
 SPARE_SHARE = 0.1
 
 INSTRUCTIONS = f"""\
@@ -38,9 +38,9 @@ writing ask for.
 A time in brackets says when a message was written. Work out "yesterday" and the like from the time of the message \
 that says it. Begin no answer with a time."""
 
-_FORGOTTEN = "something was forgotten while the LLM answered, which may speak of it; nothing was stored. Ask again"
+_FORGOTTEN = "a memory was forgotten while the LLM answered, and the answer may quote it; nothing was stored. Ask again"
 _NO_LLM = (
-    "no LLM is configured, and a response is written by one; set llm_provider with its key, "
+    "a response needs an LLM, and none is configured; set llm_provider with its key, "
     "or openai_base_url and llm_model for a server of your own"
 )
 
@@ -50,9 +50,9 @@ class Manner:
     """How the assistant should respond.
 
     Attributes:
-        relationship: What the assistant is to the user, such as "tutor"; may be empty.
+        relationship: The assistant's relationship with the user, such as "tutor"; may be empty.
         style_hint: The desired style, such as "brief and dry"; may be empty.
-        reply_tokens: Maximum length; a longer response is an error. None means the most that the LLM is ever asked for.
+        reply_tokens: Maximum length; a longer response is an error. None means the default limit of the LLM client.
     """
 
     relationship: str = ""
@@ -62,13 +62,13 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What the assistant says.
+    """The assistant's answer.
 
     Attributes:
         text: The answer, without the model's reasoning before it.
         usage: Tokens of the LLM call.
-        recalled_tokens: Approximate number of tokens of memory shown to the model.
-        page_id: The page of the exchange; None if it was not stored.
+        recalled_tokens: Approximate number of tokens of memories in the prompt.
+        page_id: The page of the exchange; None if the exchange was not stored.
     """
 
     text: str
@@ -78,16 +78,16 @@ class Response:
 
 
 class Memory(Protocol):
-    """What a response reads from a user's memory, and writes to it."""
+    """The part of a user's memory that a response reads and writes."""
 
     async def retrieve(self, query: str, *, max_tokens: int | None = None, has_all_recent: bool = False) -> Recall:
-        """Return what all three tiers know about a query, optionally with the whole current conversation."""
+        """Return the relevant memories of all three tiers, optionally with the whole current conversation."""
         ...
 
     async def add_answer(
         self, query: str, answer: str, *, meta_data: Mapping[str, Any] | None, forgettings: int
     ) -> Receipt:
-        """Store a query and its answer, unless something was forgotten since the memory was read for it."""
+        """Store a query and its answer, unless a memory was forgotten after the forget epoch ``forgettings``."""
         ...
 
 
@@ -107,7 +107,7 @@ class Responding:
         self._epochs = memory
         self._validation = admitting
         self._clock = clock
-        self._errands = Errands()
+        self._tasks = BackgroundTasks()
 
     async def respond(
         self,
@@ -119,14 +119,7 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> Response:
-        """Return the LLM's answer; `MemoryEngine.respond` explains the arguments.
-
-        Raises:
-            ArgumentError: An argument is not valid.
-            ConfigError: There is no LLM.
-            ModelError: The LLM gave no complete answer; nothing was stored.
-            StorageError: The memory could not be read, or the page could not be stored.
-        """
+        """Return the LLM's answer; see `MemoryEngine.respond`."""
         chat = self._llm()
         epoch = await self._epochs.forget_epoch()
         request, recalled = await self._request(memory, query, manner, meta_data, max_tokens)
@@ -144,16 +137,12 @@ class Responding:
         max_tokens: int | None,
         remember: bool,
     ) -> AsyncGenerator[str, None]:
-        """Yield what `respond` returns, piece by piece; a caller that stops earlier ends the LLM call.
-
-        Raises:
-            MemoryOSError: As in `respond`, also after some pieces.
-        """
+        """Yield the answer in pieces; see `MemoryEngine.respond_streaming`."""
         chat = self._llm()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         epoch = await self._epochs.forget_epoch()
         request, _ = await self._request(memory, query, manner, meta_data, max_tokens)
-        listening = self._errands.begin(listen(chat, replace(request, forget_epoch=epoch), pieces.put_nowait))
+        listening = self._tasks.start(listen(chat, replace(request, forget_epoch=epoch), pieces.put_nowait))
         listening.add_done_callback(lambda _: pieces.put_nowait(None))
         try:
             while (piece := await pieces.get()) is not None:
@@ -167,14 +156,10 @@ class Responding:
 
     async def close(self) -> None:
         """Cancel the LLM calls in progress."""
-        await self._errands.cancelled()
+        await self._tasks.cancel()
 
     def _llm(self) -> ChatModel:
-        """Return the LLM.
-
-        Raises:
-            ConfigError: There is none.
-        """
+        """Return the LLM client, or raise ConfigError without one."""
         if self._chat is None:
             raise ConfigError(_NO_LLM)
         return self._chat
@@ -182,27 +167,27 @@ class Responding:
     async def _request(
         self, memory: Memory, query: str, manner: Manner, meta_data: Mapping[str, Any] | None, max_tokens: int | None
     ) -> tuple[ChatRequest, int]:
-        """Return the request to the LLM, and the number of tokens of memory in it.
+        """Return the request to the LLM, and the number of tokens of memories in it.
 
-        Input that could not be stored afterwards is refused before the LLM is asked.
+        Input that could not be stored afterwards is rejected here, before the LLM call.
         """
         settings, now = self._settings, self._clock()
         if not query.strip():
-            raise ArgumentError(argument="query", problem="is empty; say something")
+            raise ArgumentError(argument="query", problem="is empty; give the user's message")
         if manner.reply_tokens is not None:
             check_range("max_reply_tokens", manner.reply_tokens, 1, TOKENS_AT_MOST)
         turn = (await self._validation.turn(NewTurn(query, meta_data=meta_data))).turn
         said, notes = turn.user_input, turn.meta_data
         wanted = settings.retrieval_max_tokens if max_tokens is None else max_tokens
         room = memory_tokens(said, manner, notes=notes, wanted=wanted, max_prompt_tokens=settings.llm_max_prompt_tokens)
-        # `retrieve` refuses a budget that is too small, but what is left of the prompt may be smaller than the minimum.
+        # `retrieve` must reject a budget below the minimum, but only if the caller requested it.
         max_tokens = wanted if wanted < TOKENS_AT_LEAST else max(room, TOKENS_AT_LEAST)
         recall = await memory.retrieve(said, max_tokens=max_tokens, has_all_recent=True)
         return response_request(said, recall, manner, notes=notes, now=now, zone=settings.zone), recall.tokens
 
 
 def memory_tokens(query: str, manner: Manner, *, notes: str | None, wanted: int, max_prompt_tokens: int) -> int:
-    """Return how many tokens of memories fit into a prompt, at most those wanted."""
+    """Return how many tokens of memories fit into a prompt, at most ``wanted``."""
     fixed = sum(map(estimate_tokens, (_instructions(manner), query, *_noted(notes))))
     return min(wanted, int((max_prompt_tokens - fixed) * (1 - SPARE_SHARE)))
 
@@ -213,12 +198,12 @@ def response_request(
     """Return the request to the LLM.
 
     Args:
-        query: What the user says now.
-        recall: What all three tiers know about it.
-        notes: The caller's own notes about this conversation, JSON; None without any.
+        query: The user's message.
+        recall: The relevant memories.
         manner: How to respond.
-        now: The present time.
-        zone: The user's zone; None means this machine's.
+        notes: The caller's own notes about this conversation, JSON; None without any.
+        now: The current time.
+        zone: The user's time zone; None means the local zone.
     """
     said: list[RecalledPage] = []
     read: list[RecalledPage] = []
@@ -232,11 +217,11 @@ def response_request(
 
 
 async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | None = None) -> tuple[str, Usage]:
-    """Return the LLM's answer without its reasoning, and its usage; a listener receives the answer piece by piece.
+    """Return the LLM's answer without its reasoning, and its usage; a listener receives the answer in pieces.
 
     Raises:
         ReplyFormatError: The reply is empty or was cut.
-        ModelError: There was no reply, or something that it may mention was forgotten meanwhile.
+        ModelError: The LLM failed, or a memory that the reply may quote was forgotten meanwhile.
     """
     try:
         reply = await chat.complete(request, None if listener is None else _aloud(listener))
@@ -248,11 +233,7 @@ async def listen(chat: ChatModel, request: ChatRequest, listener: Listener | Non
 async def _remembered(
     memory: Memory, query: str, text: str, meta_data: Mapping[str, Any] | None, forgettings: int
 ) -> str:
-    """Store an exchange and return the id of its page.
-
-    Raises:
-        ModelError: Something that the reply may mention was forgotten after it came.
-    """
+    """Store an exchange and return its page id; raise ModelError if a memory that it may quote was forgotten."""
     try:
         return (await memory.add_answer(query, text, meta_data=meta_data, forgettings=forgettings)).page_id
     except LeaseLostError as error:
@@ -260,13 +241,9 @@ async def _remembered(
 
 
 async def _outcome(listening: "asyncio.Task[tuple[str, Usage]]") -> tuple[str, Usage]:
-    """Return the result of a task that has ended.
-
-    Raises:
-        StorageError: It was cancelled, because the memory was closed meanwhile.
-    """
+    """Return the result of a task that has ended; raise StorageError if it was cancelled by `Responding.close`."""
     if listening.cancelled():
-        msg = "the memory was closed before the answer was whole; nothing was stored"
+        msg = "the memory was closed before the answer was complete; nothing was stored"
         raise StorageError(msg)
     return await listening
 
@@ -283,11 +260,11 @@ def _aloud(listener: Listener) -> Listener:
 
 def _whole(reply: ChatReply) -> str:
     if reply.is_cut:
-        msg = "the LLM's reply was cut at its limit of tokens, and nothing was remembered; ask for something shorter"
+        msg = "the LLM's reply was cut at its token limit, and nothing was stored; ask for a shorter answer"
         raise ReplyFormatError(msg)
     text = said_aloud(reply.text)
     if not text:
-        msg = "the LLM's reply says nothing, and nothing was remembered; ask again, or take another llm_model"
+        msg = "the LLM's reply is empty, and nothing was stored; ask again, or use another llm_model"
         raise ReplyFormatError(msg)
     return text
 
@@ -307,7 +284,7 @@ def _is_talk(page: Page) -> bool:
 
 def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
     for page in pages:
-        # If only the assistant wrote the page, the user's message consists of the time.
+        # If the page has only text of the assistant, the user's message consists of the time.
         time = f"[{page.page.occurred_at:%Y-%m-%d %H:%M}]"
         yield Message("user", disarmed(f"{time} {page.quote.user_input}".rstrip()))
         if page.quote.agent_response:
@@ -315,20 +292,20 @@ def _turns(pages: Iterable[RecalledPage]) -> Iterator[Message]:
 
 
 def _in_turns(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield messages with consecutive ones of the same role joined: many models accept only alternating roles.
+    """Yield messages with alternating roles, which many models require: consecutive messages of a role are joined.
 
-    Missing answers are not filled in, or a small model would repeat the filler as its answer.
+    A missing answer is not replaced by a filler, because a small model would repeat the filler as its answer.
     """
     for role, together in groupby(messages, lambda message: message.role):
         yield Message(role, "\n\n".join(message.content for message in together))
 
 
 def _noted(notes: str | None) -> list[str]:
-    """Return a line with the caller's own notes, if there are any."""
+    """Return a line with the caller's own notes, or no line."""
     return [disarmed(f"Notes of the calling program on this conversation: {one_line(notes)}")] if notes else []
 
 
 def _memory(recall: Recall, read: Sequence[RecalledPage]) -> list[str]:
-    """Return the memories outside the conversation as one text, if there are any."""
+    """Return the memories outside the conversation as one block of text, or no block."""
     body = rendering.recall_lines(recall, read, rendering.READ, has_ids=False)
     return [delimited(body)] if body else []

@@ -1,7 +1,6 @@
-"""The service: one per process. It opens users' engines on demand and shares the models among them.
+"""The service: opens users' engines on demand and shares the models among them; one per process.
 
-The engine and its libraries are imported when the first user is opened, so that a server answers its first message
-without them.
+The engine and its libraries are imported when the first user is opened, so that a server starts quickly.
 """
 
 import asyncio
@@ -24,8 +23,8 @@ import anyio.to_thread
 
 from memoryos_mcp.config import Settings
 from memoryos_mcp.config.descriptors import fitting_users
-from memoryos_mcp.consolidation.loops import Errands, to_the_end
-from memoryos_mcp.engine.recovery import CatchingUp
+from memoryos_mcp.consolidation.loops import BackgroundTasks, to_the_end
+from memoryos_mcp.engine.recovery import Recovery
 from memoryos_mcp.errors import StorageError
 from memoryos_mcp.llm.providers import endpoint_of
 from memoryos_mcp.model.callers import Caller
@@ -46,21 +45,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Fewer than the stores' threads, so that open users have threads left even if openings wait for locked files.
+# Fewer than STORE_THREADS, so that open users have free threads even while openings wait for locked files.
 OPENINGS_AT_ONCE = 6
-# Users that may be closing at once. Beyond that, openings wait, so that open files do not pile up.
+# Maximum number of users that are closing at the same time; openings wait for a free place, to limit open files.
 CLOSINGS_AT_ONCE = 16
-# A survey of the open memories leaves most threads to calls, and its caller waits no longer than this.
+# A survey of the open memories leaves most threads to calls; its caller waits at most SURVEY_LIMIT_S.
 SURVEYED_AT_ONCE = 2
 SURVEY_LIMIT_S = 5.0
 
 
 @dataclass(slots=True, eq=False)
 class _User:
-    """A user, from the first request until closed.
+    """A user with an open engine, or one that is being opened.
 
     Attributes:
-        opening: Creates the engine. While it runs, somebody waits for it, unless they were cancelled.
+        opening: The task that opens the engine; its callers may have been cancelled.
         uses: Number of callers that use the engine or wait for it.
     """
 
@@ -74,7 +73,7 @@ class _User:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the open file is no longer the one to use."""
+        """Whether the open file was replaced or removed, or is now writable."""
         is_open = self.opening.done() and not self.opening.cancelled() and self.opening.exception() is None
         return is_open and not self.opening.result().is_in_place()
 
@@ -85,9 +84,9 @@ class Backlog:
 
     Attributes:
         pages: Number of pages waiting to be organised.
-        oldest_age_s: Seconds since the first of them was added; 0 without any.
+        oldest_age_s: Seconds since the oldest of them was added; 0 without any.
         unembedded_pages: Number of pages waiting for vectors.
-        unread_users: Memories that could not be read, or not yet; the other numbers do not include them.
+        unread_users: Number of memories that could not be read, or not in time; the other numbers do not include them.
     """
 
     pages: int
@@ -98,25 +97,25 @@ class Backlog:
 
 @dataclass(slots=True, eq=False)
 class _Survey:
-    """A survey of all open memories; its results so far are available before it ends."""
+    """A survey of the pending work of all open memories; partial results are available before it ends."""
 
     users: int
     found: "list[Pending]" = field(default_factory=list)
     task: asyncio.Task[None] = field(init=False)
 
     def backlog(self, now: datetime) -> Backlog:
-        added = [waiting.oldest_backlog_at for waiting in self.found if waiting.oldest_backlog_at is not None]
+        added = [each.oldest_backlog_at for each in self.found if each.oldest_backlog_at is not None]
         return Backlog(
-            pages=sum(waiting.backlog for waiting in self.found),
-            # A clock that was set back must not cause a negative age.
+            pages=sum(each.backlog for each in self.found),
+            # The age must not be negative if the clock was set back.
             oldest_age_s=max(0.0, (now - min(added)).total_seconds()) if added else 0.0,
-            unembedded_pages=sum(waiting.unembedded for waiting in self.found),
+            unembedded_pages=sum(each.unembedded for each in self.found),
             unread_users=self.users - len(self.found),
         )
 
 
 class Memories(Protocol):
-    """The users' memories, limited to what one caller may use."""
+    """The users' memories, with the access rights of one caller."""
 
     @property
     def settings(self) -> Settings:
@@ -124,7 +123,7 @@ class Memories(Protocol):
         ...
 
     def now(self) -> datetime:
-        """Return the present time in the users' zone."""
+        """Return the current time in the users' zone."""
         ...
 
     def user(self, user_id: str) -> "AbstractAsyncContextManager[MemoryEngine]":
@@ -137,8 +136,8 @@ class Memories(Protocol):
         ...
 
 
-class _OnlyRead:
-    """The memories as a read-only caller sees them: a user without a memory gets an empty temporary one."""
+class _ReadOnlyMemories:
+    """The memories for a read-only caller: for a user without a memory, it opens an empty temporary one."""
 
     def __init__(self, service: "MemoryService") -> None:
         self._service = service
@@ -161,21 +160,21 @@ class _OnlyRead:
 
 
 class MemoryService:
-    """All users of a process. Use it as an async context manager; on exit every engine is closed.
+    """All users of a process. Use it as an async context manager, which closes every engine at the end.
 
     Args:
         settings: Checked settings.
-        clock: Returns the present time, with a zone.
-        embedder: Used instead of the configured one.
-        chat: Used instead of the configured LLM.
-        analyst: Used instead of the one that asks the LLM.
-        catches_up: Whether to open users with unfinished background work: all of them at the start, later those that
-            are closed. For a server with many users.
-        tracer: Creates a span for each call of the LLM; None creates none.
-        only_looks: Whether to change nothing in any memory, as in `MemoryEngine.begin`.
+        clock: Returns the current time, with a zone.
+        embedder: Replaces the configured embedder.
+        chat: Replaces the client of the configured LLM.
+        analyst: Replaces the analyst that uses the LLM.
+        catches_up: Whether to open users in the background to finish their background work: at the start, and after
+            they were closed to make room. For a server with many users.
+        tracer: Creates a span for each LLM call; None disables tracing.
+        only_looks: Whether all memories are read-only, as in `MemoryEngine.begin`.
 
     Raises:
-        ConfigError: The LLM is configured, but its settings are not valid.
+        ConfigError: The settings of the LLM are not valid.
     """
 
     def __init__(
@@ -204,15 +203,15 @@ class MemoryService:
         self._closings: dict[str, asyncio.Task[None]] = {}
         self._loading: asyncio.Task[None] | None = None
         self._survey: _Survey | None = None
-        self._errands = Errands()
+        self._tasks = BackgroundTasks()
         self._opening_slots = asyncio.Semaphore(OPENINGS_AT_ONCE)
         self._ending = asyncio.Lock()
-        self._catching_up = CatchingUp(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
+        self._recovery = Recovery(self._users_with_work, self._guest, self._is_busy, clock) if catches_up else None
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
-        if self._catching_up is not None:
-            self._catching_up.start()
+        if self._recovery is not None:
+            self._recovery.start()
         return self
 
     async def __aexit__(
@@ -222,7 +221,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def user(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine, opened on demand; it stays open while it is used here.
+        """Yield a user's engine. It is opened if necessary, and stays open at least until the context ends.
 
         Raises:
             ArgumentError: The id is not a valid user id.
@@ -235,8 +234,8 @@ class MemoryService:
             self._give_back(user)
 
     def as_seen_by(self, caller: Caller) -> Memories:
-        """Return the memories limited to what a caller may use."""
-        return self if caller.may_write else _OnlyRead(self)
+        """Return the memories with the access rights of a caller."""
+        return self if caller.may_write else _ReadOnlyMemories(self)
 
     async def has_memory(self, user_id: str) -> bool:
         """Return whether a user has a memory.
@@ -251,10 +250,10 @@ class MemoryService:
 
     @asynccontextmanager
     async def empty_memory(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield an empty temporary memory, which is deleted afterwards.
+        """Yield an empty temporary memory, which is deleted at the end.
 
         Raises:
-            StorageError: It could not be created.
+            StorageError: The memory could not be created.
         """
         components = await self._load_components()
         engine_module = importlib.import_module("memoryos_mcp.engine.engine")
@@ -275,7 +274,7 @@ class MemoryService:
 
     @asynccontextmanager
     async def _guest(self, user_id: str) -> "AsyncIterator[MemoryEngine]":
-        """Yield a user's engine as `user` does; when room is needed, this user is the first to be closed."""
+        """Yield a user's engine as `user` does, but make this user the first to be closed at the limit of users."""
         user = await self._borrow(user_id)
         try:
             yield user.opening.result()
@@ -289,64 +288,64 @@ class MemoryService:
 
     @property
     def llm_spent(self) -> "Mapping[Purpose, Spent]":
-        """Usage of the LLM since the process began, by purpose; empty until the components are loaded."""
+        """Usage of the LLM since the process started, by purpose."""
         return {} if self._components is None else self._components.tally.spent
 
     async def backlog(self) -> Backlog:
-        """Return the pending work of open memories, after at most 5 s; memories not read by then are unread users."""
+        """Return the pending work of all open memories within 5 s; the others are counted as ``unread_users``."""
         survey = self._survey
         if survey is None or survey.task.done():  # concurrent callers share one survey
             users = list(self._users.values())
             survey = self._survey = _Survey(len(users))
-            survey.task = self._errands.begin(self._look(survey, users))
+            survey.task = self._tasks.start(self._look(survey, users))
         await asyncio.wait([survey.task], timeout=SURVEY_LIMIT_S)
         return survey.backlog(self._clock())
 
     @property
     def is_closed(self) -> bool:
-        """Whether it accepts no more calls."""
+        """Whether `close` was called; further calls are refused."""
         return self._is_closed
 
     def now(self) -> datetime:
-        """Return the present time in the users' zone."""
+        """Return the current time in the users' zone."""
         return self._clock().astimezone(self.settings.zone)
 
     async def close(self) -> None:
-        """Wait for openings and closings in progress, then close every engine; later calls of `user` are refused."""
+        """Close every engine, after openings and closings in progress; later calls of `user` are refused."""
         self._is_closed = True
         await to_the_end(self._end())
 
     async def _end(self) -> None:
         async with self._ending:
-            if self._catching_up is not None:
-                await self._catching_up.close()
-            await self._errands.finished()
+            if self._recovery is not None:
+                await self._recovery.close()
+            await self._tasks.wait()
             for user in list(self._users.values()):
                 self._begin_closing(user)
-            await self._errands.finished()
+            await self._tasks.wait()
             if self._components is not None:
                 await self._components.aclose()
 
     async def _look(self, survey: _Survey, users: Sequence[_User]) -> None:
-        """Read the pending work of each open memory, a few at a time, without delaying users who close."""
-        left = iter(users)
+        """Read the pending work of each open memory, `SURVEYED_AT_ONCE` at a time."""
+        remaining = iter(users)
 
-        async def read_on() -> None:
-            for user in left:
+        async def read_next() -> None:
+            for user in remaining:
                 if user.opening.done():
                     with suppress(StorageError):
                         survey.found.append(await user.opening.result().waiting())
 
-        await asyncio.gather(*(read_on() for _ in range(SURVEYED_AT_ONCE)))
+        await asyncio.gather(*(read_next() for _ in range(SURVEYED_AT_ONCE)))
 
     async def _borrow(self, user_id: str) -> _User:
-        """Return an open user, who stays open until given back."""
+        """Return an open user, who stays open until `_give_back`."""
         while (closing := self._closings.get(user_id)) is not None:
             await asyncio.shield(closing)
         self._refuse_if_closed()
         user = self._users.get(user_id)
         if user is not None and user.is_lost:
-            # Calls that still use the old file are refused; new calls use the file that is there now.
+            # Calls in progress fail, because their file is no longer valid; new calls use the present file.
             await user.opening.result().keep_lost()
             if self._users.get(user_id) is user:
                 self._begin_closing(user)
@@ -354,9 +353,9 @@ class MemoryService:
             return await self._borrow(user_id)
         if user is None:
             user = self._users[user_id] = _User(user_id)
-            if self._catching_up is not None:
-                self._catching_up.forget(user_id)
-            user.opening = self._errands.begin(self._open(user_id))
+            if self._recovery is not None:
+                self._recovery.forget(user_id)
+            user.opening = self._tasks.start(self._open(user_id))
         user.uses += 1
         try:
             await asyncio.shield(user.opening)
@@ -375,7 +374,7 @@ class MemoryService:
     async def _open(self, user_id: str) -> "MemoryEngine":
         try:
             components = await self._load_components()
-            # Reject invalid user ids before they can evict an open user.
+            # Raises for an invalid user id, before an open user is closed to make room for it.
             user_folder_name(user_id)
             self._close_surplus()
             async with self._opening_slots:
@@ -388,11 +387,11 @@ class MemoryService:
                 )
                 return engine
         except BaseException:
-            del self._users[user_id]  # the next caller tries again
+            del self._users[user_id]  # so that the next caller tries again
             raise
 
     def _close_surplus(self) -> None:
-        """Start to close idle users beyond the limit, least recently used first."""
+        """Start to close the idle users that exceed the limit, the least recently used first."""
         surplus = max(0, len(self._users) - self._capacity_users)
         if surplus:
             idle = (user for user in self._users.values() if user.is_idle)
@@ -401,26 +400,26 @@ class MemoryService:
 
     def _begin_closing(self, user: _User) -> None:
         del self._users[user.user_id]
-        self._closings[user.user_id] = self._errands.begin(self._close(user))
+        self._closings[user.user_id] = self._tasks.start(self._close(user))
 
     async def _close(self, user: _User) -> None:
         """Close one memory; a failure is logged and does not affect other users."""
         engine = user.opening.result()
         try:
             try:
-                await self._note_what_is_left(user.user_id, engine)
+                await self._note_unfinished_work(user.user_id, engine)
             finally:
                 await engine.close()
         except StorageError as error:
-            logger.warning("a memory could not be closed in order: %s", type(error).__name__)
+            logger.warning("a memory could not be closed properly: %s", type(error).__name__)
         except Exception:
-            logger.exception("a memory could not be closed in order")
+            logger.exception("a memory could not be closed properly")
         finally:
             del self._closings[user.user_id]
 
-    async def _note_what_is_left(self, user_id: str, engine: "MemoryEngine") -> None:
-        if self._catching_up is not None and (at := await engine.next_work_at()) is not None:
-            self._catching_up.note(user_id, at)
+    async def _note_unfinished_work(self, user_id: str, engine: "MemoryEngine") -> None:
+        if self._recovery is not None and (at := await engine.next_work_at()) is not None:
+            self._recovery.note(user_id, at)
 
     def _users_with_work(self) -> list[str]:
         from memoryos_mcp.engine.wiring import configured_model
@@ -443,7 +442,7 @@ class MemoryService:
     async def _load_components(self) -> "Components":
         while self._components is None:
             if self._loading is None:
-                self._loading = self._errands.begin(self._load())
+                self._loading = self._tasks.start(self._load())
             await asyncio.shield(self._loading)
         return self._components
 
@@ -457,5 +456,5 @@ class MemoryService:
     def _make_components(self) -> "Components":
         from memoryos_mcp.engine.wiring import Overrides, make_components
 
-        given = Overrides(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
-        return make_components(self.settings, self._endpoint, self._clock, given)
+        overrides = Overrides(embedder=self._embedder, chat=self._chat, analyst=self._analyst, tracer=self._tracer)
+        return make_components(self.settings, self._endpoint, self._clock, overrides)

@@ -1,4 +1,4 @@
-"""Validation: the input of callers is checked and its secrets are removed, before it is stored or searched for."""
+"""Validation: checks the input of callers, and removes secrets before it is stored or searched for."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,23 +15,19 @@ from memoryos_mcp.text.secrets import redact
 QUERY_MAX_CHARS = 20_000
 RESULTS_AT_MOST = 100
 TOKENS_AT_LEAST = 100
-# Checking this many characters takes 1 to 2 ms; longer pages are checked in a thread, so that nobody else waits.
+# Checking this many characters takes 1 to 2 ms; longer pages are checked in a thread, to keep the event loop free.
 CHECKED_AT_ONCE_CHARS = 20_000
 
 
 class Validation:
-    """Checks the input of one user's callers as the settings say."""
+    """Checks turns and queries according to the settings."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
 
     async def turn(self, new: NewTurn) -> Redaction:
-        """Return a checked turn without its secrets.
-
-        Raises:
-            ArgumentError: An argument is not valid, or contains a secret that the policy refuses.
-        """
+        """Return a turn without its secrets; raise ArgumentError if it is not valid or the policy rejects a secret."""
         settings, now = self._settings, self._clock()
 
         def clean() -> Redaction:
@@ -41,46 +37,30 @@ class Validation:
         is_long = len(new.user_input) + len(new.agent_response) > CHECKED_AT_ONCE_CHARS
         return await anyio.to_thread.run_sync(clean) if is_long else clean()
 
-    def asked(self, query: str) -> str:
-        """Return a query without its secrets, unless the policy is off; it may be embedded by an API."""
+    def query(self, query: str) -> str:
+        """Return a query without its secrets, because an API may embed it; if the policy is off, they remain."""
         query = storable(query)
         policy = self._settings.secret_policy
         return query if policy == "off" else redact(query).text
 
 
 def check_query(query: str) -> None:
-    """Check a query's length.
-
-    Raises:
-        ArgumentError: It is too long.
-    """
+    """Raise ArgumentError if a query is too long."""
     if len(query) > QUERY_MAX_CHARS:
         raise ArgumentError(argument="query", problem=f"is over {QUERY_MAX_CHARS:,} characters; shorten it")
 
 
 def check_results(max_results: int) -> None:
-    """Check a number of results.
-
-    Raises:
-        ArgumentError: It is out of range.
-    """
+    """Raise ArgumentError if a number of results is out of range."""
     check_range("max_results", max_results, 1, RESULTS_AT_MOST)
 
 
 def check_tokens(max_tokens: int) -> None:
-    """Check a budget of tokens.
-
-    Raises:
-        ArgumentError: It is out of range.
-    """
+    """Raise ArgumentError if a token budget is out of range."""
     check_range("max_tokens", max_tokens, TOKENS_AT_LEAST, TOKENS_AT_MOST)
 
 
 def check_range(argument: str, value: int, low: int, high: int) -> None:
-    """Check that a number is in range.
-
-    Raises:
-        ArgumentError: It is not.
-    """
+    """Raise ArgumentError unless ``low <= value <= high``."""
     if not low <= value <= high:
         raise ArgumentError(argument=argument, problem=f"is out of range; give {low:,} to {high:,}")

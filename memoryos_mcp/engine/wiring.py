@@ -1,4 +1,4 @@
-"""The components that the engines of a process share: models, threads and the clock. Built once, for the first user."""
+"""The components that the engines of a process share: models, threads and the clock."""
 
 import json
 from collections.abc import Callable
@@ -32,18 +32,14 @@ from memoryos_mcp.storage.stores import make_stores
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-# Short transactions spend as much time in Python as in SQLite, so many threads would wait for one another. But a file
-# that another process has locked can block a thread for up to 30 s.
+# Short transactions spend as much time in Python as in SQLite, so more threads would compete for the interpreter lock.
+# Fewer threads could all be blocked by files that other processes lock, each for up to 30 s.
 STORE_THREADS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Components to use instead of those that the settings name.
-
-    Attributes:
-        tracer: Creates a span for each call of the LLM; None creates none.
-    """
+    """Components that replace the configured ones; the tracer creates a span for each LLM call."""
 
     embedder: Embedder | None = None
     chat: ChatModel | None = None
@@ -56,14 +52,14 @@ class Components:
     """Components that engines share; close them after the engines.
 
     Attributes:
-        embedders: The configured model, and those whose vectors are still in use.
-        fallback: The analyst that works without an LLM, or when the LLM fails.
+        embedders: The configured embedding model, and the models of existing vector spaces.
+        fallback: The analyst that is used without an LLM, or when the LLM fails.
         make_chat: Returns a user's LLM client for a usage account and the user's folder; None without an LLM.
         make_analyst: Returns the analyst that uses such a client; without an LLM, the fallback.
-        chat: The LLM that all users share; None without one.
-        tally: Total usage of the LLM.
-        stores: The users' memories.
-        clock: Returns the present time, with a zone.
+        chat: The LLM client that all users share; None without an LLM.
+        tally: Total usage of the LLM since the process started.
+        stores: Opens the users' stores.
+        clock: Returns the current time, with a zone.
     """
 
     embedders: Embedders
@@ -84,28 +80,27 @@ class Components:
 
 
 def make_components(
-    settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], given: Overrides
+    settings: Settings, endpoint: Endpoint | None, clock: Callable[[], datetime], overrides: Overrides
 ) -> Components:
-    """Return the components that the settings name, or the overrides given for them. Blocking: it imports libraries."""
-    embedder = given.embedder
+    """Return the configured components with the overrides. This blocks, because it imports libraries."""
+    embedder = overrides.embedder
     if embedder is None and (model := configured_model(settings)) is not None:
         embedder = make_embedder(model, settings)
-    AdaptiveIndex(1)  # imports faiss now, in this thread, and not later in the event loop
+    AdaptiveIndex(1)  # imports faiss in this thread, not later in the event loop
     fallback = ExtractiveAnalyst(topic_threshold=settings.mid_term_similarity_threshold)
-    chat = given.chat or configured_chat(settings, endpoint)
+    chat = overrides.chat or configured_chat(settings, endpoint)
     tally = Tally()
-
-    asked = None if chat is None else _traced(chat, given.tracer)
+    traced = None if chat is None else _traced(chat, overrides.tracer)
 
     def make_chat(account: Account, folder: Path) -> ChatModel | None:
-        if asked is None:
+        if traced is None:
             return None
-        logged = RecordingChat(asked, folder / LOG_NAME, clock=clock, memory=account) if settings.llm_log else asked
+        logged = RecordingChat(traced, folder / LOG_NAME, clock=clock, memory=account) if settings.llm_log else traced
         return UserChat(logged, account, tally, settings.llm_daily_token_limit)
 
     def make_analyst(users_chat: ChatModel | None) -> Analyst:
-        if given.analyst is not None:
-            return given.analyst
+        if overrides.analyst is not None:
+            return overrides.analyst
         if users_chat is None:
             return fallback
         return LlmAnalyst(
@@ -129,7 +124,7 @@ def make_components(
 
 
 def configured_model(settings: Settings) -> EmbeddingModel | None:
-    """Return the configured embedding model; None if the settings want none, then search uses keywords only."""
+    """Return the configured embedding model; None if it is ``none``, so that search uses keywords only."""
     if settings.wants_no_embedder:
         return None
     if settings.uses_bundled_embedder:
@@ -139,11 +134,9 @@ def configured_model(settings: Settings) -> EmbeddingModel | None:
 
 
 def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
-    """Return the embedder of a model, not loaded yet.
+    """Return an embedder, not loaded yet, of the configured model or a previous one.
 
-    Args:
-        model: The configured model, or a previous one.
-        settings: Their API key is used only for their base URL, their secret model arguments only for their model.
+    The API key is used only for the configured base URL, and secret model arguments only for the configured model.
     """
     if model == EmbeddingModel(BUNDLED_NAME):
         return BundledEmbedder()
@@ -162,7 +155,7 @@ def make_embedder(model: EmbeddingModel, settings: Settings) -> Embedder:
 
 
 def configured_chat(settings: Settings, endpoint: Endpoint | None) -> ChatModel | None:
-    """Return the configured LLM, or the replay of a recorded one; None without one."""
+    """Return the client of the configured LLM, or the replay of a recording; None if neither is configured."""
     if settings.llm_replay_file is not None:
         return ReplayChat(settings.llm_replay_file, model_name=settings.llm_model)
     if endpoint is None:

@@ -312,9 +312,10 @@ class Retrieving:
         now = self._clock()
         ranked = [self.cache.facts[about].ranked(parsed, now) for about in About]
         if asks_past(parsed.subject, parsed, int(now.timestamp()) // SECONDS_PER_DAY):
-            for about in About:
-                past = await self._store.facts(FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST))
-                ranked.append(FactTable(past).ranked(parsed))
+            queries = (FactQuery(about, is_past=True, limit=PAST_FACTS_AT_MOST) for about in About)
+            ranked += [
+                FactTable(past).ranked(parsed) for past in await asyncio.gather(*map(self._store.facts, queries))
+            ]
         return best_of(*ranked)
 
     def _wishes(self) -> list[RecalledFact]:

@@ -1,4 +1,5 @@
-"""Tools: checked arguments in, a result and its text out; for the MCP server, the command line and `Memoryos`.
+"""The tools of the MCP server, also used by the command line and `Memoryos`.
 
-`core_tools` holds the list of all, `arguments` and `results` the models at the edge, `texts` what a reader gets.
+`core_tools` lists all tools. `arguments` and `results` define their arguments and results, and `texts` renders results
+as text.
 """

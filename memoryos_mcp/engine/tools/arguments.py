@@ -1,4 +1,4 @@
-"""Arguments of the tools. An error names the argument and the fix, and never quotes the argument's value."""
+"""Arguments of the tools. An error names the argument and the fix, but does not quote the argument's value."""
 
 import difflib
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ ArgumentsT = TypeVar("ArgumentsT", bound="Arguments")
 def _no_flag(value: object) -> object:
     if isinstance(value, bool):
         msg = "give a whole number"
-        raise ValueError(msg)  # noqa: TRY004 - pydantic turns only a ValueError into its own
+        raise ValueError(msg)  # noqa: TRY004 - pydantic accepts only a ValueError
     return value
 
 
 Count = Annotated[int | None, BeforeValidator(_no_flag)]
-# The engine's bounds, repeated here because the engine is imported only when it is needed.
+# The same bounds as in the engine, which is not imported here because its libraries load slowly.
 RESULTS: JsonDict = {"minimum": 1, "maximum": 100}
 TOKENS: JsonDict = {"minimum": 100, "maximum": 1_000_000}
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool; unknown ones are refused, and one that may be left out may be null instead."""
+    """Arguments of a tool. Unknown arguments are refused; null for an optional argument means its default."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -39,57 +39,55 @@ class Arguments(BaseModel):
 
 
 class RetrieveMemoryArguments(Arguments):
-    """A question to the memory."""
+    """Arguments of ``retrieve_memory``."""
 
     query: str = Field(description="A question or a few words, in any language.")
-    relationship_with_user: str = Field(default="", description="Your role towards the user; handed back.")
-    style_hint: str = Field(default="", description="Tone of your answer; handed back.")
-    max_results: Count = Field(default=None, description="Pages wanted; usually left out.", json_schema_extra=RESULTS)
-    max_tokens: Count = Field(default=None, description="Length at most; usually left out.", json_schema_extra=TOKENS)
-    explain: bool = Field(default=False, description="Tell why pages were found.")
+    relationship_with_user: str = Field(default="", description="Your role towards the user; the result repeats it.")
+    style_hint: str = Field(default="", description="Tone of your answer; the result repeats it.")
+    max_results: Count = Field(
+        default=None, description="Number of pages; usually left out.", json_schema_extra=RESULTS
+    )
+    max_tokens: Count = Field(default=None, description="Maximum length; usually left out.", json_schema_extra=TOKENS)
+    explain: bool = Field(default=False, description="Say why each page was found.")
 
 
 class GetUserProfileArguments(Arguments):
-    """Which parts of the long-term memory to show."""
+    """Arguments of ``get_user_profile``."""
 
-    include_knowledge: bool = Field(default=True, description="With facts about the user.")
-    include_assistant_knowledge: bool = Field(default=False, description="With facts about the assistant.")
+    include_knowledge: bool = Field(default=True, description="Include facts about the user.")
+    include_assistant_knowledge: bool = Field(default=False, description="Include facts about the assistant.")
 
 
 class NoArguments(Arguments):
-    """Nothing to say."""
+    """No arguments."""
 
 
-# An extra argument of every tool, for callers who may act as another user.
+# An additional argument of every tool, for callers who may act for other users.
 USER_ID = "user_id"
-USER_ID_SCHEMA = {"type": "string", "description": "Whose memory. Default: the caller's own."}
+USER_ID_SCHEMA = {"type": "string", "description": "Owner of the memory. Default: the caller."}
 
 
 def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Return the named user (None if the argument is missing) and the other arguments.
+    """Return the user id, None if it is left out, and the other arguments.
 
     Raises:
-        ArgumentError: The user is not a string. Null is an error too, because the user must not be guessed.
+        ArgumentError: The user id is not a string. Null is an error too, because the user must not be guessed.
     """
     if USER_ID not in given:
         return None, given
     user_id = given[USER_ID]
     if not isinstance(user_id, str):
-        raise ArgumentError(argument=USER_ID, problem="should be a text; leave it out for your own memory")
+        raise ArgumentError(argument=USER_ID, problem="is not a string; give one, or leave it out for your own memory")
     return user_id, {name: value for name, value in given.items() if name != USER_ID}
 
 
 def check(model: type[ArgumentsT], given: dict[str, Any], *, beside: Sequence[str] = ()) -> ArgumentsT:
-    """Return the validated arguments; ``beside`` adds names to the suggestions for unknown ones.
-
-    Raises:
-        ArgumentError: An argument is missing, unknown or not valid.
-    """
+    """Return the validated arguments, or raise ArgumentError; suggestions for unknown names include ``beside``."""
     try:
         return model.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
-        # A misspelt name comes first: it also causes the error about the missing argument.
+        # Report a misspelt name first, because it may also cause an error about a missing argument.
         cause = min(found, key=lambda one: one["type"] != "extra_forbidden")
         raise _translated(cause, [*model.model_fields, *beside]) from None
 
@@ -102,6 +100,6 @@ def _translated(error: ErrorDetails, known: list[str]) -> ArgumentError:
         name = argument if argument.isidentifier() and len(argument) <= 64 else "arguments"
         return ArgumentError(argument=name, problem=f"no such argument; {hint}")
     if error["type"] == "missing":
-        return ArgumentError(argument=argument, problem="is missing; give it")
+        return ArgumentError(argument=argument, problem="is required; give it")
     problem = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return ArgumentError(argument=argument, problem=problem[:1].lower() + problem[1:])

@@ -1,4 +1,4 @@
-"""The tools: each takes checked arguments, calls the engine once, and returns a result model and its text."""
+"""The tools. Each takes checked arguments, calls the engine once, and returns a result and its text."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from memoryos_mcp.retrieval.recall import LeftOut, RecalledFact, RecalledPage
 
 TOPICS_SHOWN = 10
-# Newest facts about each side in a profile; all of them would fill an assistant's context window.
+# Number of facts about each side in a profile; all of them could fill an assistant's context window.
 FACTS_SHOWN = 100
 CHAIN_SUMMARY_CHARS = 200
 SCORE_DIGITS = 4
@@ -83,11 +83,7 @@ async def add_memory(service: Memories, user_id: str, arguments: AddMemoryArgume
 
 
 async def retrieve_memory(service: Memories, user_id: str, arguments: RetrieveMemoryArguments) -> Answer:
-    """Search all three tiers.
-
-    Raises:
-        ArgumentError: An argument is not valid, or the manner of the answer takes more than half of the tokens.
-    """
+    """Search all three tiers; raise ArgumentError if an argument is not valid."""
     manner = manner_lines(arguments.relationship_with_user, arguments.style_hint)
     async with service.user(user_id) as engine:
         recall = await engine.retrieve(
@@ -186,7 +182,7 @@ TOOLS: Sequence[ToolDefinition] = (
     ToolDefinition(
         name="add_memory",
         title="Remember",
-        description="Call once after each exchange worth keeping, with both sides word for word, but without what "
+        description="Call once after each exchange worth keeping, with both sides verbatim, but without text that "
         "retrieve_memory returned. It is on disk at once; topics, profile and facts follow.",
         arguments=AddMemoryArguments,
         result=AddMemoryResult,
@@ -206,7 +202,7 @@ TOOLS: Sequence[ToolDefinition] = (
     ToolDefinition(
         name="get_user_profile",
         title="Show the profile",
-        description="Call when asked who the user is or what you know of them. Returns traits and facts with their "
+        description="Call when asked who the user is or what you know about them. Returns traits and facts with their "
         "evidence.",
         arguments=GetUserProfileArguments,
         result=GetUserProfileResult,
@@ -227,8 +223,8 @@ TOOLS: Sequence[ToolDefinition] = (
     ToolDefinition(
         name="forget_memory",
         title="Forget",
-        description="Call when the user wants something forgotten. Say what by ids, query, time or everything: that "
-        "only shows what would go and returns a handle. If the user agrees, call with confirm. It cannot be undone.",
+        description="Call when the user wants something forgotten. Select it by ids, query, time or everything: this "
+        "only shows the selection and returns a handle. If the user agrees, call with confirm. It cannot be undone.",
         arguments=ForgetMemoryArguments,
         result=ForgetMemoryResult,
         reads_only=False,
@@ -239,7 +235,7 @@ TOOLS: Sequence[ToolDefinition] = (
 
 
 def stats_result(service: Memories, user_id: str, stats: "Stats", *, topics_shown: int | None) -> GetMemoryStatsResult:
-    """Return a memory's state as a result with at most ``topics_shown`` topics; None for all."""
+    """Return a memory's state as a result with at most ``topics_shown`` topics; None means all."""
     counts, settings = stats.counts, service.settings
     move = stats.move
     return GetMemoryStatsResult(
@@ -301,11 +297,7 @@ def _segment_id(number: int) -> str:
 
 
 def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default_tokens: int) -> int:
-    """Return the tokens that the lines about the manner of the answer take from the budget.
-
-    Raises:
-        ArgumentError: They take more than half of it.
-    """
+    """Return the tokens of the lines in ``manner``; raise ArgumentError if they exceed half of the budget."""
     budget = default_tokens if arguments.max_tokens is None else arguments.max_tokens
     reserved = sum(map(estimate_tokens, manner))
     if manner and 2 * reserved > budget:
@@ -336,15 +328,7 @@ def _understood(asked: "ParsedQuery") -> UnderstoodQuery:
 
 
 def _left_out(left_out: "LeftOut | None") -> LeftOutOfResult | None:
-    if left_out is None:
-        return None
-    return LeftOutOfResult(
-        pages=left_out.pages,
-        excerpts=left_out.excerpts,
-        facts=left_out.facts,
-        traits=left_out.traits,
-        max_tokens=left_out.max_tokens,
-    )
+    return None if left_out is None else LeftOutOfResult.model_validate(left_out, from_attributes=True)
 
 
 def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage:
@@ -363,7 +347,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all facts about who somebody is, and the newest of the other facts."""
+    """Return all wishes, all facts about the identity, and the newest `FACTS_SHOWN` of the other facts."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]
@@ -392,15 +376,7 @@ def _llm_stats(stats: "LlmUse", daily_token_limit: int | None) -> LlmStats:
 
 
 def _usage(entries: "Sequence[UsageEntry]") -> dict[str, LlmUsage]:
-    return {
-        entry.purpose: LlmUsage(
-            calls=entry.calls,
-            failed_calls=entry.failed_calls,
-            prompt_tokens=entry.prompt_tokens,
-            completion_tokens=entry.completion_tokens,
-        )
-        for entry in entries
-    }
+    return {entry.purpose: LlmUsage.model_validate(entry, from_attributes=True) for entry in entries}
 
 
 def _recalled(facts: "Sequence[RecalledFact]") -> list[RetrievedKnowledge]:

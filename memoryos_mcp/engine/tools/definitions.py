@@ -1,4 +1,4 @@
-"""Definition of a tool: its name and description, its arguments, its result and the function behind it."""
+"""Definition of a tool: its name, description, arguments, result and function."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from memoryos_mcp.engine.tools.arguments import Arguments
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a tool: a model for programs and a text for readers."""
+    """The result of a tool, as a model for programs and as text for readers."""
 
     result: BaseModel
     text: str
@@ -26,7 +26,7 @@ class ToolDefinition:
 
     Attributes:
         reads_only: Whether it leaves the memory unchanged.
-        call: Takes the service, the user and the checked arguments.
+        call: The function; it takes the service, the user id and the checked arguments.
         destroys: Whether a call may remove data that cannot be restored.
     """
 
@@ -41,10 +41,10 @@ class ToolDefinition:
 
 
 def text_time(moment: datetime) -> str:
-    """Return a time as results show it: ISO 8601, to the second."""
+    """Return a time as in results: ISO 8601, to the second."""
     return moment.isoformat(timespec="seconds")
 
 
 def shown_heat(heat: float) -> float:
-    """Return heat rounded down, so that heat just below the threshold does not look as if it had reached it."""
+    """Return the heat, rounded down, so that a rounded value reaches the threshold only if the heat does."""
     return math.floor(heat * 1000) / 1000

@@ -1,4 +1,4 @@
-"""The tool that forgets: a dry run first, then the deletion, confirmed with the handle of the dry run."""
+"""The tool ``forget_memory``: first a dry run, then the deletion, confirmed with the handle of the dry run."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -19,21 +19,21 @@ RESULTS_FOUND = 10
 
 
 class ForgetMemoryArguments(Arguments):
-    """What to forget, or the handle that confirms it."""
+    """Arguments of ``forget_memory``: the memories to forget, or the handle of a dry run."""
 
     ids: list[str] = Field(
         default=[], description="Pages p_..., all pages of topics s1 or chains c1, facts k1, trait:NAME."
     )
     query: str = Field(default="", description="Pages about this.")
-    max_results: Count = Field(default=None, description="Most pages by query. Default: 10.", json_schema_extra=RESULTS)
-    after: str = Field(default="", description="Pages from then on, ISO 8601.")
-    before: str = Field(default="", description="Pages earlier than this, ISO 8601.")
-    everything: bool = Field(default=False, description="All there is.")
+    max_results: Count = Field(default=None, description="Maximum for query. Default: 10.", json_schema_extra=RESULTS)
+    after: str = Field(default="", description="Pages from this time, ISO 8601.")
+    before: str = Field(default="", description="Pages before this, ISO 8601.")
+    everything: bool = Field(default=False, description="All memories.")
     confirm: str = Field(default="", description="Handle of the dry run, alone.")
 
 
 class ForgetSample(BaseModel):
-    """How something begins that is to be forgotten."""
+    """The beginning of a memory that would be forgotten."""
 
     id: str
     timestamp: str
@@ -41,32 +41,32 @@ class ForgetSample(BaseModel):
 
 
 class ForgetMemoryResult(BaseModel):
-    """What would be forgotten, or what was."""
+    """The memories that would be forgotten, or were forgotten."""
 
     status: Literal["dry_run", "forgotten"]
     message: str
     pages: int
     facts: int
     traits: int
-    changed_traits: int = Field(description="Traits that stay, but lose the reason that may quote what is forgotten.")
-    affected_segments: int = Field(description="Topics that go, or are summed up anew from the pages that are left.")
-    samples: list[ForgetSample] = Field(description="Of a dry run; empty else.")
-    confirm: str | None = Field(description="Of a dry run: the handle to call again with; null else.")
-    expires_at: str | None = Field(description="Until when the handle holds; null without one.")
-    receipt: str | None = Field(description="Proof that it was forgotten, without a word of it; null in a dry run.")
-    scrubbed: bool = Field(description="Whether the bytes are gone from the files too; if not, that is tried again.")
+    changed_traits: int = Field(description="Traits that stay, but lose a reason that may quote forgotten text.")
+    affected_segments: int = Field(
+        description="Topics that are removed, or get a new summary from the remaining pages."
+    )
+    samples: list[ForgetSample] = Field(description="In a dry run; otherwise empty.")
+    confirm: str | None = Field(description="In a dry run: the handle that confirms it; otherwise null.")
+    expires_at: str | None = Field(description="When the handle expires; null without one.")
+    receipt: str | None = Field(description="Name of the proof, which contains no forgotten text; null in a dry run.")
+    scrubbed: bool = Field(
+        description="Whether the bytes are overwritten in the files too; if not, this is tried again."
+    )
     kept_copies: list[str] = Field(
-        description="Files beside the memory in which a restore kept what it replaced; only everything removes them."
+        description="Files in which a restore kept the memory it replaced; removed only with everything."
     )
 
 
 async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> ForgetMemoryResult:
-    """Make a dry run, or carry out a confirmed one.
-
-    Raises:
-        ArgumentError: The arguments are not valid; nothing was forgotten.
-    """
-    from memoryos_mcp.consolidation.forgetting import Selection  # its imports would slow the server's start
+    """Make a dry run, or confirm one; raise ArgumentError, and forget nothing, if the arguments are not valid."""
+    from memoryos_mcp.consolidation.forgetting import Selection  # importing it would slow the server's start
 
     if not arguments.confirm:
         dry_run = await engine.plan_forgetting(
@@ -79,7 +79,7 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
                 everything=arguments.everything,
             )
         )
-        message = "Nothing is forgotten yet. Show the user what would go, and call again with confirm alone."
+        message = "Nothing is forgotten yet. Show the user what would be forgotten, and call again with confirm alone."
         return ForgetMemoryResult(
             status="dry_run",
             message=message if dry_run else "There is nothing to forget.",
@@ -95,10 +95,10 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
             kept_copies=list(dry_run.kept_copies),
         )
     if len(arguments.model_fields_set) > 1:
-        problem = "is given beside what to forget; give the handle alone: what the dry run found is forgotten"
+        problem = "must be the only argument; give the handle alone to forget the memories of the dry run"
         raise ArgumentError(argument="confirm", problem=problem)
     receipt = await engine.forget(arguments.confirm)
-    later = "" if receipt.is_scrubbed else " Another process reads the files; the bytes are overwritten a little later."
+    later = "" if receipt.is_scrubbed else " Another process reads the files, so the bytes are overwritten later."
     return ForgetMemoryResult(
         status="forgotten",
         message=f"Forgotten.{later}",
@@ -114,15 +114,15 @@ async def forget(engine: "MemoryEngine", arguments: ForgetMemoryArguments) -> Fo
 
 def forget_text(result: ForgetMemoryResult) -> str:
     """Return a result as a few lines of text."""
-    verb = "would go" if result.status == "dry_run" else "are gone"
+    verb = "would be forgotten" if result.status == "dry_run" else "were forgotten"
     pages, facts, traits = amount(result.pages, "page"), amount(result.facts, "fact"), amount(result.traits, "trait")
-    lines = [f"{pages}, {facts} and {traits} {verb}; topics that change: {result.affected_segments}. {result.message}"]
+    lines = [f"{pages}, {facts} and {traits} {verb}; affected topics: {result.affected_segments}. {result.message}"]
     if result.kept_copies:
         names = ", ".join(result.kept_copies)
-        lines.append(f"Copies that a restore kept, which only forgetting everything removes: {names}")
+        lines.append(f"Copies kept by a restore, which only forgetting everything removes: {names}")
     if result.samples:
         samples = [f"{head(minute(one.timestamp), one.id)}\n{quoted(one.text)}" for one in result.samples]
-        lines += ["How it begins:", delimited(samples)]
+        lines += ["Samples:", delimited(samples)]
     if result.confirm is not None and (result.pages or result.facts or result.traits or result.kept_copies):
         lines.append(f"confirm: {result.confirm}")
     if result.receipt is not None:

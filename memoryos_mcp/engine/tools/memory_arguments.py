@@ -1,4 +1,4 @@
-"""Arguments of the tools that show, list and correct memories."""
+"""Arguments of ``get_memory``, ``list_memories`` and ``correct_memory``."""
 
 from typing import Annotated, Literal
 
@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from memoryos_mcp.engine.tools.arguments import RESULTS, TOKENS, Arguments, Count
 
-# The engine's values, repeated here because the engine is imported only when it is needed.
+# The same values as in the engine, which is not imported here because its libraries load slowly.
 Tiers = Literal["", "pages", "short_term", "backlog", "mid_term", "segments", "knowledge", "profile", "long_term"]
 States = Literal["", "current", "superseded", "archived"]
 
@@ -19,42 +19,40 @@ def _one_is_a_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-# A replacement text. A missing value, null and "" mean that there is none.
-Instead = Annotated[str | None, BeforeValidator(_empty_is_none)]
+# An optional text; "" means the same as null.
+OptionalText = Annotated[str | None, BeforeValidator(_empty_is_none)]
 
 
 class GetMemoryArguments(Arguments):
-    """What to show."""
+    """Arguments of ``get_memory``."""
 
     ids: Annotated[list[str], BeforeValidator(_one_is_a_list)] = Field(
-        description="From other results, up to 50: p_..., s1, c1, k1, trait:NAME."
+        description="Up to 50 ids from other results: p_..., s1, c1, k1, trait:NAME."
     )
-    max_tokens: Count = Field(
-        default=50_000, description="About how long the pages may be together.", json_schema_extra=TOKENS
-    )
+    max_tokens: Count = Field(default=50_000, description="Token limit for all pages.", json_schema_extra=TOKENS)
 
 
 class ListMemoriesArguments(Arguments):
-    """Which memories to list."""
+    """Arguments of ``list_memories``."""
 
     tier: Tiers = Field(default="", description="Default: all pages. long_term: profile and knowledge.")
-    topic: str = Field(default="", description="Topic id (s1) or part of its keyword.")
+    topic: str = Field(default="", description="Topic id (s1) or part of a keyword.")
     state: States = Field(default="", description="Of knowledge and segments. Default: current.")
-    after: str = Field(default="", description="From then on, ISO 8601.")
-    before: str = Field(default="", description="Earlier than this, ISO 8601.")
+    after: str = Field(default="", description="From this time, ISO 8601.")
+    before: str = Field(default="", description="Before this time, ISO 8601.")
     cursor: str = Field(default="", description="next_cursor of the previous list; same arguments.")
-    limit: Count = Field(default=20, description="Most memories.", json_schema_extra=RESULTS)
+    limit: Count = Field(default=20, description="Maximum number.", json_schema_extra=RESULTS)
 
 
 class CorrectMemoryArguments(Arguments):
-    """What the user says is right."""
+    """Arguments of ``correct_memory``."""
 
     id: str = Field(description="knowledge_id of a fact, or trait:NAME.")
-    text: Instead = Field(default=None, description="Of a fact: what is right, one sentence.")
+    text: OptionalText = Field(default=None, description="For a fact: the right text, one sentence.")
     level: Annotated[Literal["Low", "Medium", "High"] | None, BeforeValidator(_empty_is_none)] = Field(
-        default=None, description="Of a trait."
+        default=None, description="For a trait."
     )
-    reason: Instead = Field(default=None, description="Of a trait: why, one sentence.")
-    wrong: bool = Field(default=False, description="It is wrong and nothing replaces it.")
+    reason: OptionalText = Field(default=None, description="For a trait: why, one sentence.")
+    wrong: bool = Field(default=False, description="It is wrong and has no replacement.")
     restore: bool = Field(default=False, description="Undo its last correction.")
     dry_run: bool = Field(default=False, description="Only show the change.")

@@ -1,4 +1,4 @@
-"""Readable text of shown, listed and corrected memories."""
+"""Text of the results of ``get_memory``, ``list_memories`` and ``correct_memory``."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,14 +21,14 @@ from memoryos_mcp.text.quoting import delimited, one_line, quoted
 
 
 def shown_text(result: GetMemoryResult) -> str:
-    """Return memories as text, one after the other."""
+    """Return memories with all details as text."""
     return delimited(line for memory in result.memories for line in _lines(memory))
 
 
 def listed_text(result: ListMemoriesResult) -> str:
-    """Return a list as text, a line for each memory."""
+    """Return a list of memories as text, one line each."""
     if not result.memories:
-        return "Nothing of that kind is remembered."
+        return "No memory matches."
     lines = [
         f"{one_line(entry.id)} ({entry.kind}, {entry.state}, {minute(entry.timestamp)}"
         f"{f', {ORDERS}' if entry.gives_orders else ''}): {one_line(entry.beginning)}"
@@ -39,21 +39,21 @@ def listed_text(result: ListMemoriesResult) -> str:
 
 
 def corrected_text(result: CorrectMemoryResult, *, is_restored: bool) -> str:
-    """Return the old and the new text of a correction that was made or is only tried."""
+    """Return the old and the new text of a correction or of its dry run."""
     if result.status == "dry_run":
-        told = "Nothing is changed yet. Call again without dry_run if this is what the user means."
+        message = "Nothing is changed yet. Call again without dry_run if this is what the user means."
     elif is_restored:
-        told = "Restored: it holds again, and may be learned again."
+        message = "Restored: it is current again, and may be learned again."
     else:
-        told = "Corrected. What was before stays as history and is not learned again; restore takes this back."
+        message = "Corrected. The previous text stays as history and is not learned again; restore undoes this."
     lines = [
         head(result.corrected, result.status.replace("_", " ")),
-        f"Before: {one_line(result.before)}" if result.before is not None else "Nothing held before.",
+        f"Before: {one_line(result.before)}" if result.before is not None else "Before: nothing.",
         f"After{f', {one_line(result.holds_now)}' if result.holds_now else ''}: {one_line(result.after)}"
         if result.after is not None
-        else "Nothing holds after it.",
+        else "After: nothing.",
     ]
-    return f"{told}\n{delimited(lines)}"
+    return f"{message}\n{delimited(lines)}"
 
 
 def _lines(memory: ShownMemory) -> Iterator[str]:
@@ -74,9 +74,9 @@ def _page(page: ShownPage) -> Iterator[str]:
     marks = page_marks(page.source, is_excerpt=page.excerpt, gives_orders=page.gives_orders)
     ids = [minute(page.timestamp), page.id, page.tier, page.segment_id, page.chain_id]
     yield page_text(page.user_input, page.agent_response, [*ids, *marks], page.source)
-    for where, beside in (("Before", page.previous_page), ("After", page.next_page)):
-        if beside is not None:
-            yield f"{where} it {one_line(beside.page_id)}: {one_line(beside.beginning)}"
+    for name, neighbour in (("Previous", page.previous_page), ("Next", page.next_page)):
+        if neighbour is not None:
+            yield f"{name} page {one_line(neighbour.page_id)}: {one_line(neighbour.beginning)}"
 
 
 def _fact(fact: ShownFact) -> Iterator[str]:
@@ -85,9 +85,9 @@ def _fact(fact: ShownFact) -> Iterator[str]:
     yield f"Since {fact.valid_from[:10]}{f', until {fact.valid_until[:10]}' if fact.valid_until else ''}"
     if fact.evidence:
         yield f"Said in: {_ids(fact.evidence)}"
-    yield from (f"In place of {_beside(each)}" for each in fact.supersedes)
+    yield from (f"Replaces {_beside(each)}" for each in fact.supersedes)
     if fact.superseded_by is not None:
-        yield f"Now holds {_beside(fact.superseded_by)}"
+        yield f"Replaced by {_beside(fact.superseded_by)}"
 
 
 def _beside(fact: FactBeside) -> str:
@@ -96,9 +96,9 @@ def _beside(fact: FactBeside) -> str:
 
 def _trait(trait: ShownTrait) -> Iterator[str]:
     yield head(trait.id)
-    yield f"{trait.level} - {one_line(trait.reason or '')}" if trait.level else "It is no more."
+    yield f"{trait.level} - {one_line(trait.reason or '')}" if trait.level else "No longer part of the profile."
     if trait.evidence:
-        yield f"Shown in: {_ids(trait.evidence)}"
+        yield f"Evidence: {_ids(trait.evidence)}"
     for past in trait.history:
         yield f"Until {past.held_until[:10]}{_ended(past.ended_by)}: {past.level} - {one_line(past.reason)}"
 

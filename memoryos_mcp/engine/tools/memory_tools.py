@@ -1,4 +1,4 @@
-"""The tools that show, list and correct memories. ``tools`` lists them with the others."""
+"""The tools ``get_memory``, ``list_memories`` and ``correct_memory``; `core_tools` lists them with the others."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -41,15 +41,7 @@ async def get_memory(service: Memories, user_id: str, arguments: GetMemoryArgume
 async def list_memories(service: Memories, user_id: str, arguments: ListMemoriesArguments) -> Answer:
     """List memories."""
     async with service.user(user_id) as engine:
-        stretch = await engine.listed(
-            tier=arguments.tier,
-            topic=arguments.topic,
-            state=arguments.state,
-            after=arguments.after,
-            before=arguments.before,
-            cursor=arguments.cursor,
-            limit=arguments.limit,
-        )
+        part = await engine.listed(**dict(arguments))
     result = ListMemoriesResult(
         memories=[
             ListedMemory.model_validate(
@@ -63,9 +55,9 @@ async def list_memories(service: Memories, user_id: str, arguments: ListMemories
                     "gives_orders": entry.gives_orders,
                 }
             )
-            for entry in stretch.entries
+            for entry in part.entries
         ],
-        next_cursor=stretch.cursor,
+        next_cursor=part.cursor,
     )
     return Answer(result, listed_text(result))
 
@@ -97,7 +89,7 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="get_memory",
         title="Show by id",
-        description="Call when an excerpt is not enough, or to see where a memory comes from. Returns it whole, with "
+        description="Call when an excerpt is not enough, or to see where a memory comes from. Returns all of it, with "
         "evidence and history.",
         arguments=GetMemoryArguments,
         result=GetMemoryResult,
@@ -107,7 +99,7 @@ MEMORY_TOOLS = (
     ToolDefinition(
         name="list_memories",
         title="List",
-        description="Call when the user wants to see what is remembered. Lists it newest first. To look something up, "
+        description="Call when the user wants to see what is remembered. Lists it, newest first. To look something up, "
         "use retrieve_memory.",
         arguments=ListMemoriesArguments,
         result=ListMemoriesResult,
@@ -118,7 +110,7 @@ MEMORY_TOOLS = (
         name="correct_memory",
         title="Correct",
         description="Call when the user says that a remembered fact or trait is wrong. Compare the texts in the "
-        "answer; restore undoes a mistake.",
+        "result; restore undoes a mistake.",
         arguments=CorrectMemoryArguments,
         result=CorrectMemoryResult,
         reads_only=False,

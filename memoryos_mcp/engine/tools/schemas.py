@@ -1,4 +1,4 @@
-"""JSON schemas of the tools, kept short because every client pays for each character in each conversation."""
+"""JSON schemas of the tools. They are short, because a client sends them to its model in every conversation."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ Schema = dict[str, Any]
 
 
 def input_schema(model: type[BaseModel]) -> Schema:
-    """Return the schema of a tool's arguments, each described, without titles.
+    """Return the schema of a tool's arguments, each with a description, without titles.
 
-    An optional argument has only the type of its value. Null is accepted too, but forms and models find a number easier
-    to fill in than a choice between a number and null.
+    The schema of an optional argument does not mention null, which is accepted too: a number is easier to fill in, for
+    forms and models, than a choice between a number and null.
     """
     schema = model.model_json_schema()
-    asked = {name: _argument(each) for name, each in schema.get("properties", {}).items()}
+    properties = {name: _argument(each) for name, each in schema.get("properties", {}).items()}
     required = {"required": schema["required"]} if "required" in schema else {}
-    return {"type": "object", "properties": asked, **required}
+    return {"type": "object", "properties": properties, **required}
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
@@ -27,10 +27,10 @@ def output_schema(model: type[BaseModel]) -> Schema:
 
 
 def _argument(schema: Schema) -> Schema:
-    [given] = [one for one in schema.get("anyOf", [schema]) if one != {"type": "null"}]
-    argument = {**given, **schema}
-    for needless in ("anyOf", "title", "additionalProperties"):
-        argument.pop(needless, None)
+    [value_schema] = [one for one in schema.get("anyOf", [schema]) if one != {"type": "null"}]
+    argument = {**value_schema, **schema}
+    for key in ("anyOf", "title", "additionalProperties"):
+        argument.pop(key, None)
     if not argument.get("default"):  # an empty or false default needs no mention
         argument.pop("default", None)
     if "enum" in argument:

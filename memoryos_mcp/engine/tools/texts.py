@@ -1,4 +1,4 @@
-"""Readable text of the structured results: compact, delimited, and marked as memories, not as instructions."""
+"""Text of the results for readers. Remembered text in it is delimited."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,19 +12,13 @@ from memoryos_mcp.text.quoting import delimited, one_line
 
 
 def receipt_text(result: AddMemoryResult) -> str:
-    """Return a receipt as text, with the kinds of redacted values."""
+    """Return a receipt as text, with the kinds of removed secrets."""
     left_out = f" Left out: {', '.join(result.redacted)}." if result.redacted else ""
     return f"{result.message} page_id {result.page_id}{left_out}"
 
 
 def profile_text(traits: Sequence[Trait], known: Mapping[About, Sequence[Fact]], older: Mapping[About, int]) -> str:
-    """Return the long-term memory as text.
-
-    Args:
-        traits: Most telling first.
-        known: Facts about each side, most important first.
-        older: Number of further facts about each side.
-    """
+    """Return the profile and the known facts as text; ``older`` is the number of facts left out about each side."""
     lines = section(WISHES, (fact_line(fact) for fact in known[About.USER] if fact.kind is Kind.WISH))
     for whom, facts in known.items():
         lines += section(f"Who the {whom} is", (fact_line(fact) for fact in facts if is_head(fact.slot)))
@@ -51,7 +45,7 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.embedding_move is not None:
         lines.append(
             f"The embedding model is being changed to {result.embedding_move.space}: "
-            f"{amount(result.embedding_move.pages_left, 'page')} to go, and the previous model is used until then."
+            f"{amount(result.embedding_move.pages_left, 'page')} to go; the previous model is used until then."
         )
     if result.llm is not None:
         lines.append(f"LLM: {result.llm.model}; {amount(result.llm.tokens_today, 'token')} today.")
@@ -67,15 +61,15 @@ def stats_text(result: GetMemoryStatsResult) -> str:
     if result.retention_waits_until is not None:
         lines.append(
             f"Pages older than retention_days are forgotten from {minute(result.retention_waits_until)} on; to keep "
-            "them set the clock right, or raise retention_days."
+            "them, set the clock right or raise retention_days."
         )
     for name, loop in result.background.items():
         if loop.failed_attempts:
             error = one_line(loop.last_error or "")
-            lines.append(f"{name} has failed, {amount(loop.failed_attempts, 'time')} in a row: {error}")
+            lines.append(f"{name} has failed {amount(loop.failed_attempts, 'time')} in a row: {error}")
     return "\n".join(lines)
 
 
 def minute(timestamp: str) -> str:
-    """Return a time as texts show it: to the minute."""
+    """Return a time as in texts: to the minute."""
     return timestamp[:16].replace("T", " ")
