@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.model.pages import Window
+from memoryos_mcp.model.pages import Window, page_text, storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,11 @@ class Passage:
 
     user_input: str
     agent_response: str
+
+    @property
+    def text(self) -> str:
+        """The text that is embedded: both sides, without characters that no store can hold."""
+        return storable(page_text(self.user_input, self.agent_response))
 
 
 @dataclass(frozen=True, slots=True)

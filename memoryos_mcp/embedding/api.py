@@ -24,7 +24,7 @@ from memoryos_mcp.embedding.windowing import first_window, windows
 from memoryos_mcp.errors import ModelError
 from memoryos_mcp.llm.api import Api, ApiClient, Attempts, PassingError, Refusal, Wording
 from memoryos_mcp.llm.api_errors import common_error, no_such_api
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 if TYPE_CHECKING:
     import openai
@@ -155,13 +155,13 @@ class ApiEmbedder:
         async with self._loading:
             if self._space is None:
                 self._options = _options(self._model)
-                (vector,) = await self._asked([PROBE], before=self._options.passage_prompt, turns=self._bulk)
+                (vector,) = await self._request([PROBE], before=self._options.passage_prompt, slots=self._bulk)
                 self._space = _Space(len(vector), revision_of(vector))
 
     async def embed_query(self, query: str) -> EmbeddedQuery:
         await self.load()
         text = first_window(storable(query)) or _NO_TEXT
-        (vector,) = await self._embedded([text], before=self._options.query_prompt, turns=self._querying)
+        (vector,) = await self._embedded([text], before=self._options.query_prompt, slots=self._querying)
         return EmbeddedQuery(vector, np.empty((0, 0), dtype=np.float32), ())
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -170,7 +170,7 @@ class ApiEmbedder:
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         await self.load()
-        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        pages = [passage.text for passage in passages]
         spans = [await anyio.to_thread.run_sync(windows, text) for text in pages]
         texts = [text[start:end] for text, found in zip(pages, spans, strict=True) for start, end in found]
         rows = iter(await self._in_batches(texts))
@@ -192,7 +192,7 @@ class ApiEmbedder:
 
         async def embed(batch: Sequence[int]) -> None:
             rows[batch] = await self._embedded(
-                [texts[index] for index in batch], before=self._options.passage_prompt, turns=self._bulk
+                [texts[index] for index in batch], before=self._options.passage_prompt, slots=self._bulk
             )
 
         try:
@@ -203,25 +203,25 @@ class ApiEmbedder:
             raise errors.exceptions[0] from None
         return rows
 
-    async def _embedded(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
+    async def _embedded(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
         """Return one row per text. A request that is rejected as too long is halved.
 
         The vector of a halved text is the mean of its halves.
         """
         try:
-            rows = await self._asked(texts, before=before, turns=turns)
+            rows = await self._request(texts, before=before, slots=slots)
         except TooMuchError:
             if len(texts) > 1:
                 middle = len(texts) // 2
                 halves = [
-                    await self._embedded(part, before=before, turns=turns) for part in (texts[:middle], texts[middle:])
+                    await self._embedded(part, before=before, slots=slots) for part in (texts[:middle], texts[middle:])
                 ]
                 return np.concatenate(halves)
             (text,) = texts
             if len(text) < SHORTEST_HALVED_CHARS:
                 raise
             middle = len(text) // 2
-            rows = await self._embedded([text[:middle], text[middle:]], before=before, turns=turns)
+            rows = await self._embedded([text[:middle], text[middle:]], before=before, slots=slots)
             return _unit(rows.mean(axis=0, keepdims=True), self._api)
         if rows.shape[1] != self.dimension:
             lengths = f"vectors of length {rows.shape[1]}, and of {self.dimension} before"
@@ -229,7 +229,7 @@ class ApiEmbedder:
             raise ModelError(message)
         return rows
 
-    async def _asked(self, texts: Sequence[str], *, before: str, turns: asyncio.Semaphore) -> NDArray[np.float32]:
+    async def _request(self, texts: Sequence[str], *, before: str, slots: asyncio.Semaphore) -> NDArray[np.float32]:
         """Return one unit-length row per text from one request, with up to three attempts."""
         body: dict[str, Any] = {"input": [before + text for text in texts]}
         if self._options.dimensions is not None:
@@ -238,7 +238,7 @@ class ApiEmbedder:
         attempts = Attempts(self._pause)
         while True:
             try:
-                async with turns:
+                async with slots:
                     reply = await self._client.ask(send, self._refused)
                 return await anyio.to_thread.run_sync(_rows, reply, len(texts), self._api)
             except PassingError as error:

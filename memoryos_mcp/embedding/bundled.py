@@ -33,7 +33,7 @@ from memoryos_mcp.embedding.windowing import (
     stretches,
 )
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -190,7 +190,7 @@ class BundledEmbedder:
         runs: list[NDArray[np.int64]] = []
         places: list[list[tuple[Stretch, NDArray[np.int64]]]] = []
         for passage in passages:
-            text = storable(page_text(passage.user_input, passage.agent_response))
+            text = passage.text
             parts = [await _in_thread(self._passages, model.encode, text[a:b], a) for a, b in slices(text)]
             numbers, starts, _ = np.concatenate(parts, axis=1)
             found = await _in_thread(self._passages, stretches, text, starts)

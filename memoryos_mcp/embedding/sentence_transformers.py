@@ -17,7 +17,7 @@ from memoryos_mcp.embedding.batching import MicroBatches
 from memoryos_mcp.embedding.sentence_transformers_model import LoadedModel, load_model
 from memoryos_mcp.embedding.windowing import Stretch, head, slices, stretches
 from memoryos_mcp.errors import ModelError
-from memoryos_mcp.model.pages import Window, page_text, storable
+from memoryos_mcp.model.pages import Window, storable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class SentenceTransformersEmbedder:
 
     async def embed_pages(self, passages: Sequence[Passage]) -> list[list[Window]]:
         model = await self._loaded()
-        pages = [storable(page_text(passage.user_input, passage.agent_response)) for passage in passages]
+        pages = [passage.text for passage in passages]
         found = [await self._stretches(model, text) for text in pages]
         texts = [text[part.start : part.end] for text, parts in zip(pages, found, strict=True) for part in parts]
         rows = iter(await self._in_batches(model, texts, [part.last - part.first for parts in found for part in parts]))

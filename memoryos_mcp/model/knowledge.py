@@ -154,7 +154,7 @@ NAME_SLOTS = {
 }
 
 
-def tells_name(fact: Fact) -> bool:
+def states_name(fact: Fact) -> bool:
     """Return whether a fact states the name of the user or the assistant."""
     return (fact.about, fact.slot) in NAME_SLOTS
 
@@ -163,7 +163,7 @@ def speakers_of(facts: Sequence[Fact]) -> Speakers:
     """Return the names of both sides. A requested name precedes a stated one, and a later fact an earlier one."""
     named: dict[About, str] = {}
     wants = list(NAME_SLOTS)
-    telling = [fact for fact in facts if tells_name(fact)]
+    telling = [fact for fact in facts if states_name(fact)]
     for fact in sorted(telling, key=lambda each: wants.index((each.about, each.slot or ""))):
         if name := stated_name(fact.text):
             named[NAME_SLOTS[fact.about, fact.slot or ""]] = name

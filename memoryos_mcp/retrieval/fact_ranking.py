@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryos_mcp.model.knowledge import Fact, Kind, tells_name
+from memoryos_mcp.model.knowledge import Fact, Kind, states_name
 from memoryos_mcp.retrieval.query import ParsedQuery, rarity
 from memoryos_mcp.retrieval.query_time import nearness
 from memoryos_mcp.retrieval.ranking import FACTS, rank
@@ -55,7 +55,7 @@ class FactTable:
         self._losses = np.array([ARCHIVED_LOSS if fact.is_archived else 0.0 for fact in given])
         # Wishes and names do not depend on the query.
         self._wishes = [fact for fact in self._facts if fact.kind is Kind.WISH and not fact.is_archived]
-        self._named = [fact for fact in self._facts if tells_name(fact) and not fact.is_archived]
+        self._named = [fact for fact in self._facts if states_name(fact) and not fact.is_archived]
         self._states = np.array([fact.kind is not Kind.WISH for fact in given], dtype=np.bool_)
         self._vectors = _stacked(given)
         places = defaultdict[str, list[int]](list)

@@ -23,13 +23,11 @@ class WindowMatch:
     """How near a page's windows are to a query.
 
     Attributes:
-        windows: Number of windows.
         first: Cosine of the first window, which contains the beginning of the page and so most of the user's words.
         best: Cosine of the nearest window.
         best_part: Position of the nearest window in the page, from 0.
     """
 
-    windows: int
     first: float
     best: float
     best_part: int
@@ -107,7 +105,7 @@ class PageIndex:
             start += parts
             best = int(own.argmax())
             if np.isfinite(own[best]):  # NaN if another task has just removed the page
-                matches[seq] = WindowMatch(parts, float(own[0]), float(own[best]), best)
+                matches[seq] = WindowMatch(float(own[0]), float(own[best]), best)
         return matches
 
     def _put(self, index: AdaptiveIndex, block: PageVectors) -> None:

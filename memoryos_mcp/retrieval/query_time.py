@@ -24,20 +24,7 @@ EARLIEST_YEAR, LATEST_YEAR = 1900, 2100
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - days are those of the user's zone
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_MONTHS = "january february march april may june july august september october november december".split()
 # The keys of dateparser's data for relative phrases about the past or present: days, weeks, months and years.
 _RELATIVE = re.compile(
     r"(?:[0-9]+|\\1) (?:day|week|month|year)s? ago|(?:last|this) (?:mon|tues|wednes|thurs|fri|satur|sun)day"

@@ -65,7 +65,7 @@ ABOUT_COSINE = 0.45
 WINDOW_BYTES = 1_000
 NO_WINDOW = -1
 
-_NO_MATCH = WindowMatch(1, math.nan, math.nan, NO_WINDOW)
+_NO_MATCH = WindowMatch(math.nan, math.nan, NO_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)

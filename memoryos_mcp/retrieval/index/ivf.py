@@ -62,11 +62,6 @@ class IvfIndex:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    @property
-    def probed_share(self) -> float:
-        """The share of the lists that a query searches."""
-        return float(self._index.nprobe / self._index.nlist)
-
     def add(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
         with self._lock:
             self._index.add_with_ids(np.ascontiguousarray(vectors), rows)
