@@ -275,7 +275,7 @@ def _options(model: EmbeddingModel) -> _Options:
 
 
 async def _send(name: str, body: dict[str, Any], client: "openai.AsyncOpenAI") -> Any:
-    # The client does not copy texts in ``extra_body``. Not every server supports base64, the client's default.
+    # The client does not process texts in ``extra_body``. Not every server supports base64, the client's default.
     return await client.embeddings.with_raw_response.create(
         model=name, input=[], encoding_format="float", extra_body=body
     )

@@ -79,7 +79,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReceipt:
-    """Proof of a forgetting, without any of the forgotten text.
+    """Proof that memories were forgotten, without any of their text.
 
     Attributes:
         receipt: The handle of the dry run that was confirmed.

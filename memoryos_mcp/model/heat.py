@@ -1,7 +1,7 @@
 """Heat and prominence of a segment, computed from stored counters and the clock alone.
 
 Heat counts visits and pages since the last analysis. Hot segments are analysed, which leaves them only the recency.
-Prominence counts all visits and pages. It is used only to order segments for display.
+Prominence counts these visits and all pages. It is used only to order segments for display.
 """
 
 import math

@@ -69,7 +69,7 @@ def most_telling_first(traits: Iterable[Trait]) -> list[Trait]:
 
 
 def relevant_traits(traits: Iterable[Trait], query_stems: AbstractSet[str]) -> list[Trait]:
-    """Return the traits that share a meaningful word with a query, most telling first."""
+    """Return the traits that share a meaningful word with a query, those with the most evidence first."""
     meaningful = query_stems - _OF_ANY_TRAIT
     return most_telling_first(trait for trait in traits if meaningful & {*stems(f"{trait.dimension} {trait.reason}")})
 

@@ -28,7 +28,7 @@ class PageView:
     Attributes:
         before: The previous page of the chain.
         after: The next page of the chain.
-        is_excerpt: Whether parts of its text were left out to fit the budget.
+        is_excerpt: Whether parts of its text were omitted to fit the budget.
     """
 
     page: Page
@@ -44,7 +44,7 @@ class SegmentView:
 
     Attributes:
         page_ids: Newest first, at most a few dozen.
-        heat: Its present heat.
+        heat: Its current heat.
     """
 
     segment: Segment
@@ -91,7 +91,7 @@ class PastTrait:
     """A previous state of a trait.
 
     Attributes:
-        is_corrected: Whether the user ended it.
+        is_corrected: Whether a correction by the user ended it.
     """
 
     level: Level

@@ -67,7 +67,7 @@ class FactTable:
     def ranked(self, parsed: ParsedQuery, now: datetime | None = None) -> list[RecalledFact]:
         """Return the facts that match a query, best first, newer facts first among equals.
 
-        Facts that have ended at ``now`` are omitted; with None, no facts are.
+        Facts that have ended by ``now`` are omitted; with None, ended facts are included.
         """
         if not self._facts:
             return []
@@ -103,7 +103,7 @@ class FactTable:
 
 
 def best_of(*ranked: Sequence[RecalledFact]) -> list[RecalledFact]:
-    """Return the best facts of several rankings, newer facts first among equals, without most far below the best."""
+    """Return the best facts of several rankings, newer ones first among equals, without those far below the best."""
     best = sorted(chain(*ranked), key=lambda each: (-each.score, -each.fact.fact))[:FACTS_AT_MOST]
     least = FACT_CUT_SHARE * max((recalled.score for recalled in best), default=0.0)
     return [recalled for place, recalled in enumerate(best) if place < FACTS_AT_LEAST or recalled.score >= least]

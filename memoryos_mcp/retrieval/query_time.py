@@ -1,7 +1,7 @@
 """Query time: the time spans in a query, such as "last May", and the nearness of pages to them.
 
-Patterns from the data of dateparser find time phrases in twelve languages, and dateparser parses them. The first query
-imports it.
+Patterns from the data of dateparser find time phrases in twelve languages, and dateparser parses them. It is imported
+by the first query.
 """
 
 import re

@@ -53,7 +53,7 @@ CANDIDATES_BY_WORDS = 100
 CANDIDATES_BY_MEANING = 100
 # The neighbours of this many best pages are candidates too: half are the best by words, half the best by vectors.
 NEIGHBOURS_OF = 30
-# Bytes of token vectors that a query reads at most; of long pages, it reads only the most promising ones.
+# Maximum bytes of token vectors that a query reads. If the pages are long, it reads only the most promising ones.
 CODE_BYTES_AT_MOST = 4_000_000
 PAST_FACTS_AT_MOST = 100
 # Number of the newest pages of a conversation that are always included, because a question may refer to them.
