@@ -1,4 +1,4 @@
-"""The verifier that the server's door asks: static tokens and JWTs, told alike."""
+"""The verifier of bearer tokens: static tokens and JWTs."""
 
 import asyncio
 import logging
@@ -44,7 +44,9 @@ async def verify(verifier: TokenVerifier, token: str) -> AccessToken | None:
         return await verifier.verify_token(token)
 
 
-async def test_a_static_token_is_told_by_its_id(verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer) -> None:
+async def test_a_static_token_is_identified_by_its_id(
+    verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer
+) -> None:
     token = tokens.add("Zoë", {Scope.WRITE}, START + timedelta(days=1))
     access = await verify(verifier, token)
     assert access == AccessToken(
@@ -59,7 +61,7 @@ async def test_a_static_token_is_told_by_its_id(verifier: BearerVerifier, tokens
     assert issuer.asked == []
 
 
-async def test_a_jwt_is_told_by_its_client_issuer_and_subject(verifier: BearerVerifier, issuer: Issuer) -> None:
+async def test_a_jwt_is_identified_by_client_issuer_and_subject(verifier: BearerVerifier, issuer: Issuer) -> None:
     claims = issuer.claims(scope="memory:admin", client_id="claude")
     access = await verify(verifier, issuer.token(**claims))
     assert access == AccessToken(
@@ -82,7 +84,7 @@ async def test_a_jwt_is_told_by_its_client_issuer_and_subject(verifier: BearerVe
         ({Scope.ACT_AS, Scope.ADMIN}, ["read", "write", "admin", "act-as"]),
     ],
 )
-async def test_scopes_come_with_those_that_they_include(
+async def test_a_scope_includes_lower_scopes(
     scopes: set[Scope], named: list[str], verifier: BearerVerifier, tokens: TokenStore
 ) -> None:
     access = await verify(verifier, tokens.add("ann", scopes))
@@ -91,7 +93,7 @@ async def test_scopes_come_with_those_that_they_include(
 
 
 @pytest.mark.parametrize("token", ["", "x", "mos_", "mos_0123456789ab_" + "A" * 43, "a.b.c"])
-async def test_what_nobody_was_given_is_not_valid(token: str, verifier: BearerVerifier, issuer: Issuer) -> None:
+async def test_an_unknown_token_is_not_valid(token: str, verifier: BearerVerifier, issuer: Issuer) -> None:
     assert await verify(verifier, token) is None
     assert issuer.asked == []
 
@@ -100,7 +102,7 @@ async def test_jwts_are_refused_without_an_issuer(tokens: TokenStore, issuer: Is
     assert await verify(BearerVerifier(tokens, None), issuer.token()) is None
 
 
-async def test_what_cannot_be_checked_is_an_error_and_no_refusal(
+async def test_an_uncheckable_token_is_an_error(
     verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer, tmp_path: Path
 ) -> None:
     issuer.paths.clear()
@@ -112,14 +114,14 @@ async def test_what_cannot_be_checked_is_an_error_and_no_refusal(
         await verify(verifier, token)
 
 
-async def test_many_requests_at_once_are_all_answered(verifier: BearerVerifier, tokens: TokenStore) -> None:
+async def test_many_concurrent_requests_are_all_answered(verifier: BearerVerifier, tokens: TokenStore) -> None:
     made = [tokens.add(f"user {number}", {Scope.READ}) for number in range(10)]
     async with asyncio.timeout(LIMIT_S):
         found = await asyncio.gather(*(verifier.verify_token(token) for token in made * 10))
     assert [access and access.subject for access in found] == [f"user {number}" for number in range(10)] * 10
 
 
-async def test_the_protocols_own_door_lets_both_kinds_in(tokens: TokenStore, issuer: Issuer) -> None:
+async def test_the_sdk_middleware_accepts_both_kinds_of_token(tokens: TokenStore, issuer: Issuer) -> None:
     verifier = BearerVerifier(tokens, JwtVerifier(issuer.url, AUDIENCE), resource=AUDIENCE)
     door = BearerAuthBackend(verifier, resource_server_url=AnyHttpUrl(AUDIENCE))
 
@@ -135,7 +137,7 @@ async def test_the_protocols_own_door_lets_both_kinds_in(tokens: TokenStore, iss
     ]
 
 
-async def test_neither_log_nor_what_is_handed_on_holds_a_token(
+async def test_logs_and_results_contain_no_token(
     verifier: BearerVerifier, tokens: TokenStore, issuer: Issuer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

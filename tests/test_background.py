@@ -1,9 +1,10 @@
-"""Background loops go on after failures and end when they are told to."""
+"""Background loops continue after failures and end on `close`."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,10 +21,24 @@ from tests.fakes import START, Clock
 LIMIT_S = 10
 
 
-async def test_a_wake_up_that_meets_the_closing_does_not_keep_the_loop_alive() -> None:
-    async def nothing() -> bool:
-        return False
+@asynccontextmanager
+async def two_stores(folder: Path, clock: Callable[[], datetime]) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+    """Open the same user's memory twice."""
+    options, threads = StoreOptions("helper", 3, 1800, 100), StoreThreads(4)
+    store = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
+    other = await SqliteStore.open(folder, "ada", options, threads=threads, clock=clock)
+    async with asyncio.timeout(LIMIT_S):
+        yield store, other
+    await store.close()
+    await other.close()
+    threads.close()
 
+
+async def nothing() -> bool:
+    return False
+
+
+async def test_a_wake_up_during_close_does_not_keep_the_loop_alive() -> None:
     async with asyncio.timeout(LIMIT_S):
         for _ in range(200):
             loop = BackgroundLoop("test", nothing, poll_s=60, clock=Clock())
@@ -34,7 +49,7 @@ async def test_a_wake_up_that_meets_the_closing_does_not_keep_the_loop_alive() -
             await loop.close()
 
 
-async def test_work_goes_on_at_once_while_there_is_more() -> None:
+async def test_steps_follow_immediately_while_there_is_more_work() -> None:
     done = asyncio.Event()
     left = [3]
 
@@ -52,7 +67,7 @@ async def test_work_goes_on_at_once_while_there_is_more() -> None:
     assert left == [0]
 
 
-async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_step_is_reported_and_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 1)
     succeeded = asyncio.Event()
     failures: list[Exception] = [ModelError("first"), RuntimeError("a secret text"), LeaseLostError("taken")]
@@ -84,7 +99,7 @@ async def test_a_failure_is_visible_and_tried_again(monkeypatch: pytest.MonkeyPa
     assert tried_at[2] - tried_at[1] >= timedelta(seconds=2)
 
 
-async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pauses_grow_to_a_limit(
+async def test_retry_pauses_follow_the_clock_and_grow_to_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loops, "LONGEST_BACKOFF_S", 8.0)
@@ -101,7 +116,7 @@ async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pause
     async with asyncio.timeout(LIMIT_S):
         while len(tried_at) < 7:
             tries = len(tried_at)
-            for _ in range(5):  # time to try again too soon, if the loop would
+            for _ in range(5):  # time for a premature retry
                 await asyncio.sleep(0.002)
             assert len(tried_at) in {tries, tries + 1}
             clock.move(seconds=1)
@@ -109,7 +124,7 @@ async def test_the_clock_decides_when_a_failed_step_is_tried_again_and_the_pause
     assert tried_at == [0, 1, 3, 7, 15, 23, 31]
 
 
-async def test_a_clock_that_was_put_back_does_not_put_off_the_next_try() -> None:
+async def test_a_clock_that_is_set_back_does_not_delay_the_retry() -> None:
     clock = Clock()
     tries: list[datetime] = []
     tried, tried_twice = asyncio.Event(), asyncio.Event()
@@ -130,14 +145,11 @@ async def test_a_clock_that_was_put_back_does_not_put_off_the_next_try() -> None
     assert tries[1] < tries[0]
 
 
-async def test_closing_before_the_start_is_no_error() -> None:
-    async def nothing() -> bool:
-        return False
-
+async def test_a_loop_may_be_closed_before_its_start() -> None:
     await BackgroundLoop("test", nothing, poll_s=1, clock=Clock()).close()
 
 
-async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
+async def test_a_wake_up_does_not_shorten_the_pause_after_a_failure() -> None:
     tries: list[int] = []
     failed = asyncio.Event()
 
@@ -158,59 +170,36 @@ async def test_a_wake_up_does_not_cut_a_pause_after_a_failure_short() -> None:
     assert len(tries) == 1
 
 
-async def test_a_lease_is_renewed_while_a_model_takes_its_time(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads = StoreThreads(4)
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=utc_now)
-    keeper = LeaseKeeper(store, ttl_s=1.5)
-    async with asyncio.timeout(LIMIT_S), keeper.hold() as lease:
-        assert lease is not None
-        until = asyncio.get_running_loop().time() + 4.0
-        while asyncio.get_running_loop().time() < until:
-            assert await other.take_lease(1.5) is None
-            await asyncio.sleep(0.02)
-    assert await other.take_lease(0.3) is not None
-    await store.close()
-    await other.close()
-    threads.close()
+async def test_a_lease_is_renewed_during_a_slow_model_call(tmp_path: Path) -> None:
+    async with two_stores(tmp_path, utc_now) as (store, other):
+        async with LeaseKeeper(store, ttl_s=1.5).hold() as lease:
+            assert lease is not None
+            until = asyncio.get_running_loop().time() + 4.0
+            while asyncio.get_running_loop().time() < until:
+                assert await other.take_lease(1.5) is None
+                await asyncio.sleep(0.02)
+        assert await other.take_lease(0.3) is not None
 
 
-async def test_closing_gives_back_what_a_cancelled_holder_left_behind(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads, clock = StoreThreads(4), Clock()
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    keeper = LeaseKeeper(store, ttl_s=0.03)
-
-    async def hold_and_vanish() -> None:
+async def test_close_releases_the_lease_of_a_cancelled_holder(tmp_path: Path) -> None:
+    async with two_stores(tmp_path, Clock()) as (store, other):
+        keeper = LeaseKeeper(store, ttl_s=0.03)
         holding = keeper.hold()
-        left.append(holding)  # never left
-        assert await holding.__aenter__() is not None
-
-    left: list[Any] = []
-    async with asyncio.timeout(LIMIT_S):
-        await hold_and_vanish()
+        assert await holding.__aenter__() is not None  # the context is not exited
         assert await other.take_lease(30) is None
         await keeper.close()
         lease = await other.take_lease(30)
         assert lease is not None
-        await asyncio.sleep(0.1)  # several heartbeats, if there still were any
+        await asyncio.sleep(0.1)  # longer than several renewals would take
         assert await store.take_lease(30) is None
-        await keeper.close()  # gives back nothing of another's
+        await keeper.close()  # does not release the lease of the other holder
         assert await store.take_lease(30) is None
-        await left[0].__aexit__(None, None, None)
-    await store.close()
-    await other.close()
-    threads.close()
+        await holding.__aexit__(None, None, None)
 
 
-async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(tmp_path: Path) -> None:
-    options = StoreOptions("helper", 3, 1800, 100)
-    threads, clock = StoreThreads(4), Clock()
-    store = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    other = await SqliteStore.open(tmp_path, "ada", options, threads=threads, clock=clock)
-    async with asyncio.timeout(LIMIT_S):
+async def test_a_lease_is_free_after_close_at_any_moment(tmp_path: Path) -> None:
+    clock = Clock()
+    async with two_stores(tmp_path, clock) as (store, other):
         for turns in range(60):
             keeper = LeaseKeeper(store, ttl_s=30)
 
@@ -228,12 +217,9 @@ async def test_closing_while_a_lease_is_taken_or_given_back_leaves_it_to_others(
             lease = await other.take_lease(30)
             assert lease is not None
             await other.release_lease(lease)
-    await store.close()
-    await other.close()
-    threads.close()
 
 
-async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_alive() -> None:
+async def test_a_step_that_fails_when_cancelled_does_not_block_close() -> None:
     began = asyncio.Event()
 
     async def step() -> bool:
@@ -253,7 +239,7 @@ async def test_a_step_that_fails_while_it_is_cancelled_does_not_keep_the_loop_al
     assert loop.health.failed_attempts == 1
 
 
-async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
+async def test_work_is_finished_although_its_caller_is_cancelled() -> None:
     begun, may_end, done = asyncio.Event(), asyncio.Event(), []
 
     async def work() -> None:
@@ -273,7 +259,7 @@ async def test_work_goes_to_the_end_though_its_caller_is_cancelled() -> None:
     assert done
 
 
-async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iteration_fails() -> None:
+async def test_closed_threads_refuse_calls() -> None:
     def stop() -> None:
         raise StopIteration
 
@@ -287,7 +273,7 @@ async def test_threads_that_were_let_go_say_so_and_a_call_that_stops_its_iterati
             await threads.run(lambda: 7)
 
 
-async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_health_is_saved_after_failures_and_the_next_success(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.001)
     failures: list[Exception] = [ModelError("first"), ModelError("second")]
     kept: list[tuple[int, str | None]] = []
@@ -303,7 +289,7 @@ async def test_how_a_loop_fares_is_kept_when_it_fails_and_when_it_works_again(mo
         if not health.failed_attempts:
             recovered.set()
         msg = "the disk is full"
-        raise StorageError(msg)  # that it cannot be kept does not end the loop
+        raise StorageError(msg)  # a failure to save must not end the loop
 
     loop = BackgroundLoop("test", step, poll_s=0.001, clock=utc_now, save_health=save)
     loop.start()

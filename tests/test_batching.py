@@ -1,4 +1,4 @@
-"""What goes through a model together, with events in place of a model's time."""
+"""Requests that share a pass of a model; events replace the time that a model takes."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ LIMIT_S = 10
 
 
 class Doubling:
-    """Answers numbers with their doubles, and waits in each pass until it may go on."""
+    """Returns the doubles of numbers; each pass waits for an event."""
 
     def __init__(self) -> None:
         self.passes: list[list[int]] = []
@@ -55,7 +55,7 @@ async def outcome(asking: MicroBatches[int, int], number: int) -> int | str:
         return str(error)
 
 
-async def test_what_comes_in_during_a_pass_shares_the_next_one(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
+async def test_requests_during_a_pass_share_the_next_pass(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
     asking = MicroBatches(thread, doubling, max_rows=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         first = group.create_task(asking.answer(0))
@@ -68,9 +68,7 @@ async def test_what_comes_in_during_a_pass_shares_the_next_one(doubling: Doublin
     assert doubling.passes == [[0], [1, 2, 3, 4], [5, 6, 7]]
 
 
-async def test_a_failure_reaches_all_who_share_the_pass_and_the_next_pass_is_a_new_try(
-    doubling: Doubling, thread: ThreadPoolExecutor
-) -> None:
+async def test_all_callers_of_a_failed_pass_get_the_error(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
     asking = MicroBatches(thread, doubling, max_rows=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         first = group.create_task(outcome(asking, 0))
@@ -85,9 +83,7 @@ async def test_a_failure_reaches_all_who_share_the_pass_and_the_next_pass_is_a_n
     assert await outcome(asking, 4) == 8
 
 
-async def test_a_cancelled_caller_harms_no_other_and_is_not_asked_for(
-    doubling: Doubling, thread: ThreadPoolExecutor
-) -> None:
+async def test_a_cancelled_caller_does_not_affect_others(doubling: Doubling, thread: ThreadPoolExecutor) -> None:
     asking = MicroBatches(thread, doubling, max_rows=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         under_way = group.create_task(asking.answer(0))
@@ -105,7 +101,7 @@ async def test_a_cancelled_caller_harms_no_other_and_is_not_asked_for(
 
 
 @given(st.lists(st.integers(1, 600), max_size=60))
-def test_every_row_is_in_one_batch_and_no_batch_is_over_its_limits(sizes: list[int]) -> None:
+def test_batches_contain_every_row_once_within_the_limits(sizes: list[int]) -> None:
     made = list(batches(sizes, max_rows=8, max_size=384))
     assert sorted(index for batch in made for index in batch) == list(range(len(sizes)))
     for batch in made:

@@ -1,4 +1,4 @@
-"""What the user says is wrong stays history: no reading of what was said before brings it back."""
+"""Corrected facts and traits become history, and are not learned again from earlier pages."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -54,7 +54,7 @@ async def look_at_trait(store: SqliteStore, dimension: str = DIET) -> TraitView:
 
 
 async def correct_fact(store: SqliteStore, number: int, text: str | None = None) -> Corrected:
-    """Have a fact replaced by a text; without one it is wrong."""
+    """Replace a fact by a text, or mark it as wrong without one."""
     correction = Correction(text=text, is_wrong=text is None)
     return await store.user_data.correct(MemoryId(Kind.FACT, number=number), correction, is_dry_run=False)
 
@@ -78,7 +78,7 @@ def trait(level: Level, reason: str, *pages: int) -> TraitChange:
 # In the store ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Path) -> None:
+async def test_a_corrected_fact_becomes_history(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -100,7 +100,7 @@ async def test_a_corrected_fact_is_history_and_what_is_right_holds(tmp_path: Pat
 
 
 @pytest.mark.parametrize("again", [PARIS, "i live in PARIS", "I live, in Paris!"])
-async def test_the_same_words_are_not_learned_again_from_pages_that_were_there(tmp_path: Path, again: str) -> None:
+async def test_a_corrected_fact_is_not_learned_again_from_old_pages(tmp_path: Path, again: str) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -124,7 +124,7 @@ async def commit(store: SqliteStore, lease: Lease, lessons: Lessons, pages: Sequ
     return await store.commit(lease, learning)
 
 
-async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path) -> None:
+async def test_a_page_after_the_correction_may_state_the_fact_again(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
@@ -136,7 +136,7 @@ async def test_a_page_that_comes_after_the_correction_is_believed(tmp_path: Path
         assert await facts(store) == [PARIS]
 
 
-async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over(tmp_path: Path) -> None:
+async def test_lessons_from_before_a_correction_are_rejected(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -148,7 +148,7 @@ async def test_lessons_that_were_computed_before_a_correction_are_not_taken_over
         assert await facts(store) == [LONDON]
 
 
-async def test_a_redo_neither_removes_nor_revives_what_was_corrected(tmp_path: Path) -> None:
+async def test_a_redo_does_not_change_a_correction(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -194,18 +194,18 @@ async def test_a_correction_that_cannot_be_carried_out_changes_nothing(tmp_path:
         assert (known.level, known.reason) == (Level.LOW, "Eats all.")
 
 
-async def test_what_is_right_may_be_a_fact_that_is_known_already(tmp_path: Path) -> None:
+async def test_the_replacement_may_be_a_known_fact(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
         await learn(store, lease, [1, 2], fact(PARIS, 1), fact(LONDON, 2))
         assert (await correct_fact(store, 1, LONDON.upper())).current_id == "k2"
-        assert await commit(store, lease, Lessons((), ()))  # the redo drops what the fallback alone had learned
+        assert await commit(store, lease, Lessons((), ()))  # the redo removes facts that only the fallback had learned
         assert await facts(store) == [LONDON]
         assert (await look_at_fact(store, 2)).fact.learned_by == "user"
 
 
-async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_path: Path) -> None:
+async def test_a_trait_set_by_the_user_keeps_its_level(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -219,7 +219,7 @@ async def test_a_trait_that_the_user_set_keeps_its_level_and_gains_evidence(tmp_
     assert [(past.level, past.is_corrected) for past in look.history] == [(Level.LOW, True)]
 
 
-async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_path: Path) -> None:
+async def test_a_wrong_trait_is_learned_again_only_from_new_pages(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 2)
         await file(store, lease, topic(1, 2))
@@ -249,13 +249,13 @@ async def test_a_trait_that_is_wrong_comes_back_only_by_what_is_said_later(tmp_p
         ({"id": "'; DROP TABLE facts"}, "id: is not a valid id"),
     ],
 )
-async def test_a_correction_says_what_it_lacks(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
+async def test_an_invalid_correction_names_the_problem(tmp_path: Path, given: dict[str, Any], problem: str) -> None:
     async with opened(tmp_path) as store:
         with pytest.raises(ArgumentError, match=f"^{problem}"):
             await correct(store.user_data, given["id"], "redact", **{key: given[key] for key in given if key != "id"})
 
 
-async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -> None:
+async def test_a_secret_in_a_correction_is_removed_or_refused(tmp_path: Path) -> None:
     key = "ghp_" + "0123456789abcdefABCDEF" + "0123456789abcd"
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
@@ -268,7 +268,7 @@ async def test_a_secret_in_a_correction_is_left_out_or_refused(tmp_path: Path) -
         assert [known.reason for known in await store.traits()] == ["Says [redacted: github token]"]
 
 
-# In other words -------------------------------------------------------------------------------------------------------
+# Reworded facts -------------------------------------------------------------------------------------------------------
 
 CORRECTED = [
     CorrectedFact(About.USER, PARIS, "lives in", 5, 2, LONDON),
@@ -298,14 +298,14 @@ async def bundled() -> AsyncIterator[Embed]:
         await embedder.aclose()
 
 
-async def test_what_was_corrected_is_not_learned_in_other_words_and_other_facts_are() -> None:
+async def test_reworded_corrected_facts_are_not_learned() -> None:
     async with bundled() as embed:
         assert [text for text in RESTATED if await kept(text, embed, 3, 5)] == []
         assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
         assert [text for text in RESTATED if await kept(text, embed, 3, 6)] == RESTATED
 
 
-async def test_without_a_model_that_works_the_words_tell() -> None:
+async def test_words_are_compared_without_a_working_model() -> None:
     async def failing(_: Sequence[str]) -> NDArray[np.float32]:
         msg = "down"
         raise ModelError(msg)
@@ -316,14 +316,14 @@ async def test_without_a_model_that_works_the_words_tell() -> None:
         assert [text for text in OTHERS if await kept(text, embed, 5)] == OTHERS
 
 
-async def test_old_pages_do_not_give_another_answer_to_what_the_user_has_answered() -> None:
+async def test_old_pages_do_not_change_a_corrected_attribute() -> None:
     assert not await kept("I live in Rome.", None, 5, slot="lives in")
     assert not await kept("The user has settled down in Rome", None, 5, supersedes=(2,))
     assert await kept("I live in Rome.", None, 6, slot="lives in")
     assert await kept("I live in Rome.", None, 5, slot="was born in")
 
 
-def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was() -> None:
+def test_the_prompt_contains_corrections_only_if_there_are_any() -> None:
     def shown(*corrected: CorrectedFact) -> tuple[str, str]:
         request = learn_request([], Surroundings(corrected=corrected), dimensions=(), max_prompt_tokens=4000)
         instructions, said = request.messages
@@ -336,11 +336,11 @@ def test_an_llm_is_told_what_is_wrong_and_the_prompt_of_others_stays_as_it_was()
     assert '"wrong_fact":"I live in Paris."' in wrong
 
 
-# Read again -----------------------------------------------------------------------------------------------------------
+# Repeated reading -----------------------------------------------------------------------------------------------------
 
 
 class Stubborn(ScriptedAnalyst):
-    """States what it is told to, whatever it is shown."""
+    """Returns fixed facts, whatever pages it gets."""
 
     def __init__(self, *texts: str) -> None:
         super().__init__()
@@ -365,7 +365,7 @@ class Reading:
     embed: Embed
 
     async def read(self, reader: Analyst, *, again: bool = False) -> None:
-        """Organise and read all pages; again as ``reconsolidate`` has an LLM do it."""
+        """Organise and read all pages, or do it again as ``reconsolidate`` does."""
         fallback, clock = ExtractiveAnalyst(), Clock()
         rule = BatchRule(pages=4, idle=timedelta(0))
         reading = PageReading(self.store, reader, fallback, self.embed)
@@ -407,7 +407,7 @@ async def number_of(store: SqliteStore, text: str) -> int:
     return next(known.fact for known in await store.facts(FactQuery(About.USER)) if known.text == text)
 
 
-async def test_a_correction_outlives_another_reading_of_the_same_pages(tmp_path: Path) -> None:
+async def test_a_correction_survives_another_reading_of_its_pages(tmp_path: Path) -> None:
     async with reading(tmp_path) as at:
         await at.read(ExtractiveAnalyst())
         assert PEANUTS in await at.known()

@@ -1,4 +1,4 @@
-"""Servers and imports that are killed whatever they are doing: no page is lost, doubled or comes back.
+"""Servers and imports are killed at any moment: no page is lost, duplicated or restored.
 
 ``MEMORYOS_KILLS`` sets how often, 60 times by default.
 """
@@ -27,7 +27,7 @@ from tests.servers import PipeServer, clean_environment, open_store, page_id_of,
 pytestmark = pytest.mark.campaign
 
 KILLS = int(os.environ.get("MEMORYOS_KILLS", "60"))
-# Every page is filed, learned from and embedded within moments, so that kills fall into all of it.
+# Every page is filed, read and embedded at once, so that kills hit all of this work.
 SETTINGS = {
     "short_term_capacity": 2,
     "consolidation_batch_pages": 3,
@@ -46,13 +46,13 @@ FILING_LIMIT_S = 300
 
 @dataclass
 class Ledger:
-    """What was sent to the killed processes, and what they had acknowledged.
+    """The pages sent to the killed processes, and those that they acknowledged.
 
     Attributes:
-        sent: The words that tell each added page from all others.
-        acknowledged: Those words by the id that a reply gave the page.
-        forgotten: Words of pages whose forgetting was acknowledged.
-        unsure: Words of pages that a killed forgetting named, each of them all or nothing.
+        sent: A unique word of each added page.
+        acknowledged: These words, by the page id in the reply.
+        forgotten: Words of pages whose deletion was acknowledged.
+        unsure: Words of the pages of each deletion that was killed; all of them are deleted, or none.
         imported: Words of the pages of each imported file.
     """
 
@@ -64,7 +64,7 @@ class Ledger:
 
 
 class Killing:
-    """One memory, and the rounds of work in which its processes are killed."""
+    """One memory, with the kinds of work during which its processes are killed."""
 
     def __init__(self, data: Path, llm: LlmServer, dice: random.Random) -> None:
         self.data = data
@@ -79,14 +79,14 @@ class Killing:
         return {**SETTINGS, **self._model, "openai_base_url": self._llm.base_url}
 
     def word(self) -> str:
-        """Return a word that no other page has."""
+        """Return a word that is unique to one page."""
         self._made += 1
         return f"zq{self._made}q{self._dice.randrange(2**32):08x}"
 
     def adds(self) -> None:
-        """Kill a server while pages arrive and are filed, learned from and embedded."""
+        """Kill a server while pages are added, filed, read and embedded."""
         with PipeServer(self.data, self.settings) as server:
-            if self._dice.random() < 0.5:  # the other kills fall into starting and loading
+            if self._dice.random() < 0.5:  # the other kills happen during start and loading
                 server.wait_until_semantic()
             words = [self.word() for _ in range(self._dice.randint(4, 16))]
             self.ledger.sent |= set(words)
@@ -103,7 +103,7 @@ class Killing:
         self.ledger.acknowledged |= told
 
     def learns(self) -> None:
-        """Kill a server that has filed all pages and reads hot topics for the profile."""
+        """Kill a server that reads hot segments for the profile."""
         with PipeServer(self.data, self.settings) as server:
             wait_until(lambda: bool(server.stats()["backlog_pages"] == 0), "all pages are filed", FILING_LIMIT_S)
             self._kill_soon(server)
@@ -126,7 +126,7 @@ class Killing:
             self.ledger.unsure.append(words)
 
     def imports(self) -> None:
-        """Kill an import of a file, a new one or one that an earlier kill has cut off."""
+        """Kill the import of a new file, or of one whose import was killed before."""
         known = sorted(self.ledger.imported)
         is_new = not known or self._dice.random() < 0.3
         file = self._new_chats() if is_new else self._dice.choice(known)
@@ -140,14 +140,14 @@ class Killing:
         assert process.returncode in (0, -signal.SIGKILL)
 
     def changes_model(self) -> None:
-        """Kill a server while it gives all pages vectors of another model."""
+        """Kill a server while it embeds all pages with another model."""
         api = {"embedding_model_name": "small", "embedding_base_url": self._llm.base_url}
         self._model = api if self._model is BUNDLED else BUNDLED
         with PipeServer(self.data, self.settings) as server:
             self._kill_soon(server, longest_delay_s=1.5)
 
     def ends(self) -> None:
-        """End every import, and let a last server do all that is left."""
+        """Finish every import, and let a last server finish the background work."""
         for file in self.ledger.imported:
             subprocess.run(self._import_command(file), env=clean_environment(), check=True, capture_output=True)
         self._model = BUNDLED
@@ -156,7 +156,7 @@ class Killing:
             limit_s = 120 + KILLS * SECONDS_PER_KILL
             server.wait_until_settled(limit_s)
             wait_until(lambda: server.stats()["embedding_move"] is None, "vectors are of the bundled model", limit_s)
-            # Forgetting once more writes the files anew, if a kill came before that.
+            # Another deletion purges the files, if a kill prevented that before.
             word = self.word()
             page = server.add(f"Forget {word}.")
             handle = server.call("forget_memory", ids=[page])["confirm"]
@@ -167,7 +167,7 @@ class Killing:
             assert "Traceback" not in server.stderr
 
     def end_lease(self) -> None:
-        """End the lease of a killed server now instead of in half a minute."""
+        """End the lease of a killed server, which would last for another half minute."""
         connection = open_store(self.data)
         try:
             connection.execute("UPDATE lease SET expires_us = 0")
@@ -201,7 +201,7 @@ class Killing:
 
 
 def answer(asked: Asked) -> Answer:
-    """Answer as an LLM that keeps to the form, or as a small embedding model."""
+    """Answer as an LLM with well-formed replies, or as a small embedding model."""
     if "messages" in asked.body:
         return completion(json.dumps(reply_to(asked.body["messages"])))
     return embeddings([[float(text.count(letter) + 1) for letter in "aeiourst"] for text in asked.body["input"]])
@@ -212,7 +212,7 @@ async def slow_answer(asked: Asked) -> Answer:
     return answer(asked)
 
 
-async def test_kills_lose_double_and_bring_back_no_page(data: Path) -> None:
+async def test_kills_neither_lose_nor_double_nor_restore_pages(data: Path) -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")  # noqa: T201 - shown only if the test fails, so that its delays can be repeated
     dice = random.Random(seed)  # noqa: S311 - no secret
@@ -254,7 +254,7 @@ def check_pages(data: Path, ledger: Ledger) -> None:
 
 
 def assert_derived_rows_agree(data: Path) -> None:
-    """What was derived fits the pages: no vector, word or count stands there twice or is missing."""
+    """Check derived rows against the pages: no vector, word or count is missing or duplicated."""
     connection = open_store(data)
     try:
         pages = connection.execute("SELECT count(*) FROM pages").get

@@ -1,4 +1,4 @@
-"""The engine as a whole, with a real store: pages become memory in the background, and no fault loses one."""
+"""The whole engine with a real store: the background work organises pages, and no failure loses a page."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -51,13 +51,13 @@ async def memory(
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until a condition on the engine's public state holds; the caller's time limit ends a vain wait."""
+    """Wait for a condition on the engine's public state; the caller sets the time limit."""
     while not await condition():  # noqa: ASYNC110 - the state is another task's, it has no event to wait for
         await asyncio.sleep(0.01)
 
 
 async def settled(engine: MemoryEngine) -> Stats:
-    """Wait until nothing is left to derive."""
+    """Wait until all pages are organised and embedded."""
 
     async def is_settled() -> bool:
         stats = await engine.stats()
@@ -97,7 +97,7 @@ async def test_no_page_is_returned_twice(tmp_path: Path) -> None:
         assert len(found) == len(set(found)) == 6
 
 
-async def test_words_answer_while_the_model_is_not_there(tmp_path: Path) -> None:
+async def test_search_uses_keywords_without_a_model(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     embedder.failure = ModelError("no model")
     async with memory(tmp_path, embedder=embedder) as engine:
@@ -107,7 +107,7 @@ async def test_words_answer_while_the_model_is_not_there(tmp_path: Path) -> None
         assert "kiln" in recall.pages[0].page.text
 
 
-async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_words(
+async def test_pages_are_organised_by_keywords_if_the_model_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "POLL_S", 0.05)
@@ -125,7 +125,7 @@ async def test_a_broken_model_keeps_every_page_and_the_backlog_is_organised_by_w
         assert stats.health["embedding"].last_error == "no model"
 
 
-async def test_when_the_model_comes_back_everything_is_embedded(
+async def test_all_pages_are_embedded_once_the_model_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loops, "FIRST_BACKOFF_S", 0.01)
@@ -161,7 +161,7 @@ async def test_an_analyst_outage_keeps_every_page_and_the_profile(
             return await failed_attempts() >= 1
 
         async def has_failed_twice() -> bool:
-            # A step that finds no page embedded yet fails not, and the count begins anew.
+            # A step that finds no embedded page succeeds, which resets the count.
             clock.move(seconds=0.01)
             return await failed_attempts() >= 2
 
@@ -195,7 +195,7 @@ async def test_adding_and_retrieving_never_wait_for_the_analyst(tmp_path: Path) 
         await settled(engine)
 
 
-async def test_each_batch_is_read_after_the_one_before_it_as_an_llm_is_shown_what_that_told(tmp_path: Path) -> None:
+async def test_an_llm_gets_batches_one_after_another(tmp_path: Path) -> None:
     analyst = ScriptedAnalyst()
     analyst.gate = asyncio.Event()
     async with memory(tmp_path, analyst=analyst, short_term_capacity=0) as engine:
@@ -207,7 +207,7 @@ async def test_each_batch_is_read_after_the_one_before_it_as_an_llm_is_shown_wha
     assert analyst.most_organised_at_once == 1
 
 
-async def test_memories_are_read_side_by_side(tmp_path: Path) -> None:
+async def test_memories_of_two_users_are_read_in_parallel(tmp_path: Path) -> None:
     analyst = ScriptedAnalyst()
     analyst.gate = asyncio.Event()
     settings = Settings(data_storage_path=tmp_path, short_term_capacity=0, consolidation_batch_pages=4)
@@ -248,7 +248,7 @@ async def test_a_hot_segment_is_promoted_and_cools(tmp_path: Path) -> None:
         assert recall.user_facts[0].fact.text == fact.text
 
 
-async def test_the_largest_topic_is_shown_first_though_it_is_cool(tmp_path: Path) -> None:
+async def test_the_largest_topic_is_first_even_if_it_is_cool(tmp_path: Path) -> None:
     async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=6) as engine:
         await add_all(engine, *POTTERY)
         await settled(engine)
@@ -297,7 +297,7 @@ async def test_a_hot_segment_without_new_pages_does_not_block_another(tmp_path: 
         await until(are_both_read)
 
 
-async def test_heat_decays_with_the_clock_alone(tmp_path: Path) -> None:
+async def test_heat_decays_with_time(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock=clock, short_term_capacity=0) as engine:
         await add_all(engine, *CHESS[:2])
@@ -328,7 +328,7 @@ async def test_the_coldest_segments_are_analysed_then_archived(tmp_path: Path) -
         assert recall.pages[0].segment is None
 
 
-async def test_chains_go_on_across_batches_and_restarts(tmp_path: Path) -> None:
+async def test_chains_continue_across_batches_and_restarts(tmp_path: Path) -> None:
     for text in POTTERY:
         async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=1) as engine:
             await add_all(engine, text)
@@ -337,7 +337,7 @@ async def test_chains_go_on_across_batches_and_restarts(tmp_path: Path) -> None:
         assert (await engine.stats()).counts.chains == 1
 
 
-async def test_what_was_not_derived_before_closing_is_derived_after_opening(tmp_path: Path) -> None:
+async def test_unfinished_work_continues_after_reopening(tmp_path: Path) -> None:
     analyst = ScriptedAnalyst()
     analyst.gate = asyncio.Event()
     async with memory(tmp_path, analyst=analyst) as engine:
@@ -347,7 +347,7 @@ async def test_what_was_not_derived_before_closing_is_derived_after_opening(tmp_
         assert (counts.pages, counts.mid_term) == (6, 3)
 
 
-async def test_visits_are_kept_on_closing(tmp_path: Path) -> None:
+async def test_visits_are_saved_on_close(tmp_path: Path) -> None:
     async with memory(tmp_path, short_term_capacity=0) as engine:
         await add_all(engine, *CHESS[:1])
         await settled(engine)
@@ -366,13 +366,13 @@ async def test_visits_are_kept_on_closing(tmp_path: Path) -> None:
         ({"query": "x", "max_tokens": 1}, "max_tokens"),
     ],
 )
-async def test_a_bad_question_names_the_argument(tmp_path: Path, arguments: dict[str, Any], named: str) -> None:
+async def test_an_invalid_query_argument_is_named(tmp_path: Path, arguments: dict[str, Any], named: str) -> None:
     async with memory(tmp_path) as engine:
         with pytest.raises(ArgumentError, match=f"^{named}: "):
             await engine.retrieve(**arguments)
 
 
-async def test_the_budget_holds(tmp_path: Path) -> None:
+async def test_a_result_stays_within_its_token_budget(tmp_path: Path) -> None:
     async with memory(tmp_path) as engine:
         await add_all(engine, *(f"{text} " * 40 for text in POTTERY + CHESS))
         await settled(engine)
@@ -382,7 +382,7 @@ async def test_the_budget_holds(tmp_path: Path) -> None:
             assert any(page.quote.is_excerpt for page in (*recall.short_term, *recall.pages))
 
 
-async def test_users_never_meet(tmp_path: Path) -> None:
+async def test_users_do_not_see_memories_of_others(tmp_path: Path) -> None:
     async with (
         MemoryService(
             Settings(data_storage_path=tmp_path), clock=Clock(), embedder=WordEmbedder(), analyst=ScriptedAnalyst()
@@ -396,7 +396,7 @@ async def test_users_never_meet(tmp_path: Path) -> None:
         assert not recall.short_term
 
 
-async def test_the_longest_unused_user_is_closed_and_opened_again_unseen(tmp_path: Path) -> None:
+async def test_the_least_recently_used_user_is_closed_and_reopened(tmp_path: Path) -> None:
     settings = Settings(data_storage_path=tmp_path, max_open_users=2)
     async with MemoryService(settings, clock=Clock(), embedder=WordEmbedder(), analyst=ScriptedAnalyst()) as service:
         for name in ("a", "b", "c", "d", "a"):
@@ -406,7 +406,7 @@ async def test_the_longest_unused_user_is_closed_and_opened_again_unseen(tmp_pat
             assert (await engine.stats()).counts.pages == 2
 
 
-async def test_a_closed_service_refuses_politely(tmp_path: Path) -> None:
+async def test_a_closed_service_refuses_calls(tmp_path: Path) -> None:
     service = MemoryService(Settings(data_storage_path=tmp_path), embedder=WordEmbedder(), analyst=ScriptedAnalyst())
     await service.close()
     with pytest.raises(StorageError, match="shutting down"):
@@ -426,7 +426,7 @@ async def test_notes_that_do_not_fit_the_budget_are_left_out(tmp_path: Path) -> 
         assert all(page.notes for page in large.pages)
 
 
-async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> None:
+async def test_an_answer_without_one_of_the_pages_files_nothing(tmp_path: Path) -> None:
     class Forgetful(ScriptedAnalyst):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             organised = await super().organise(batch, around)
@@ -441,10 +441,10 @@ async def test_an_answer_that_forgets_a_page_files_nothing(tmp_path: Path) -> No
         await until(has_failed)
         stats = await engine.stats()
         assert (stats.counts.backlog, stats.counts.segments) == (6, 0)
-        assert "every page of the batch once" in str(stats.health["consolidation"].last_error)
+        assert "every page of the batch exactly once" in str(stats.health["consolidation"].last_error)
 
 
-async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Path) -> None:
+async def test_an_expired_fact_is_not_retrieved(tmp_path: Path) -> None:
     class Visiting(ScriptedAnalyst):
         async def learn(self, pages: Sequence[Page], around: Surroundings) -> Lessons:
             seqs = tuple(view.seq for view in pages)
@@ -466,7 +466,7 @@ async def test_a_fact_whose_time_is_over_is_not_retrieved_any_more(tmp_path: Pat
         assert (await engine.retrieve("pottery village")).user_facts == []
 
 
-async def test_a_memory_that_was_closed_leaves_its_lease_to_others(tmp_path: Path) -> None:
+async def test_a_closed_memory_releases_its_lease(tmp_path: Path) -> None:
     for number in range(40):
         async with memory(tmp_path, short_term_capacity=0, consolidation_batch_pages=1) as engine:
             await add_all(engine, f"{POTTERY[0]} {number}")
@@ -479,7 +479,7 @@ async def test_a_memory_that_was_closed_leaves_its_lease_to_others(tmp_path: Pat
         assert holder == ""
 
 
-async def test_a_page_of_the_time_that_is_named_comes_first(tmp_path: Path) -> None:
+async def test_pages_of_a_time_named_in_the_query_come_first(tmp_path: Path) -> None:
     async with memory(tmp_path, short_term_capacity=0) as engine:
         ids = {}
         for month in range(1, 13):

@@ -224,9 +224,7 @@ async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
                 assert {answer.status_code for answer in answers} == {200, 409}
                 assert all("an id of its own" in each.text for each in answers if each.status_code == 409)
             assert (await raw_call(http, server, token, same | {"id": "2"}, session)).status_code == 200
-        began = time.monotonic()
         assert server.stop() == 0
-        assert time.monotonic() - began < 8
         assert "Traceback" not in server.stderr
 
 

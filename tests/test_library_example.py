@@ -1,4 +1,4 @@
-"""Documented examples run: the reference's, with import, key and URL changed, on a real model, and our own."""
+"""The documented examples run: those of the reference, with another import, key and URL, and ours."""
 
 import asyncio
 import inspect
@@ -19,7 +19,7 @@ LIMIT_S = 60
 SAID = "You repair them."
 
 
-def test_every_method_is_described_as_it_is() -> None:
+def test_every_method_is_documented_with_its_signature() -> None:
     documented = {row[0].strip("`") for row in table("As a library")}
     found = set()
     for name, method in inspect.getmembers(Memoryos, inspect.isfunction):
@@ -31,7 +31,7 @@ def test_every_method_is_described_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-async def test_an_example_of_the_page_runs(tmp_path: Path, place: int) -> None:
+async def test_the_examples_of_the_page_run(tmp_path: Path, place: int) -> None:
     example = re.findall(r"```python\n(.*?)```", section("As a library"), re.DOTALL)[place]
     async with llm_server(reply) as server:
         script = example.replace("http://localhost:8080/v1", server.base_url).replace("~/my-memories", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The class without `await`: in notebooks, in threads, after a close, a fork or an interpreter's end."""
+"""`Memoryos` in notebooks, in threads, and after close, a fork or the end of the interpreter."""
 
 import asyncio
 import gc
@@ -34,7 +34,7 @@ def threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "memoryos"]
 
 
-def test_the_names_of_the_library_are_those_of_the_package() -> None:
+def test_the_package_exports_the_names_of_the_library() -> None:
     assert {"MemoryEngine", "MemoryService", "Memoryos", "MemoryOSError", "Settings"} <= set(dir(memoryos_mcp))
     for name in memoryos_mcp.__all__:
         assert getattr(memoryos_mcp, name) is not None
@@ -42,7 +42,7 @@ def test_the_names_of_the_library_are_those_of_the_package() -> None:
         _ = memoryos_mcp.Memory
 
 
-def test_what_was_added_is_there_after_a_close(tmp_path: Path) -> None:
+def test_pages_are_stored_across_close(tmp_path: Path) -> None:
     with opened(tmp_path) as memo:
         page_id = memo.add_memory("I repair radios.", "Lovely.", "2026-05-01 10:00", {"mood": "calm"})
         assert page_id.startswith("p_")
@@ -51,7 +51,7 @@ def test_what_was_added_is_there_after_a_close(tmp_path: Path) -> None:
     assert not threads()
 
 
-def test_neither_a_key_nor_a_folder_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_and_folder_are_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYOS_DATA_STORAGE_PATH", str(tmp_path))
     with Memoryos("ada", embedding_model_name="none") as memo:
         memo.add_memory("I repair radios.", "Lovely.")
@@ -75,7 +75,7 @@ def test_many_threads_may_call_it_at_once(tmp_path: Path) -> None:
         assert memo.get_memory_stats()["total_pages"] == 200
 
 
-def test_what_waits_is_analysed_when_asked_for(tmp_path: Path) -> None:
+def test_pending_pages_are_analysed_on_request(tmp_path: Path) -> None:
     with opened(tmp_path, short_term_capacity=0, mid_term_heat_threshold=1e9) as memo:
         for said in ("I live in Utrecht.", "I am vegetarian."):
             memo.add_memory(said, "I am your helper.")
@@ -88,7 +88,7 @@ def test_what_waits_is_analysed_when_asked_for(tmp_path: Path) -> None:
         assert all(fact["knowledge"] for fact in memo.get_assistant_knowledge_summary())
 
 
-async def test_a_response_is_a_text_made_as_it_was_asked_for_and_remembered(tmp_path: Path) -> None:
+async def test_a_response_follows_the_arguments_and_is_stored(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT_S), llm_server(completion("Radios, of course.")) as server:
         text = await asyncio.to_thread(ask, tmp_path, server.base_url)
     assert text == ("Radios, of course.", 1)
@@ -136,7 +136,7 @@ async def test_errors_are_raised_and_nothing_is_stored(tmp_path: Path) -> None:
         assert await asyncio.to_thread(fail, server.base_url) == 0
 
 
-def test_without_an_llm_a_response_is_refused_with_what_to_set(tmp_path: Path) -> None:
+def test_a_response_without_an_llm_names_the_settings(tmp_path: Path) -> None:
     with opened(tmp_path) as memo, pytest.raises(ConfigError, match="llm_provider"):
         memo.get_response("Hi")
 
@@ -144,7 +144,7 @@ def test_without_an_llm_a_response_is_refused_with_what_to_set(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("settings", "told"), [({"short_term_capacity": -1}, "short_term_capacity"), ({"lmm_model": "x"}, "llm_model")]
 )
-def test_a_setting_that_cannot_be_used_is_named(tmp_path: Path, settings: dict[str, Any], told: str) -> None:
+def test_an_invalid_setting_is_named(tmp_path: Path, settings: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         opened(tmp_path, **settings)
     assert not threads()
@@ -159,7 +159,7 @@ def test_a_memory_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None
     assert not threads()
 
 
-def test_arguments_of_the_embedding_model_are_settings(tmp_path: Path) -> None:
+def test_embedding_model_arguments_are_settings(tmp_path: Path) -> None:
     with opened(tmp_path, embedding_model_kwargs={"device": "cpu"}) as memo:
         assert memo.add_memory("Hi", "")
 
@@ -172,7 +172,7 @@ def test_calls_after_a_close_are_refused(tmp_path: Path) -> None:
         memo.add_memory("Hi", "")
 
 
-def test_a_call_from_its_own_thread_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_call_from_the_memorys_own_thread_is_refused(tmp_path: Path) -> None:
     memo = opened(tmp_path)
     thread: _MemoryThread = memo._thread
 
@@ -183,7 +183,7 @@ def test_a_call_from_its_own_thread_is_refused_and_not_waited_for(tmp_path: Path
         thread.call(call_again)
 
 
-def test_what_nobody_refers_to_is_closed(tmp_path: Path) -> None:
+def test_a_memory_without_references_is_closed(tmp_path: Path) -> None:
     memo = opened(tmp_path)
     memo.add_memory("Hi", "")
     del memo
@@ -192,7 +192,7 @@ def test_what_nobody_refers_to_is_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
+def test_a_call_in_a_forked_child_is_refused(tmp_path: Path) -> None:
     script = (
         "import os, sys; from memoryos_mcp import Memoryos, MemoryOSError\n"
         f"memo = Memoryos('ada', '', {str(tmp_path)!r}, embedding_model_name='none')\n"
@@ -207,7 +207,7 @@ def test_a_forked_child_is_told_to_open_its_own(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1] == "1"
 
 
-def test_an_interpreter_that_ends_closes_what_was_left_open(tmp_path: Path) -> None:
+def test_the_end_of_the_interpreter_closes_open_memories(tmp_path: Path) -> None:
     folder = str(tmp_path)
     done = run(
         "from memoryos_mcp import Memoryos\n"
@@ -218,14 +218,14 @@ def test_an_interpreter_that_ends_closes_what_was_left_open(tmp_path: Path) -> N
 
 
 def run(script: str) -> "subprocess.CompletedProcess[str]":
-    # Python warns of forks beside threads; that is what this is about.
+    # Python warns about a fork in a process with threads, which is what this test does.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     return subprocess.run(
         command, capture_output=True, check=True, encoding="utf-8", timeout=LIMIT_S, env=clean_environment()
     )
 
 
-async def test_an_engine_is_opened_with_models_of_its_own_and_closed(tmp_path: Path) -> None:
+async def test_an_engine_opens_and_closes_its_own_models(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT_S):
         async with MemoryEngine.open("ada", data_storage_path=tmp_path, embedding_model_name="none") as memory:
             await memory.add("I repair radios.", "Lovely.")

@@ -1,4 +1,4 @@
-"""A failing analyst costs time and nothing else: pages wait, the fallback helps out, and its work is done again."""
+"""While the analyst fails, pages wait, the fallback replaces it, and its work is redone later."""
 
 import asyncio
 from collections import Counter
@@ -42,7 +42,7 @@ GARBLED = ReplyFormatError("the LLM's reply could not be used, nor its second on
 
 
 class Llm(ScriptedAnalyst):
-    """Tells of each page a fact in words of its own, and can be told to fail on some pages only."""
+    """Learns one fact of its own wording from each page; fails on the pages in ``fails_on``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,16 +62,18 @@ class Llm(ScriptedAnalyst):
         if self.reading_failure is not None:
             raise self.reading_failure
         self._check(pages)
-        told = (AddFact(About.USER, told_of(view.user_input), None, view.occurred_at, (view.seq,)) for view in pages)
-        return Lessons(traits=(), knowledge=tuple(told))
+        facts_told = (
+            AddFact(About.USER, told_of(page.user_input), None, page.occurred_at, (page.seq,)) for page in pages
+        )
+        return Lessons(traits=(), knowledge=tuple(facts_told))
 
     def _check(self, pages: Sequence[Page]) -> None:
         if self.fails_on & {view.seq for view in pages}:
             raise self.fails_with
 
 
-class CountingStandIn(ExtractiveAnalyst):
-    """The fallback; remembers what it was given."""
+class CountingFallback(ExtractiveAnalyst):
+    """The fallback; records the pages of each call."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +94,7 @@ def said(number: int) -> str:
 
 
 def quoted(number: int) -> str:
-    """What the fallback learns of that."""
+    """Return the fact that the fallback learns from `said`."""
     return f"I am allergic to food{number}."
 
 
@@ -100,14 +102,22 @@ def told_of(user_input: str) -> str:
     return f"The user cannot eat {user_input.split('.')[0].split()[-1]}"
 
 
+def told(start: int, stop: int) -> set[str]:
+    return {told_of(said(number)) for number in range(start, stop)}
+
+
+def turns(start: int, stop: int) -> list[Turn]:
+    return [Turn(said(number), "I see.", START) for number in range(start, stop)]
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The steps of consolidation on a real store, without the loops around them."""
+    """The steps of consolidation on a real store, without background loops."""
 
     store: SqliteStore
     lease: Lease
     llm: Llm
-    fallback: CountingStandIn
+    fallback: CountingFallback
     organising: Organising
     promotion: Promotion
 
@@ -140,8 +150,25 @@ class Bench:
             await self.promotion.step(self.lease)
 
     def restarted(self) -> Organising:
-        """Return what organises the same pages in a process that knows only what is stored."""
+        """Return a new `Organising` for the same store, as after a restart."""
         return organising(self.store, self.llm, self.fallback)
+
+    async def have_fallback_file(self) -> None:
+        """Organise all pages while the analyst fails; the failure stays set."""
+        self.llm.failure = SPENT
+        await self.organise_all()
+
+    async def have_fallback_read(self) -> None:
+        """Read all hot segments while the analyst fails; the failure stays set."""
+        self.llm.failure = SPENT
+        await self.promotion.step(self.lease)
+
+    async def backlog(self) -> list[int]:
+        return [page.seq for page in await self.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))]
+
+    async def degraded(self) -> list[int]:
+        query = PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
+        return [page.seq for page in await self.store.pages(query)]
 
     async def facts(self) -> list[str]:
         return [fact.text for fact in await self.store.facts(FactQuery(About.USER))]
@@ -157,9 +184,9 @@ def organising(store: SqliteStore, llm: Analyst, fallback: Analyst) -> Organisin
 async def bench(folder: Path, pages: int, *, llm: Llm | None = None) -> AsyncIterator[Bench]:
     """Open a store with pages 1 to n in the backlog."""
     clock = Clock()
-    llm, fallback = llm or Llm(), CountingStandIn()
+    llm, fallback = llm or Llm(), CountingFallback()
     async with asyncio.timeout(LIMIT_S), opened(folder, clock=clock, short_term_capacity=0, space=None) as store:
-        await store.add_pages([Turn(said(number), "I see.", START) for number in range(1, pages + 1)])
+        await store.add_pages(turns(1, pages + 1))
         promotion = Promotion(
             store,
             llm,
@@ -184,7 +211,7 @@ def attempts(folder: Path) -> list[int]:
 # Organising
 
 
-async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attempts_are_counted(tmp_path: Path) -> None:
+async def test_pages_stay_in_the_backlog_while_the_analyst_fails(tmp_path: Path) -> None:
     async with bench(tmp_path, 6) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(2)
@@ -199,7 +226,7 @@ async def test_pages_that_the_analyst_fails_on_wait_in_the_backlog_and_the_attem
         assert_counts_agree(tmp_path)
 
 
-async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_path: Path) -> None:
+async def test_after_five_failures_the_fallback_files_a_batch(tmp_path: Path) -> None:
     assert ATTEMPTS_BEFORE_FALLBACK == 5
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
@@ -207,12 +234,7 @@ async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_p
         assert ((await at.store.counts()).backlog, at.fallback.organised) == (4, [])
         assert await at.organise()
         assert at.fallback.organised == [ONE_TO_FOUR]
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == ONE_TO_FOUR
+        assert await at.degraded() == ONE_TO_FOUR
         counts = await at.store.counts()
         assert (counts.backlog, counts.degraded) == (0, 4)
         assert attempts(tmp_path) == [0] * 4
@@ -220,7 +242,7 @@ async def test_after_five_attempts_the_fallback_files_a_batch_and_marks_it(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_attempts_are_remembered_when_the_process_starts_again(tmp_path: Path) -> None:
+async def test_attempts_are_counted_across_restarts(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
@@ -228,11 +250,11 @@ async def test_attempts_are_remembered_when_the_process_starts_again(tmp_path: P
         assert at.fallback.organised == [ONE_TO_FOUR]
 
 
-async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path: Path) -> None:
+async def test_one_call_per_step_probes_a_failing_analyst(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise()
-        assert sorted(at.llm.organised) == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]  # nothing was known of it
+        assert sorted(at.llm.organised) == [ONE_TO_FOUR, FIVE_TO_EIGHT, NINE_TO_TWELVE]  # the outage was not known yet
         at.llm.organised.clear()
         await at.fail_to_organise()
         assert at.llm.organised == [ONE_TO_FOUR]
@@ -243,7 +265,7 @@ async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path:
         at.llm.is_asked.clear()
         step = asyncio.gather(at.organise())
         await at.llm.is_asked.wait()
-        for _ in range(20):  # time to ask for more too soon, if it would
+        for _ in range(20):  # time for a premature call
             await asyncio.sleep(0.001)
         assert at.llm.organised == [ONE_TO_FOUR]
         at.llm.gate.set()
@@ -253,14 +275,12 @@ async def test_in_an_outage_one_call_shows_whether_the_analyst_is_back(tmp_path:
         assert_counts_agree(tmp_path)
 
 
-async def test_once_five_calls_in_a_row_have_failed_the_fallback_files_what_one_more_call_fails_on(
-    tmp_path: Path,
-) -> None:
+async def test_after_five_failed_steps_one_more_failure_is_enough(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         await at.organise_all()
-        await at.store.add_pages([Turn(said(number), "I see.", START) for number in range(5, 13)])
+        await at.store.add_pages(turns(5, 13))
         at.llm.organised.clear()
         assert await at.organise()
         assert at.llm.organised == [FIVE_TO_EIGHT]
@@ -270,13 +290,13 @@ async def test_once_five_calls_in_a_row_have_failed_the_fallback_files_what_one_
         assert_counts_agree(tmp_path)
 
 
-async def test_an_answer_ends_the_row_of_failures(tmp_path: Path) -> None:
+async def test_an_answer_resets_the_count_of_failed_steps(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         at.llm.failure = None
         await at.organise_all()
-        await at.store.add_pages([Turn(said(number), "I see.", START) for number in range(5, 9)])
+        await at.store.add_pages(turns(5, 9))
         at.llm.failure = DOWN
         await at.fail_to_organise(4)
         assert at.fallback.organised == []
@@ -284,7 +304,7 @@ async def test_an_answer_ends_the_row_of_failures(tmp_path: Path) -> None:
         assert at.fallback.organised == [FIVE_TO_EIGHT]
 
 
-async def test_the_probe_after_a_restart_counts_for_itself_alone(tmp_path: Path) -> None:
+async def test_a_probe_after_a_restart_counts_as_one_attempt(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = DOWN
         for number in range(1, ATTEMPTS_BEFORE_FALLBACK):
@@ -296,15 +316,11 @@ async def test_the_probe_after_a_restart_counts_for_itself_alone(tmp_path: Path)
         assert at.fallback.organised == [ONE_TO_FOUR, FIVE_TO_EIGHT]
 
 
-async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp_path: Path) -> None:
+async def test_answers_to_later_batches_wait_for_an_earlier_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {2}
         await at.fail_to_organise(3)
-        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == [
-            *ONE_TO_FOUR,
-            *FIVE_TO_EIGHT,
-            *NINE_TO_TWELVE,
-        ]
+        assert await at.backlog() == [*ONE_TO_FOUR, *FIVE_TO_EIGHT, *NINE_TO_TWELVE]
         at.llm.fails_on = set()
         await at.organise_all()
         assert Counter(map(tuple, at.llm.organised)) == {
@@ -316,9 +332,7 @@ async def test_answers_to_later_batches_are_kept_while_one_before_them_fails(tmp
         assert_counts_agree(tmp_path)
 
 
-async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_behind_the_fallback(
-    tmp_path: Path,
-) -> None:
+async def test_answers_around_a_failed_batch_are_filed_in_page_order(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
         at.llm.fails_on = {6}
         await at.fail_to_organise(4)
@@ -330,16 +344,11 @@ async def test_answers_that_are_there_are_filed_up_to_the_batch_that_failed_and_
             tuple(FIVE_TO_EIGHT): 5,
             tuple(NINE_TO_TWELVE): 1,
         }
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == FIVE_TO_EIGHT
+        assert await at.degraded() == FIVE_TO_EIGHT
         assert_counts_agree(tmp_path)
 
 
-async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp_path: Path) -> None:
+async def test_the_fallback_never_replaces_an_existing_answer(tmp_path: Path) -> None:
     class FailingLast(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             if batch[0].seq == 1:
@@ -359,7 +368,7 @@ async def test_an_answer_that_is_there_is_never_thrown_away_for_the_fallback(tmp
         assert workers(tmp_path, "organised_by") == ["extractive"] * 4 + ["scripted"] * 4
 
 
-async def test_a_batch_that_has_grown_since_it_was_answered_is_asked_again(tmp_path: Path) -> None:
+async def test_a_batch_that_grew_after_its_answer_is_asked_again(tmp_path: Path) -> None:
     async with bench(tmp_path, 6) as at:
         at.llm.fails_on = {1}
         await at.fail_to_organise()
@@ -371,7 +380,7 @@ async def test_a_batch_that_has_grown_since_it_was_answered_is_asked_again(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_without_budget_the_fallback_files_at_once_and_no_attempt_is_counted(tmp_path: Path) -> None:
+async def test_the_fallback_files_at_once_if_the_budget_is_spent(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
         at.llm.failure = SPENT
         assert await at.organise()
@@ -382,7 +391,7 @@ async def test_without_budget_the_fallback_files_at_once_and_no_attempt_is_count
         assert_counts_agree(tmp_path)
 
 
-async def test_a_bug_is_no_outage_and_never_sends_pages_to_the_fallback(tmp_path: Path) -> None:
+async def test_an_unexpected_error_does_not_start_the_fallback(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         at.llm.failure = RuntimeError("a bug")
         for _ in range(6):
@@ -416,22 +425,20 @@ def topics(*pages: tuple[int, ...]) -> tuple[Topic, ...]:
         Organised(False, runs((1, 2, 3, 4)), ()),
     ],
 )
-async def test_an_answer_that_does_not_hold_every_page_once_is_a_failure_and_files_nothing(
-    tmp_path: Path, answer: Organised
-) -> None:
+async def test_an_answer_must_contain_every_page_once(tmp_path: Path, answer: Organised) -> None:
     class Careless(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             return answer
 
     async with bench(tmp_path, 4, llm=Careless()) as at:
-        with pytest.raises(ModelError, match="every page of the batch once"):
+        with pytest.raises(ModelError, match="every page of the batch exactly once"):
             await at.organise()
         counts = await at.store.counts()
         assert (counts.backlog, counts.segments, counts.chains) == (4, 0, 0)
         assert attempts(tmp_path) == [1] * 4
 
 
-async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_score(tmp_path: Path) -> None:
+async def test_a_topic_joins_the_segment_that_it_names_if_it_exists(tmp_path: Path) -> None:
     class Naming(Llm):
         names: Segment | None = None
 
@@ -451,14 +458,13 @@ async def test_a_topic_may_name_its_segment_and_one_that_is_gone_is_left_to_the_
         assert_counts_agree(tmp_path)
 
 
-# Doing again
+# Redo
 
 
-async def test_when_the_analyst_is_back_it_does_again_what_the_fallback_did(tmp_path: Path) -> None:
+async def test_a_recovered_analyst_redoes_the_fallbacks_work(tmp_path: Path) -> None:
     async with bench(tmp_path, 14) as at:
         await at.store.add_pages([Turn("Plan my tax return.", "I see.", START) for _ in range(2)])
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         assert (await at.store.counts()).degraded == 16
         at.llm.failure = None
         at.llm.organised.clear()
@@ -472,10 +478,9 @@ async def test_when_the_analyst_is_back_it_does_again_what_the_fallback_did(tmp_
         assert not await at.organising.redo(at.lease)
 
 
-async def test_one_batch_shows_whether_the_analyst_is_back_and_all_stays_as_it_is_until_then(tmp_path: Path) -> None:
+async def test_a_redo_probes_the_analyst_with_one_batch(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         before = rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages")
         at.llm.organised.clear()
         at.llm.failure = DOWN
@@ -486,22 +491,16 @@ async def test_one_batch_shows_whether_the_analyst_is_back_and_all_stays_as_it_i
         assert rows(tmp_path, "SELECT seq, chain, segment, is_degraded, attempts FROM pages") == before
 
 
-async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(tmp_path: Path) -> None:
+async def test_a_redo_files_answered_batches_and_retries_the_others(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.fails_on = None, {7}
         at.llm.organised.clear()
         assert await at.redo()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 4 + ["extractive"] * 4 + ["scripted"] * 4
         assert_counts_agree(tmp_path)
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK + 1)
-        assert [
-            page.seq
-            for page in await at.store.pages(
-                PageQuery(is_degraded=True, organised_by="extractive", after_seq=0, limit=99)
-            )
-        ] == FIVE_TO_EIGHT
+        assert await at.degraded() == FIVE_TO_EIGHT
         at.llm.fails_on = set()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12
@@ -509,13 +508,12 @@ async def test_a_redo_files_what_it_has_answers_to_and_comes_back_for_the_rest(t
         assert_counts_agree(tmp_path)
 
 
-async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_fallback_filed_it(tmp_path: Path) -> None:
+async def test_unusable_answers_make_the_fallbacks_filing_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 12) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.fails_on, at.llm.fails_with = None, {2}, GARBLED
         at.llm.organised.clear()
-        assert await at.redo()  # the others are done all the same
+        assert await at.redo()  # the other batches are redone
         assert attempts(tmp_path) == [1] * 4 + [0] * 8
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         assert not await at.redo()
@@ -531,10 +529,9 @@ async def test_a_batch_that_the_analyst_never_answers_usably_is_left_as_the_fall
 
 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
-async def test_a_redo_never_lets_go_of_a_batch_because_the_analyst_is_away(tmp_path: Path, failure: ModelError) -> None:
+async def test_a_redo_never_gives_up_while_the_analyst_is_away(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure = failure
         await at.fail_to_redo(2 * ATTEMPTS_BEFORE_FALLBACK)
         assert (await at.store.counts()).degraded == 4
@@ -544,9 +541,7 @@ async def test_a_redo_never_lets_go_of_a_batch_because_the_analyst_is_away(tmp_p
 
 
 @pytest.mark.parametrize("is_filing", [True, False])
-async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of_others(
-    tmp_path: Path, is_filing: bool
-) -> None:
+async def test_a_batch_that_always_fails_does_not_block_the_redo(tmp_path: Path, is_filing: bool) -> None:
     class Apart(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             organised = await super().organise(batch, around)
@@ -557,9 +552,9 @@ async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of
         if is_filing:
             at.llm.failure = SPENT
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
-        at.llm.failure, at.llm.fails_on = None, {2}  # longer than the model's context, or refused for what it says
+        await at.have_fallback_read()
+        # for example too long for the model, or refused because of its content
+        at.llm.failure, at.llm.fails_on = None, {2}
         for _ in range(4 * ATTEMPTS_BEFORE_FALLBACK):
             with suppress(ModelError):
                 await at.redo()
@@ -568,28 +563,26 @@ async def test_pages_that_the_analyst_always_fails_on_do_not_hold_up_the_redo_of
         assert workers(tmp_path, "organised_by")[4:] == ["scripted"] * 4
 
 
-async def test_pages_that_come_in_meanwhile_are_not_touched_by_a_redo(tmp_path: Path) -> None:
+async def test_a_redo_does_not_change_pages_added_meanwhile(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure, at.llm.gate = None, asyncio.Event()
         at.llm.is_asked.clear()
         redo = asyncio.gather(at.organising.redo(at.lease))
         await at.llm.is_asked.wait()
-        await at.store.add_pages([Turn(said(number), "", START) for number in range(9, 13)])
+        await at.store.add_pages(turns(9, 13))
         at.llm.gate.set()
         await redo
-        assert [page.seq for page in await at.store.pages(PageQuery(tier=Tier.BACKLOG, limit=99))] == NINE_TO_TWELVE
+        assert await at.backlog() == NINE_TO_TWELVE
         await at.organise_all()
         await at.redo_all()
         assert workers(tmp_path, "organised_by") == ["scripted"] * 12
         assert_counts_agree(tmp_path)
 
 
-async def test_two_processes_that_redo_the_same_pages_file_them_once(tmp_path: Path) -> None:
+async def test_two_processes_redo_the_same_pages_once(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         at.llm.failure = None
         done = await asyncio.gather(at.organising.redo(at.lease), at.organising.redo(at.lease))
         assert all(done)
@@ -604,12 +597,10 @@ async def test_what_the_fallback_files_as_the_analyst_is_not_degraded(tmp_path: 
         assert (await at.store.counts()).degraded == 0
 
 
-# Learning
+# Reading
 
 
-async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_fallback_after_five_attempts(
-    tmp_path: Path,
-) -> None:
+async def test_the_fallback_reads_a_hot_segment_after_five_failures(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = DOWN
@@ -626,17 +617,16 @@ async def test_a_segment_that_the_analyst_fails_on_stays_hot_and_goes_to_the_fal
         assert not await at.promotion.has_work()
 
 
-async def test_what_the_fallback_learned_is_learned_again_and_its_facts_go(tmp_path: Path) -> None:
+async def test_a_redo_replaces_the_fallbacks_facts(tmp_path: Path) -> None:
     async with bench(tmp_path, 8) as at:
-        at.llm.failure = SPENT
-        await at.organise_all()
+        await at.have_fallback_file()
         await at.promotion.step(at.lease)
         assert set(await at.facts()) == {f"I am allergic to food{number}." for number in range(1, 9)}
         assert await at.store.traits() != []
         at.llm.failure = None
         await at.redo_all()
         await at.promote_all()
-        assert set(await at.facts()) == {told_of(said(number)) for number in range(1, 9)}
+        assert set(await at.facts()) == told(1, 9)
         assert await at.store.traits() == []
         assert workers(tmp_path, "learned_by") == ["scripted"] * 8
         assert (await at.store.counts()).degraded == 0
@@ -644,11 +634,10 @@ async def test_what_the_fallback_learned_is_learned_again_and_its_facts_go(tmp_p
         assert_counts_agree(tmp_path)
 
 
-async def test_what_the_fallback_only_read_is_read_again_without_filing_it_anew(tmp_path: Path) -> None:
+async def test_pages_only_read_by_the_fallback_are_not_filed_again(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         before = rows(tmp_path, "SELECT seq, chain, segment FROM pages")
         at.llm.failure = None
         asked = len(at.llm.organised)
@@ -656,13 +645,11 @@ async def test_what_the_fallback_only_read_is_read_again_without_filing_it_anew(
         assert not await at.promotion.has_work()
         assert len(at.llm.organised) == asked
         assert rows(tmp_path, "SELECT seq, chain, segment FROM pages") == before
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN, GARBLED])
-async def test_the_fallback_reads_a_page_once_however_long_the_analyst_is_away(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_the_fallback_reads_a_page_only_once_in_an_outage(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
         at.llm.failure = failure
@@ -675,13 +662,10 @@ async def test_the_fallback_reads_a_page_once_however_long_the_analyst_is_away(
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_known(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_the_fallbacks_facts_stay_until_the_analyst_is_back(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         state = "SELECT seq, segment, is_analysed, learned_by, is_degraded, attempts FROM pages"
         before, known = rows(tmp_path, state), await at.facts()
         at.llm.failure = failure
@@ -692,7 +676,7 @@ async def test_until_the_analyst_is_back_what_the_fallback_read_stays_read_and_k
         assert not await at.promotion.has_work()
 
 
-async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_and_each_once(tmp_path: Path) -> None:
+async def test_a_redo_reads_each_page_once_segment_by_segment(tmp_path: Path) -> None:
     class OnePageATopic(Llm):
         async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
             seqs = tuple(view.seq for view in batch)
@@ -704,8 +688,7 @@ async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_an
 
     async with bench(tmp_path, 4, llm=OnePageATopic()) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         at.llm.failure = None
         at.llm.learned.clear()
         for left in (3, 2, 1, 0):
@@ -717,11 +700,10 @@ async def test_pages_that_the_fallback_read_are_read_again_segment_by_segment_an
         assert_counts_agree(tmp_path)
 
 
-async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_fallback_read_them(tmp_path: Path) -> None:
+async def test_unusable_answers_make_the_fallbacks_reading_final(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         known = await at.facts()
         at.llm.failure = GARBLED
         at.llm.learned.clear()
@@ -736,23 +718,21 @@ async def test_pages_that_the_analyst_never_reads_usably_are_left_as_the_fallbac
         assert workers(tmp_path, "learned_by") == ["extractive"] * 4
 
 
-async def test_a_usable_answer_forgets_the_unusable_ones_before_it(tmp_path: Path) -> None:
+async def test_a_usable_answer_resets_the_count_of_unusable_ones(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await at.organise_all()
-        at.llm.failure = SPENT
-        await at.promotion.step(at.lease)
+        await at.have_fallback_read()
         at.llm.failure = GARBLED
         await at.fail_to_redo(ATTEMPTS_BEFORE_FALLBACK - 1)
         at.llm.failure = None
         await at.redo_all()
         assert attempts(tmp_path) == [0] * 4
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
 async def due_to_be_read_again(at: Bench) -> None:
-    """Have the fallback file and read pages, and the analyst file them anew."""
-    at.llm.failure = SPENT
-    await at.organise_all()
+    """Have the fallback file and read pages, and the analyst file them again."""
+    await at.have_fallback_file()
     await at.promotion.step(at.lease)
     at.llm.failure = None
     await at.redo_all()
@@ -761,9 +741,7 @@ async def due_to_be_read_again(at: Bench) -> None:
 
 
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes_to_the_fallback(
-    tmp_path: Path, failure: ModelError
-) -> None:
+async def test_due_segments_wait_for_the_analyst_in_an_outage(tmp_path: Path, failure: ModelError) -> None:
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = failure
@@ -774,10 +752,10 @@ async def test_what_is_due_to_be_read_again_waits_for_the_analyst_and_never_goes
         assert await at.promotion.has_work()
         at.llm.failure = None
         await at.promote_all()
-        assert set(await at.facts()) == {told_of(said(number)) for number in ONE_TO_FOUR}
+        assert set(await at.facts()) == told(1, 5)
 
 
-async def test_what_is_due_goes_to_the_fallback_where_the_analyst_answers_but_never_usably(tmp_path: Path) -> None:
+async def test_due_segments_go_to_the_fallback_after_unusable_answers(tmp_path: Path) -> None:
     async with bench(tmp_path, 4) as at:
         await due_to_be_read_again(at)
         at.llm.failure = GARBLED
@@ -799,7 +777,7 @@ async def test_what_is_due_goes_to_the_fallback_where_the_analyst_answers_but_ne
 
 
 class Apart(Llm):
-    """Files each page under a topic of its own."""
+    """Files each page under a separate topic."""
 
     async def organise(self, batch: Sequence[Page], around: Surroundings) -> Organised:
         seqs = tuple(view.seq for view in batch)
@@ -807,7 +785,7 @@ class Apart(Llm):
         return Organised(False, (Run(seqs, "run"),), apart)
 
 
-async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_path: Path) -> None:
+async def test_simultaneous_readings_that_disagree_are_all_committed(tmp_path: Path) -> None:
     class Wavering(Apart):
         def portion(self, pages: Sequence[Page]) -> int:
             return 1
@@ -828,7 +806,7 @@ async def test_readings_that_end_together_and_disagree_are_all_taken_over(tmp_pa
         assert len(trait.evidence) == 12
 
 
-async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: Path) -> None:
+async def test_read_segments_are_archived_although_another_fails(tmp_path: Path) -> None:
     async with bench(tmp_path, 4, llm=Apart()) as at:
         await at.organise_all()
         promotion = Promotion(
@@ -842,18 +820,28 @@ async def test_what_is_read_makes_room_although_another_segment_fails(tmp_path: 
             reading=Reading(at.store, at.llm, at.fallback),
         )
         at.llm.fails_on, at.llm.fails_with = {2}, GARBLED
-        for _ in range(2):  # once a call for all of them has failed, each is asked about alone
+        for _ in range(2):  # after the common call has failed, each segment gets its own call
             with pytest.raises(ModelError):
                 await promotion.step(at.lease)
         assert [segment.segment for segment in await at.store.segments()] == [2, 4]
         assert workers(tmp_path, "learned_by") == ["scripted", None, "scripted", "scripted"]
 
 
-# The whole memory
+# With the whole engine
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "POLL_S", 0.01)
+
+
+async def add_all(engine: MemoryEngine, stop: int) -> None:
+    for number in range(1, stop):
+        await engine.add(said(number), "I see.")
 
 
 async def until(condition: Callable[[], Awaitable[bool]], clock: Clock, *, step_s: float = 0.0) -> None:
-    """Wait until a condition holds, moving the clock; the caller's time limit ends a vain wait."""
+    """Wait for a condition while moving the clock; the caller sets the time limit."""
     while not await condition():
         clock.move(seconds=step_s)
         await asyncio.sleep(0.01)
@@ -883,10 +871,7 @@ async def memory(
 
 
 @pytest.mark.parametrize("failure", [DOWN, SPENT])
-async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_an_hour_without_the_llm_loses_nothing(tmp_path: Path, failure: ModelError) -> None:
     clock, llm = Clock(), Llm()
     page_ids: list[str] = []
     async with memory(tmp_path, clock, llm) as engine:
@@ -903,7 +888,7 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
         await add(8)
         await until(is_all_learned, clock, step_s=5)
         known = {fact.text for fact in (await engine.profile()).user_facts}
-        assert known == {told_of(said(number)) for number in range(1, 6)} | {quoted(number) for number in range(6, 9)}
+        assert known == told(1, 6) | {quoted(number) for number in range(6, 9)}
 
         llm.failure = failure
         for step in range(60):
@@ -912,11 +897,11 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
                 await add(1)
             await asyncio.sleep(0.02)
 
-        async def has_stood_in() -> bool:
+        async def has_fallen_back() -> bool:
             stats = await engine.stats()
             return stats.counts.degraded >= BATCH and stats.health["redo"].failed_attempts >= 1
 
-        await until(has_stood_in, clock, step_s=20)  # it reads once no more pages come
+        await until(has_fallen_back, clock, step_s=20)  # pages are read once no more pages arrive
         stats = await engine.stats()
         assert stats.counts.pages == 38
         assert stats.counts.degraded >= BATCH
@@ -931,7 +916,7 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
         assert (counts.pages, counts.short_term, counts.backlog, counts.mid_term) == (38, 3, 0, 35)
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
         assert facts == {
-            **{told_of(said(number)): 1 for number in range(1, 36)},
+            **Counter(told(1, 36)),
             **{quoted(number): 1 for number in range(36, 39)},
         }
         assert (await engine.profile()).traits == []
@@ -943,15 +928,11 @@ async def test_an_hour_without_the_llm_loses_nothing_and_leaves_no_trace(
     assert_counts_agree(tmp_path)
 
 
-async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_a_restarted_process_redoes_work_done_without_the_llm(tmp_path: Path) -> None:
     clock, llm = Clock(), Llm()
     llm.failure = SPENT
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
-        for number in range(1, 9):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 9)
 
         async def is_learned_without_the_llm() -> bool:
             return (await engine.stats()).counts.degraded == 8
@@ -964,24 +945,21 @@ async def test_what_was_done_without_the_llm_is_done_again_after_a_restart(
             stats = await engine.stats()
             return stats.counts.degraded == 0 and stats.is_settled
 
-        await until(is_done_again, clock)  # no lease and no pause is left over from the process before
+        await until(is_done_again, clock)  # the first process left neither a lease nor a pause
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
-        assert facts == {told_of(said(number)): 1 for number in range(1, 9)}
+        assert facts == Counter(told(1, 9))
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 8
     assert_counts_agree(tmp_path)
 
 
-async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_everything_done_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_restarts_in_an_outage_lose_nothing(tmp_path: Path) -> None:
     clock = Clock()
     for number in range(1, 17):
         llm = Llm()
         llm.failure = [SPENT, DOWN, GARBLED, None][number % 4]
         async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
             await engine.add(said(number), "I see.")
-            for _ in range(5 * number % 40):  # closed in the middle of anything
+            for _ in range(5 * number % 40):  # close at varying moments
                 await asyncio.sleep(0.001)
         assert_counts_agree(tmp_path)
     async with memory(tmp_path, clock, Llm(), short_term_capacity=0) as engine:
@@ -992,17 +970,16 @@ async def test_restarts_while_the_clock_stands_still_lose_nothing_and_end_with_e
 
         await until(is_done, clock)
         facts = Counter(fact.text for fact in (await engine.profile()).user_facts)
-        assert facts == {told_of(said(number)): 1 for number in range(1, 17)}
+        assert facts == Counter(told(1, 17))
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 16
     assert_counts_agree(tmp_path)
 
 
 @pytest.mark.parametrize("is_filed_by_it", [False, True])
 @pytest.mark.parametrize("failure", [SPENT, DOWN])
-async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: ModelError, is_filed_by_it: bool
+async def test_an_hour_of_failed_redos_costs_few_calls(
+    tmp_path: Path, failure: ModelError, is_filed_by_it: bool
 ) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
     clock, llm, hour_s, step_s = Clock(), Llm(), 3600, 60
     async with memory(tmp_path, clock, llm, short_term_capacity=0) as engine:
         llm.failure, llm.reading_failure = (None if is_filed_by_it else SPENT), SPENT
@@ -1016,8 +993,7 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
         async def has_tried_again() -> bool:
             return (await engine.stats()).health["redo"].failed_attempts > 0
 
-        for number in range(1, 17):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 17)
         await until(is_read, clock, step_s=1)
         await until(has_tried_again, clock, step_s=1)
         facts = await known()
@@ -1029,18 +1005,16 @@ async def test_an_hour_of_vain_redoing_costs_a_handful_of_calls(
             await asyncio.sleep(0.02)
         calls = len(llm.organised) + len(llm.learned)
         longest = loops.LONGEST_BACKOFF_S
-        assert 3 <= calls <= 9 + hour_s / longest  # nine pauses of 1 s and more, each twice the last, then the longest
+        assert 3 <= calls <= 9 + hour_s / longest  # nine doubling pauses from 1 s on, then the longest pause
         assert (len(llm.organised) == 0) == is_filed_by_it
         assert await known() == facts
         assert (await engine.stats()).counts.degraded == 16
 
 
-async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_without_an_llm_no_work_is_redone(tmp_path: Path) -> None:
     clock = Clock()
     async with memory(tmp_path, clock, None, short_term_capacity=0) as engine:
-        for number in range(1, 5):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 5)
 
         async def is_settled() -> bool:
             stats = await engine.stats()
@@ -1053,13 +1027,10 @@ async def test_without_an_llm_nothing_is_done_again(tmp_path: Path, monkeypatch:
             await asyncio.sleep(0.01)
         assert rows(tmp_path, "SELECT seq, chain, segment, learned_by FROM pages") == before
         assert (await engine.stats()).health["redo"].failed_attempts == 0
-        assert (await engine.stats()).counts.degraded == 4  # an LLM that is set later finds them
+        assert (await engine.stats()).counts.degraded == 4  # for an LLM that is configured later
 
 
-async def test_the_llm_can_be_made_to_do_again_what_was_done_before_it_was_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "POLL_S", 0.01)
+async def test_reconsolidate_redoes_work_from_before_the_llm_was_set(tmp_path: Path) -> None:
     clock = Clock()
 
     async def is_settled() -> bool:
@@ -1069,8 +1040,7 @@ async def test_the_llm_can_be_made_to_do_again_what_was_done_before_it_was_set(
     without = ScriptedAnalyst()
     without.name = "extractive"
     async with memory(tmp_path, clock, without, short_term_capacity=0) as engine:
-        for number in range(1, 9):
-            await engine.add(said(number), "I see.")
+        await add_all(engine, 9)
         await until(is_settled, clock)
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["extractive"] * 8
     async with memory(tmp_path, clock, Llm(), short_term_capacity=0) as engine:
@@ -1081,7 +1051,7 @@ async def test_the_llm_can_be_made_to_do_again_what_was_done_before_it_was_set(
         assert await engine.reconsolidate() == 8
         await until(is_settled, clock)
         facts = {fact.text for fact in (await engine.profile()).user_facts}
-        assert facts == {told_of(said(number)) for number in range(1, 9)}
+        assert facts == told(1, 9)
         assert await engine.reconsolidate() == 0
     assert workers(tmp_path, "organised_by") == workers(tmp_path, "learned_by") == ["scripted"] * 8
     assert_counts_agree(tmp_path)

@@ -1,6 +1,6 @@
-"""The whole way with a real model server: llama.cpp in this process, with a very small model, over HTTP.
+"""All background work with a real LLM server: llama.cpp in this process, with a very small model, over HTTP.
 
-Its replies are well-formed, because their form is enforced, and poor: what a memory has to stand.
+Its replies are well-formed, because a grammar enforces their form, but poor in content.
 """
 
 import asyncio
@@ -34,9 +34,7 @@ def model_address() -> Iterator[str]:
         yield address
 
 
-async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
-    tmp_path: Path, model_address: str
-) -> None:
+async def test_a_real_model_organises_pages_and_extracts_facts(tmp_path: Path, model_address: str) -> None:
     assert DATA is not None
     conversation = load(Path(DATA) / "locomo-dev.json").conversations[0]
     settings = Settings(
@@ -89,9 +87,9 @@ async def test_a_real_model_turns_pages_into_segments_chains_profile_and_facts(
 
 
 def is_done(stats: Stats) -> bool:
-    """Whether every page is filed and something has been learned; the model is too slow to wait for all of it.
+    """Return whether every page is filed and a fact was learned; the model is too slow to wait for all facts.
 
-    So small a model lets most facts end on the day that they were told.
+    Most facts of such a small model end on the day on which they were said.
     """
     counts = stats.counts
     facts = counts.user_facts + counts.assistant_facts + counts.superseded_facts

@@ -30,7 +30,7 @@ POLL_S = 0.01
 
 
 class StubbornEmbedder(WordEmbedder):
-    """Does not stop when it is cancelled, until its gate is opened."""
+    """Ignores cancellation until its gate is opened."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ async def service(folder: Path, embedder: WordEmbedder | None = None, **settings
 
 @contextmanager
 def locked(folder: Path, user_id: str) -> Iterator[None]:
-    """Hold a new user's file, as another process that makes it would, so that opening it waits."""
+    """Lock a new user's file, as another process that creates it would, so that opening it waits."""
     path = database_file(folder, user_id)
     path.parent.mkdir(parents=True)
     beginning_mark(path).touch()
@@ -95,7 +95,7 @@ def open_users() -> set[str]:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something of the system is so; the caller's time limit ends a vain wait."""
+    """Wait for a condition on the system; the caller sets the time limit."""
     while not is_so():  # noqa: ASYNC110 - the system tells nobody
         await asyncio.sleep(POLL_S)
 
@@ -103,7 +103,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 # Opening -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_user_who_is_slow_to_open_holds_up_no_other(tmp_path: Path) -> None:
+async def test_a_slow_opening_does_not_delay_other_users(tmp_path: Path) -> None:
     async with service(tmp_path) as memory, asyncio.TaskGroup() as group:
         with locked(tmp_path, "slow"):
             slow = group.create_task(borrowed(memory, "slow"))
@@ -112,13 +112,13 @@ async def test_a_user_who_is_slow_to_open_holds_up_no_other(tmp_path: Path) -> N
         assert (await slow).user_id == "slow"
 
 
-async def test_all_who_ask_for_a_user_at_once_get_the_same_engine(tmp_path: Path) -> None:
+async def test_concurrent_callers_of_a_user_share_one_engine(tmp_path: Path) -> None:
     async with service(tmp_path) as memory, AsyncExitStack() as stack:
         engines = await asyncio.gather(*(stack.enter_async_context(memory.user("ada")) for _ in range(20)))
         assert len(set(map(id, engines))) == 1
 
 
-async def test_an_opening_that_fails_is_told_to_all_who_wait_and_is_tried_again(tmp_path: Path) -> None:
+async def test_a_failed_opening_is_reported_and_tried_again(tmp_path: Path) -> None:
     path = database_file(tmp_path, "ada")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no database at all" * 10)
@@ -130,7 +130,7 @@ async def test_an_opening_that_fails_is_told_to_all_who_wait_and_is_tried_again(
         assert await page_count(memory, "ada") == 1
 
 
-async def test_a_borrower_who_is_cancelled_harms_nobody_who_waits_for_the_same_user(tmp_path: Path) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_opening(tmp_path: Path) -> None:
     async with service(tmp_path) as memory, asyncio.TaskGroup() as group:
         with locked(tmp_path, "ada"):
             waiting = [group.create_task(borrowed(memory, "ada")) for _ in range(3)]
@@ -142,7 +142,7 @@ async def test_a_borrower_who_is_cancelled_harms_nobody_who_waits_for_the_same_u
         assert await waiting[1] is await waiting[2]
 
 
-async def test_a_user_whose_only_borrower_was_cancelled_is_there_for_the_next(tmp_path: Path) -> None:
+async def test_a_user_can_be_opened_after_a_cancelled_call(tmp_path: Path) -> None:
     async with service(tmp_path, max_open_users=1) as memory:
         with locked(tmp_path, "ada"), anyio.move_on_after(0.1) as gave_up:
             await borrowed(memory, "ada")
@@ -152,7 +152,7 @@ async def test_a_user_whose_only_borrower_was_cancelled_is_there_for_the_next(tm
         assert await page_count(memory, "ada") == 1
 
 
-async def test_an_id_that_can_name_nobody_takes_nobodys_place(tmp_path: Path) -> None:
+async def test_an_invalid_user_id_evicts_no_open_user(tmp_path: Path) -> None:
     async with service(tmp_path, max_open_users=1) as memory:
         async with memory.user("ada") as before:
             pass
@@ -165,7 +165,7 @@ async def test_an_id_that_can_name_nobody_takes_nobodys_place(tmp_path: Path) ->
 # Closing -----------------------------------------------------------------------------------------------------------
 
 
-async def test_only_the_users_used_last_stay_open(tmp_path: Path) -> None:
+async def test_the_most_recently_used_users_stay_open(tmp_path: Path) -> None:
     async with service(tmp_path, max_open_users=2) as memory:
         for user_id in ("a", "b", "c", "a", "d"):
             await add(memory, user_id, f"I am {user_id}")
@@ -177,12 +177,12 @@ def page_indexes() -> int:
     return sum(type(each) is PageIndex for each in gc.get_objects())
 
 
-async def test_what_a_closed_memory_held_in_ram_goes_at_once(tmp_path: Path) -> None:
-    """Vectors that wait for the collector of cycles are hundreds of MB where users come and go."""
+async def test_a_closed_memory_releases_its_ram_at_once(tmp_path: Path) -> None:
+    """Vectors that wait for the garbage collector would take hundreds of MB on a server with many users."""
     embedder = WordEmbedder()
     await embedder.load()
     gc.collect()
-    before = page_indexes()  # of memories that other tests hold open
+    before = page_indexes()  # from memories that other tests have open
     gc.disable()
     try:
         async with service(tmp_path, embedder, max_open_users=1) as memory:
@@ -197,7 +197,7 @@ async def test_what_a_closed_memory_held_in_ram_goes_at_once(tmp_path: Path) -> 
         gc.enable()
 
 
-async def test_whoever_is_opened_again_is_searched_by_meaning_from_the_first_query_on(tmp_path: Path) -> None:
+async def test_a_reopened_user_has_semantic_search_at_once(tmp_path: Path) -> None:
     embedder = WordEmbedder()
     await embedder.load()
     async with service(tmp_path, embedder, max_open_users=1) as memory:
@@ -208,7 +208,7 @@ async def test_whoever_is_opened_again_is_searched_by_meaning_from_the_first_que
                 assert (await engine.retrieve("bees")).is_semantic
 
 
-async def test_a_user_in_use_is_never_closed_and_those_beyond_the_limit_close_when_they_are_idle(
+async def test_users_beyond_the_limit_are_closed_once_idle(
     tmp_path: Path,
 ) -> None:
     users = {f"user{number}" for number in range(6)}
@@ -221,7 +221,7 @@ async def test_a_user_in_use_is_never_closed_and_those_beyond_the_limit_close_wh
         assert await asyncio.gather(*(page_count(memory, user_id) for user_id in users)) == [1] * 6
 
 
-async def test_a_user_who_is_slow_to_close_holds_up_no_other_and_is_opened_again_afterwards(tmp_path: Path) -> None:
+async def test_a_slow_close_does_not_delay_other_users(tmp_path: Path) -> None:
     embedder = StubbornEmbedder()
     async with service(tmp_path, embedder, max_open_users=1) as memory, asyncio.TaskGroup() as group:
         async with memory.user("slow") as before:
@@ -239,7 +239,7 @@ async def test_a_user_who_is_slow_to_close_holds_up_no_other_and_is_opened_again
         assert await page_count(memory, "slow") == 1
 
 
-async def test_the_service_closes_after_what_is_being_opened_and_tells_who_waits(tmp_path: Path) -> None:
+async def test_close_waits_for_openings_and_refuses_their_callers(tmp_path: Path) -> None:
     async with service(tmp_path) as memory, asyncio.TaskGroup() as group:
         await add(memory, "eve", "hello")
         with locked(tmp_path, "ada"):
@@ -257,7 +257,7 @@ async def test_the_service_closes_after_what_is_being_opened_and_tells_who_waits
         assert not open_users()
 
 
-async def test_a_service_whose_closing_is_cancelled_is_closed_all_the_same(tmp_path: Path) -> None:
+async def test_a_cancelled_close_still_closes_the_service(tmp_path: Path) -> None:
     embedder = StubbornEmbedder()
     async with service(tmp_path, embedder) as memory, asyncio.TaskGroup() as group:
         await add(memory, "ada", "hello")
@@ -273,11 +273,11 @@ async def test_a_service_whose_closing_is_cancelled_is_closed_all_the_same(tmp_p
         assert not open_users()
 
 
-# Many --------------------------------------------------------------------------------------------------------------
+# Many users---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_nothing_is_lost_or_doubled_among_many_users_though_few_may_be_open(tmp_path: Path, seed: int) -> None:
+async def test_many_users_lose_and_double_no_page(tmp_path: Path, seed: int) -> None:
     users, workers, rounds = [f"user{number}" for number in range(50)], 20, 8
     chosen = random.Random(seed)  # noqa: S311 - which user comes next
     told: dict[str, set[str]] = defaultdict(set)
@@ -326,7 +326,7 @@ asyncio.run(main())
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX limits")
 @pytest.mark.parametrize(("soft", "hard", "raised", "fitting"), [(300, 600, 600, 8), (300, 4000, 3280, None)])
-def test_as_many_users_are_open_as_the_limit_of_open_files_allows(
+def test_the_limit_of_open_files_limits_open_users(
     tmp_path: Path, soft: int, hard: int, raised: int, fitting: int | None
 ) -> None:
     done = subprocess.run(

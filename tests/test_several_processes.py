@@ -1,6 +1,6 @@
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from memoryos_mcp.model.pages import Turn, Window
 from memoryos_mcp.storage.sqlite.store import SqliteStore
 from memoryos_mcp.storage.sqlite.threads import StoreThreads
 from memoryos_mcp.storage.values import PageQuery, StoreOptions, Vectors
+from tests.fakes import Clock
 from tests.servers import BUSY_BACKGROUND, PipeServer, open_store, page_id_of, stored_pages
 
 pytestmark = pytest.mark.campaign
@@ -22,7 +23,7 @@ PAGES = 600
 SPACE = "test:4:1"
 
 
-def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refused(data: Path) -> None:
+def test_four_servers_write_600_pages_without_loss(data: Path) -> None:
     settings = {**BUSY_BACKGROUND, "consolidation_batch_pages": 20}
     with ExitStack() as stack:
         servers = [
@@ -60,7 +61,7 @@ def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refuse
     assert len(pages) == PAGES
     connection = open_store(data)
     try:
-        # Work that was done by two processes would stand in these counts twice.
+        # These counts would be doubled if two processes had done the same work.
         filed = sum(page.segment is not None for page in pages)
         assert filed == PAGES - BUSY_BACKGROUND["short_term_capacity"]
         assert connection.execute("SELECT sum(page_count) FROM segments").get == filed
@@ -70,7 +71,7 @@ def test_four_servers_write_600_pages_at_once_and_none_is_lost_doubled_or_refuse
         connection.close()
 
 
-def test_a_page_of_one_process_is_found_by_the_others_at_once_and_by_meaning_soon(data: Path) -> None:
+def test_pages_of_one_process_are_found_by_other_processes(data: Path) -> None:
     with PipeServer(data, log=data.parent / "1.log") as one, PipeServer(data, log=data.parent / "2.log") as other:
         other.add("The weather is grey today.")
         other.wait_until_semantic()
@@ -86,95 +87,91 @@ def test_a_page_of_one_process_is_found_by_the_others_at_once_and_by_meaning_soo
 # The lease, with a clock of its own --------------------------------------------------------------------------------
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = datetime(2026, 5, 8, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
-async def open_one(data: Path, clock: Clock) -> SqliteStore:
-    options = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
-    opened = await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
-    return await opened.in_space(SPACE, "{}")
+@pytest.fixture
+async def stores(data: Path, clock: Clock) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+    """Open one user's memory as two processes would."""
+
+    async def open_one() -> SqliteStore:
+        options = StoreOptions(assistant_id="a", short_term_capacity=7, session_gap_s=1800, knowledge_capacity=100)
+        opened = await SqliteStore.open(data, "ana", options, threads=StoreThreads(4), clock=clock)
+        return await opened.in_space(SPACE, "{}")
+
+    one, other = await open_one(), await open_one()
+    yield one, other
+    await one.close()
+    await other.close()
+
+
+async def unembedded_page(store: SqliteStore, clock: Clock) -> int:
+    await store.add_pages([Turn("Hello", "", clock.now)])
+    [page] = await store.pages(PageQuery(is_unembedded=True, limit=10))
+    return page.seq
 
 
 def windows() -> list[Window]:
     return [Window(0, 5, np.array([1, 0, 0, 0], dtype=np.float32))]
 
 
-async def test_only_one_process_holds_the_lease_until_it_gives_it_back(data: Path, clock: Clock) -> None:
+async def test_only_one_process_has_the_lease_until_its_release(
+    stores: tuple[SqliteStore, SqliteStore], clock: Clock
+) -> None:
+    one, other = stores
     async with asyncio.timeout(LIMIT_S):
-        one, other = await open_one(data, clock), await open_one(data, clock)
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
         assert await other.take_lease(LEASE_TTL_S) is None
-        clock.advance(LEASE_TTL_S - 1)
+        clock.move(seconds=LEASE_TTL_S - 1)
         assert await other.take_lease(LEASE_TTL_S) is None
         assert await one.take_lease(LEASE_TTL_S) == lease
         await one.release_lease(lease)
         successor = await other.take_lease(LEASE_TTL_S)
         assert successor is not None
         assert successor.epoch > lease.epoch
-        await one.close()
-        await other.close()
 
 
-async def test_another_process_takes_over_from_one_that_died_and_the_late_write_of_the_first_is_refused(
-    data: Path, clock: Clock
+async def test_an_expired_lease_is_taken_over_and_late_writes_refused(
+    stores: tuple[SqliteStore, SqliteStore], clock: Clock
 ) -> None:
+    one, other = stores
     async with asyncio.timeout(LIMIT_S):
-        one, other = await open_one(data, clock), await open_one(data, clock)
-        await one.add_pages([Turn("Hello", "", clock.now)])
-        [page] = await one.pages(PageQuery(is_unembedded=True, limit=10))
+        seq = await unembedded_page(one, clock)
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
-        clock.advance(LEASE_TTL_S + 1)
+        clock.move(seconds=LEASE_TTL_S + 1)
         successor = await other.take_lease(LEASE_TTL_S)
         assert successor is not None
         with pytest.raises(LeaseLostError):
-            await one.commit(lease, Vectors(pages={page.seq: windows()}))
+            await one.commit(lease, Vectors(pages={seq: windows()}))
         assert len(await one.pages(PageQuery(is_unembedded=True, limit=10))) == 1
-        await other.commit(successor, Vectors(pages={page.seq: windows()}))
-        await one.release_lease(lease)  # a lease that is lost gives nothing back
+        await other.commit(successor, Vectors(pages={seq: windows()}))
+        await one.release_lease(lease)  # releasing a lost lease has no effect
         assert await one.take_lease(LEASE_TTL_S) is None
         assert await other.pages(PageQuery(is_unembedded=True, limit=10)) == []
-        await one.close()
-        await other.close()
 
 
-async def test_whoever_commits_keeps_the_lease(data: Path, clock: Clock) -> None:
+async def test_a_commit_renews_the_lease(stores: tuple[SqliteStore, SqliteStore], clock: Clock) -> None:
+    one, other = stores
     async with asyncio.timeout(LIMIT_S):
-        one, other = await open_one(data, clock), await open_one(data, clock)
-        await one.add_pages([Turn("Hello", "", clock.now)])
-        [page] = await one.pages(PageQuery(is_unembedded=True, limit=10))
+        seq = await unembedded_page(one, clock)
         lease = await one.take_lease(LEASE_TTL_S)
         assert lease is not None
-        clock.advance(LEASE_TTL_S - 1)
-        await one.commit(lease, Vectors(pages={page.seq: windows()}))
-        clock.advance(10)
+        clock.move(seconds=LEASE_TTL_S - 1)
+        await one.commit(lease, Vectors(pages={seq: windows()}))
+        clock.move(seconds=10)
         assert await other.take_lease(LEASE_TTL_S) is None
-        await one.close()
-        await other.close()
 
 
-async def test_adding_needs_no_lease(data: Path, clock: Clock) -> None:
+async def test_adding_needs_no_lease(stores: tuple[SqliteStore, SqliteStore], clock: Clock) -> None:
+    one, other = stores
     async with asyncio.timeout(LIMIT_S):
-        one, other = await open_one(data, clock), await open_one(data, clock)
         assert await one.take_lease(LEASE_TTL_S) is not None
         receipts = await asyncio.gather(
             *(store.add_pages([Turn(f"{number}", "", clock.now)]) for number in range(40) for store in (one, other))
         )
         assert len({receipt.page_id for batch in receipts for receipt in batch}) == 80
         assert (await one.counts()).pages == (await other.counts()).pages == 80
-        await one.close()
-        await other.close()

@@ -1,4 +1,4 @@
-"""Corrections: prevents that a fact corrected by the user is learned again from older pages.
+"""Corrections: rejects facts from older pages that contradict a correction by the user.
 
 The store rejects a fact with the same words. This module also recognises the fact in other words, and other values of
 an attribute that the user has corrected.

@@ -31,7 +31,7 @@ from memoryos_mcp.storage.values import Lease, Pending, Space
 
 logger = logging.getLogger(__name__)
 
-# Vectors of an unused model are deleted after this time, in case it is configured again before.
+# The vectors of an unused model are not deleted before this time, in case it is configured again.
 KEPT_UNUSED = timedelta(days=7)
 
 

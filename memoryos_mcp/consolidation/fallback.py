@@ -10,12 +10,12 @@ ATTEMPTS_BEFORE_FALLBACK = 5
 Count = Callable[[], Awaitable[int]]
 
 
-async def takes_over(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
+async def should_fall_back(failure: ModelError, count: Count, *, failed_steps: int = 0) -> bool:
     """Return whether the fallback does the work now: at once if the budget is spent, otherwise after five failures.
 
     Args:
         failure: Error of the analyst.
-        count: Not called if the budget is spent, because that is not an attempt.
+        count: Counts the failed attempt; not called if the budget is spent.
         failed_steps: Number of consecutive steps in which the analyst answered nothing; five are enough too.
     """
     if isinstance(failure, BudgetSpentError):
@@ -23,6 +23,6 @@ async def takes_over(failure: ModelError, count: Count, *, failed_steps: int = 0
     return max(await count(), failed_steps) >= ATTEMPTS_BEFORE_FALLBACK
 
 
-async def stays(failure: BaseException, count: Count) -> bool:
+async def becomes_final(failure: BaseException, count: Count) -> bool:
     """Return whether the fallback's result becomes final: the analyst has given five unusable answers."""
     return isinstance(failure, ReplyFormatError) and await count() >= ATTEMPTS_BEFORE_FALLBACK

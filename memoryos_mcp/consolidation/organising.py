@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from memoryos_mcp.consolidation.fallback import stays, takes_over
+from memoryos_mcp.consolidation.fallback import becomes_final, should_fall_back
 from memoryos_mcp.consolidation.filing import FilingPlanner, nearest_segments
 from memoryos_mcp.consolidation.page_vectors import with_vectors
 from memoryos_mcp.consolidation.reading import Reading
@@ -70,7 +70,7 @@ class Organising:
         self._clock = clock
         # A plan depends on the current segments, so it is committed before the next one is made.
         self._planning = asyncio.Lock()
-        # The analyst's answers to batches that are not filed yet because an earlier batch failed, by page.
+        # The analyst's answers to batches that are not filed yet because an earlier batch failed; the key is ``_seqs``.
         self._answers: dict[tuple[int, ...], Organised] = {}
         self._forget_epoch = 0
         self._failed_steps = 0
@@ -115,7 +115,7 @@ class Organising:
         batches = [await with_vectors(self._store, batch) for batch in await self.due(is_hurried=is_hurried)]
         if needs_vectors:
             batches = _up_to_unembedded(batches)
-        answers = await self._answers_to(lease, batches, asks_one_first=self._failed_steps > 0)
+        answers = await self._answers_to(lease, batches, probes_first=self._failed_steps > 0)
         if any(not isinstance(answer, BaseException) for answer in answers):
             self._failed_steps = 0
         elif batches:
@@ -152,13 +152,13 @@ class Organising:
         batches = [await with_vectors(self._store, batch) for batch in self._batches(pages)]
         has_filed = False
         failure: BaseException | None = None
-        answers = await self._answers_to(lease, batches, asks_one_first=True)
+        answers = await self._answers_to(lease, batches, probes_first=True)
         for batch, answer in zip(batches, answers, strict=True):
             if not isinstance(answer, BaseException):
                 has_filed |= await self._file(lease, batch, answer, self._analyst, is_redo=True)
                 continue
             failure = failure or answer
-            if await stays(answer, partial(self._store.count_attempt, lease, pages=_seqs(batch))):
+            if await becomes_final(answer, partial(self._store.count_attempt, lease, pages=_seqs(batch))):
                 await self._store.commit(lease, Accepted(_seqs(batch)))
         if failure is not None and not has_filed:
             # The next attempt starts after this batch, so that one that always fails does not block later ones.
@@ -185,15 +185,15 @@ class Organising:
         return newest is None or self._clock() - newest >= self._rule.silence(pending)
 
     async def _answers_to(
-        self, lease: Lease, batches: Sequence[Sequence[Page]], *, asks_one_first: bool
+        self, lease: Lease, batches: Sequence[Sequence[Page]], *, probes_first: bool
     ) -> list[Organised | BaseException]:
         """Return the analyst's answer to each batch, or the exception that it raised.
 
-        With ``asks_one_first`` the other batches are sent only if the first one succeeds or its reply is malformed.
-        Otherwise the model is unreachable, and each batch without a stored answer gets the first one's exception.
+        With ``probes_first``, the first batch shows whether the analyst can be reached. If not, the other batches are
+        not sent: each of them gets its stored answer, or else the exception of the first.
         """
         ask = partial(self._ask, lease)
-        if not asks_one_first or not batches:
+        if not probes_first or not batches:
             return await asyncio.gather(*map(ask, batches), return_exceptions=True)
         (first,) = await asyncio.gather(ask(batches[0]), return_exceptions=True)
         if isinstance(first, ModelError) and not isinstance(first, ReplyFormatError):
@@ -219,7 +219,7 @@ class Organising:
 
     async def _is_given_up(self, lease: Lease, batch: Sequence[Page], failure: ModelError) -> bool:
         count = partial(self._store.count_attempt, lease, pages=_seqs(batch))
-        return await takes_over(failure, count, failed_steps=self._failed_steps)
+        return await should_fall_back(failure, count, failed_steps=self._failed_steps)
 
     async def _fall_back(self, lease: Lease, batch: Sequence[Page]) -> bool:
         organised = await self._fallback.organise(batch, await self._around(lease, batch))

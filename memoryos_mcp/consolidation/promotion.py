@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from memoryos_mcp.consolidation.fallback import stays, takes_over
+from memoryos_mcp.consolidation.fallback import becomes_final, should_fall_back
 from memoryos_mcp.consolidation.reading import PAGES_AT_ONCE, Reading
 from memoryos_mcp.errors import ModelError, ReplyFormatError
 from memoryos_mcp.llm.analysis import Analyst
@@ -28,7 +28,9 @@ class _Portion:
 
 
 class Promotion:
-    """Reads hot segments, then archives the coldest segments beyond the capacity.
+    """Reads hot and due segments, then archives the coldest segments beyond the capacity.
+
+    A segment is due if the analyst should read pages again that the fallback has read.
 
     Args:
         fallback: Reads a segment if the analyst has failed too often; never fails.
@@ -58,7 +60,7 @@ class Promotion:
         self._reading = reading
         self._redone_up_to = 0
         # Segments of a call that failed. Each gets a call of its own, because any of them may have caused the failure.
-        self._alone: set[int] = set()
+        self._unshared: set[int] = set()
         # Two steps at once would read the same segments.
         self._stepping = asyncio.Lock()
 
@@ -71,40 +73,37 @@ class Promotion:
             or bool(await self._store.due_segments())
         )
 
-    async def step(self, lease: Lease, *, however_cool: bool = False) -> bool:
+    async def step(self, lease: Lease, *, ignores_heat: bool = False) -> bool:
         """Read all hot segments, and archive the coldest beyond the capacity; return whether there may be more.
 
-        A segment is read before it is archived. With ``however_cool``, segments are read whatever their heat.
+        A segment is read before it is archived. With ``ignores_heat``, segments are read whatever their heat.
 
         Raises:
             ModelError: The analyst failed on a segment, which stays hot.
         """
         async with self._stepping:
-            return await self._step(lease, however_cool=however_cool)
-
-    async def _step(self, lease: Lease, *, however_cool: bool) -> bool:
-        segments = await self._store.segments()
-        surplus = self._surplus(segments)
-        unread = [segment.segment for segment in surplus if segment.unanalysed_count]
-        threshold = 0.0 if however_cool else self._threshold
-        hot = [segment.segment for segment in self._hot(segments, threshold)]
-        due_in_order = await self._store.due_segments()
-        due = frozenset(due_in_order)
-        to_read = list(dict.fromkeys([*hot, *unread, *due_in_order]))
-        slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
-        # The fallback has already read the due segments, so it would learn nothing new from them.
-        readings = [
-            self._promote(lease, portion, slots, may_fall_back=due.isdisjoint(portion.segments))
-            for portion in await self._portions(to_read, due)
-        ]
-        results = await asyncio.gather(*readings, return_exceptions=True)
-        if surplus:
-            behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
-            read = [segment.segment for segment in surplus if segment.segment not in behind]
-            await self._store.commit(lease, Archived(read))
-        for failure in filter(None, results):
-            raise failure
-        return bool(to_read)
+            segments = await self._store.segments()
+            surplus = self._surplus(segments)
+            unread = [segment.segment for segment in surplus if segment.unanalysed_count]
+            threshold = 0.0 if ignores_heat else self._threshold
+            hot = [segment.segment for segment in self._hot(segments, threshold)]
+            due_in_order = await self._store.due_segments()
+            due = frozenset(due_in_order)
+            to_read = list(dict.fromkeys([*hot, *unread, *due_in_order]))
+            slots = asyncio.Semaphore(PORTIONS_AT_ONCE)
+            # The fallback has already read the due segments, so it would learn nothing new from them.
+            readings = [
+                self._promote(lease, portion, slots, may_fall_back=due.isdisjoint(portion.segments))
+                for portion in await self._portions(to_read, due)
+            ]
+            results = await asyncio.gather(*readings, return_exceptions=True)
+            if surplus:
+                behind = {segment.segment for segment in await self._store.segments() if segment.unanalysed_count}
+                read = [segment.segment for segment in surplus if segment.segment not in behind]
+                await self._store.commit(lease, Archived(read))
+            for failure in filter(None, results):
+                raise failure
+            return bool(to_read)
 
     async def redo(self, lease: Lease) -> bool:
         """Have the analyst read pages again that the fallback read; return whether there may be more.
@@ -129,7 +128,7 @@ class Promotion:
             # The next attempt starts after these pages, so that a segment that always fails does not block others.
             self._redone_up_to = portion[-1].seq
             seqs = [page.seq for page in portion]
-            if await stays(failure, partial(self._store.count_attempt, lease, pages=seqs)):
+            if await becomes_final(failure, partial(self._store.count_attempt, lease, pages=seqs)):
                 await self._store.commit(lease, Accepted(seqs))
             raise
         self._redone_up_to = 0
@@ -166,7 +165,7 @@ class Promotion:
             pages = await self._store.pages(
                 PageQuery(segment=segment, is_unanalysed=True, is_newest=True, limit=PAGES_AT_ONCE)
             )
-            groups.setdefault((segment in due, segment if segment in self._alone else 0), []).extend(pages)
+            groups.setdefault((segment in due, segment if segment in self._unshared else 0), []).extend(pages)
         portions: list[_Portion] = []
         for pages in groups.values():
             left = pages
@@ -183,13 +182,13 @@ class Promotion:
                 await self._reading.read(lease, portion.segments, portion.pages, self._analyst)
             except ModelError as failure:
                 if len(portion.segments) > 1 and isinstance(failure, ReplyFormatError):
-                    self._alone.update(portion.segments)
+                    self._unshared.update(portion.segments)
                     raise
-                is_given_up = await takes_over(failure, partial(self._count_attempt, lease, portion.segments))
+                is_given_up = await should_fall_back(failure, partial(self._count_attempt, lease, portion.segments))
                 if not is_given_up or not (may_fall_back or isinstance(failure, ReplyFormatError)):
                     raise
                 await self._reading.read(lease, portion.segments, portion.pages, self._fallback)
-            self._alone.difference_update(portion.segments)
+            self._unshared.difference_update(portion.segments)
 
     async def _count_attempt(self, lease: Lease, segments: Sequence[int]) -> int:
         """Count a failed attempt on each segment; return the highest count among them."""

@@ -176,7 +176,7 @@ class Reading:
             )
             if await self._store.commit(lease, learning):
                 return
-        msg = "profile and knowledge were changed by others during every attempt to add to them; it is tried again"
+        msg = "profile and knowledge changed during every attempt to update them; it is tried again later"
         raise ModelError(msg)
 
     async def _learned(self, lease: Lease, pages: Sequence[Page], reader: Analyst, *, is_reading: bool) -> _Learned:

@@ -13,7 +13,7 @@ from memoryos_mcp.model.profile import Trait, TraitChange
 from memoryos_mcp.text.terms import stem, words
 
 # Words that do not change the meaning. Negations, directions and tenses do, so they are not in the list.
-_SAYS_NOTHING = frozenset("a an the is are has s also that currently user".split())
+_FILLER_WORDS = frozenset("a an the is are has s also that currently user".split())
 
 
 def reconcile(
@@ -86,7 +86,7 @@ class _Fitting:
                 kept.append(fitted)
             else:
                 kept[place] = _joined(kept[place], fitted)
-        return tuple(self._with_one_answer(kept))
+        return tuple(self._with_unique_slots(kept))
 
     def _said_at(self, change: KnowledgeChange) -> tuple[datetime, int]:
         """Return the time and ``seq`` of a change's newest page; without pages, the fact's ``valid_from`` and 0."""
@@ -117,7 +117,7 @@ class _Fitting:
             return ConfirmFact(fact=known.fact, evidence=change.evidence)
         return replace(fitted, text=known.text, slot=None, supersedes=others)
 
-    def _with_one_answer(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
+    def _with_unique_slots(self, changes: Sequence[KnowledgeChange]) -> list[KnowledgeChange]:
         """Return the changes; of values said on the same page, and of facts about a relative, only the last has a slot.
 
         The others are added without a slot. A value from a later page supersedes an earlier one when it is added.
@@ -157,4 +157,4 @@ def is_same_fact(left: str, right: str) -> bool:
 @lru_cache(maxsize=20_000)
 def _content_words(text: str) -> tuple[str, ...]:
     found = words(text)
-    return tuple(stem(word) for word in found if word not in _SAYS_NOTHING) or tuple(found)
+    return tuple(stem(word) for word in found if word not in _FILLER_WORDS) or tuple(found)

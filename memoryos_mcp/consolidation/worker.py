@@ -52,7 +52,7 @@ DAILY_POLL_S = 86_400.0
 # How often purging is retried while another process reads the file.
 PURGE_POLL_S = 10.0
 RETENTION_EVERY = timedelta(days=1)
-# Used instead while expiry is delayed, because the clock may be wrong.
+# Interval while expiry is delayed, because the clock may be wrong.
 WAITING_RETENTION_EVERY = timedelta(minutes=5)
 # Pause between two parts of a deletion, so that other writers are not blocked.
 TIDY_PAUSE_S = 0.05
@@ -210,7 +210,7 @@ class Worker:
             while await self._file(lease, is_hurried=True):
                 self._loops["embedding"].wake()
                 await self._until_embedded()
-            while await self._promotion.step(lease, however_cool=True):
+            while await self._promotion.step(lease, ignores_heat=True):
                 pass
         self._loops["embedding"].wake()
 

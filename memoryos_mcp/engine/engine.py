@@ -47,7 +47,8 @@ from memoryos_mcp.text.user_ids import user_folder
 class MemoryEngine:
     """One user's memory. Create it with `open`; safe to share between tasks.
 
-    A process that serves many users creates a `MemoryService` instead, which shares the models among them.
+    A process that serves many users creates a `MemoryService` instead, which shares the models among them. Every method
+    raises StorageError if the store cannot be read or written.
     """
 
     def __init__(self, user_id: str, settings: Settings, components: Components, store: Store, folder: Path) -> None:
@@ -167,7 +168,6 @@ class MemoryEngine:
 
         Raises:
             ModelError: The model could not be loaded.
-            StorageError: The store could not be read.
         """
         await self._spaces.open_to_read()
 
@@ -199,7 +199,14 @@ class MemoryEngine:
             ArgumentError: An argument is not valid or contains a secret that the policy rejects; nothing was stored.
             StorageError: The disk failed; nothing was stored.
         """
-        new = NewTurn(user_input, agent_response, timestamp, idempotency_key, meta_data, source)
+        new = NewTurn(
+            user_input,
+            agent_response,
+            timestamp=timestamp,
+            meta_data=meta_data,
+            idempotency_key=idempotency_key,
+            source=source,
+        )
         return await self._add(await self._validation.turn(new))
 
     async def add_answer(
@@ -251,7 +258,6 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: An argument is not valid.
-            StorageError: The store could not be read.
         """
         if not query.strip():
             raise ArgumentError(argument="query", problem="is empty; give a question or keywords")
@@ -332,21 +338,13 @@ class MemoryEngine:
         )
 
     async def candidates(self, query: str) -> Candidates:
-        """Return the candidate pages for a query with all ranking signals; benchmarks tune the ranking with them.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the candidate pages for a query with all ranking signals; benchmarks tune the ranking with them."""
         retrieving = self._spaces.retrieving
         _, candidates = await retrieving.candidates(self._validation.query(query))
         return candidates
 
     async def profile(self) -> ProfileView:
-        """Return the current profile and knowledge.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the current profile and knowledge."""
         store = self._store
         traits, user_facts, assistant_facts = await asyncio.gather(
             store.traits(), store.facts(FactQuery(About.USER)), store.facts(FactQuery(About.ASSISTANT))
@@ -362,7 +360,6 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: An argument is not valid, or an id does not exist.
-            StorageError: The store could not be read.
         """
         tokens = inspection.LOOK_TOKENS if max_tokens is None else max_tokens
         check_tokens(tokens)
@@ -393,7 +390,6 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: An argument is not valid.
-            StorageError: The store could not be read.
         """
         zone = self._settings.zone
         request = inspection.list_request(tier=tier, topic=topic, state=state, after=after, before=before, zone=zone)
@@ -446,11 +442,7 @@ class MemoryEngine:
         return corrected
 
     async def stats(self) -> Stats:
-        """Return counts, the main topics, and the state of the background work.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return counts, the main topics, and the state of the background work."""
         counts, top = await asyncio.gather(self._store.counts(), self._top_segments())
         is_settled, damaged_pages = await self._worker.is_settled(), await self._worker.damaged_pages()
         # Read after `is_settled`: if queries change to a new vector space meanwhile, the old one must not be reported.
@@ -472,51 +464,27 @@ class MemoryEngine:
         )
 
     async def text_bytes(self) -> Mapping[Tier, int]:
-        """Return the total length of all page texts by tier, in bytes of UTF-8; this reads every page.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the total length of all page texts by tier, in bytes of UTF-8; this reads every page."""
         return await self._store.user_data.text_bytes()
 
     async def failures(self) -> Mapping[str, Failure]:
-        """Return the last failure of each background loop in any process, newest first.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the last failure of each background loop in any process, newest first."""
         return await self._store.failures()
 
     async def next_work_at(self) -> datetime | None:
-        """Return when the next background work is due, now at the earliest; None if all work is done.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return when the next background work is due, now at the earliest; None if all work is done."""
         return await self._worker.next_work_at()
 
     async def waiting(self) -> Pending:
-        """Return the pending background work; this is cheap enough to call for every open memory.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the pending background work; this is cheap enough to call for every open memory."""
         return await self._spaces.pending()
 
     async def topics(self) -> list[str]:
-        """Return the distinct keywords of all segments, most prominent segment first.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the distinct keywords of all segments, most prominent segment first."""
         return list(dict.fromkeys(word for segment, _ in await self._top_segments() for word in segment.keywords))
 
     async def reconsolidate(self) -> int:
-        """Have the LLM redo the fallback's work in the background, and return the number of pages concerned.
-
-        Raises:
-            StorageError: The store could not be written.
-        """
+        """Have the LLM redo the fallback's work in the background, and return the number of pages concerned."""
         pages = await self._store.mark_degraded(self._components.fallback.name)
         self._worker.redo()
         return pages
@@ -526,7 +494,6 @@ class MemoryEngine:
 
         Raises:
             ModelError: The LLM gave no usable answer; the background work continues.
-            StorageError: The store could not be written.
         """
         await self._worker.analyse()
 
@@ -535,7 +502,6 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: The selection is empty or contradictory, or an id does not exist.
-            StorageError: The store failed.
         """
         check_query(selection.query)
         check_results(selection.max_results)
@@ -548,7 +514,6 @@ class MemoryEngine:
 
         Raises:
             ArgumentError: The handle is unknown or expired; nothing was forgotten.
-            StorageError: The store failed.
         """
         receipt = await self._forgetting.confirm(handle)
         self._worker.forgot()
@@ -558,9 +523,6 @@ class MemoryEngine:
         """Return the names of the files in which a restore kept an earlier state of the memory.
 
         Forgetting everything removes these files; other deletions do not change them.
-
-        Raises:
-            StorageError: The folder could not be read.
         """
         return await self._store.user_data.kept_copies()
 
@@ -573,11 +535,7 @@ class MemoryEngine:
         await self._store.user_data.remove_kept_copies()
 
     async def forget_receipts(self) -> list[ForgetReceipt]:
-        """Return the receipts of all deletions, oldest first.
-
-        Raises:
-            StorageError: The store could not be read.
-        """
+        """Return the receipts of all deletions, oldest first."""
         return await self._store.user_data.forget_receipts()
 
     async def close(self) -> None:

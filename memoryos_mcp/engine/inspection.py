@@ -65,7 +65,7 @@ async def look(
 def list_request(
     *, tier: str, topic: str, state: str, after: str | datetime, before: str | datetime, zone: tzinfo | None
 ) -> ListRequest:
-    """Return a validated request; see `MemoryEngine.listed`. Times without a zone are in ``zone``, None for local."""
+    """Return a validated request; see `MemoryEngine.listed`. Times without a zone are in ``zone`` or the local zone."""
     if tier and tier not in TIERS:
         raise ArgumentError(argument="tier", problem=f"is not valid; give one of {', '.join(TIERS)}")
     if state and state not in set(State):
@@ -73,7 +73,9 @@ def list_request(
     wanted = State(state) if state else State.CURRENT
     kinds = [kind for kind in _KINDS[tier or "pages"] if wanted in _STATES.get(kind, {State.CURRENT})]
     if not kinds:
-        problem = f"{wanted} does not apply to this tier; it applies to knowledge, and archived also to segments"
+        problem = (
+            f"{wanted} does not apply to this tier; superseded is for knowledge, archived for knowledge and segments"
+        )
         raise ArgumentError(argument="state", problem=problem)
     request = ListRequest(
         kinds=kinds,

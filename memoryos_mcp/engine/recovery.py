@@ -54,7 +54,7 @@ class Recovery:
         self._loop = BackgroundLoop("catching up", self._step, poll_s=POLL_S, clock=clock)
 
     def start(self) -> None:
-        """Start with a search for all users with unfinished work."""
+        """Start the loop, which first searches for all users with unfinished work."""
         self._loop.start()
 
     async def close(self) -> None:
@@ -93,5 +93,5 @@ class Recovery:
         except TimeoutError:
             pass  # closing the user calls `note` for the remaining work
         except StorageError as error:
-            logger.warning("a user's background work could not be caught up on: %s", type(error).__name__)
+            logger.warning("a user's background work could not be continued: %s", type(error).__name__)
             self.note(user_id, self._clock() + RETRY_AFTER)

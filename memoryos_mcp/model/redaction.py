@@ -1,9 +1,13 @@
 """Removes secrets from a turn before it is stored."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from memoryos_mcp.model.pages import Turn
+from memoryos_mcp.model.pages import TURN_FIELDS, Turn
 from memoryos_mcp.text.secrets import SecretPolicy, redact, redact_json, refusal_of
+
+# How secrets are removed from the fields of a turn that may be changed.
+_CLEANERS = {"user_input": redact, "agent_response": redact, "meta_data": redact_json}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,32 +25,27 @@ class Redaction:
 def redact_turn(turn: Turn, policy: SecretPolicy) -> Redaction:
     """Return a turn without the secrets in its sides and in keys and values of its ``meta_data``.
 
-    An idempotency key is never changed, because turns with the same key become one page.
+    Other texts, such as an idempotency key, are names. They are never changed, because turns with the same key become
+    one page.
 
     Raises:
-        ArgumentError: The idempotency key contains a secret, or another part does and the policy is "reject". The error
-            names the argument and the kind of secret.
+        ArgumentError: A name contains a secret, or another part does and the policy is "reject". The error names the
+            argument and the kind of secret.
     """
     if policy == "off":
         return Redaction(turn)
-    key = redact(turn.idempotency_key or "")
-    if key.kinds:
-        refusal = refusal_of("idempotency_key", key.kinds, "use another key")
-        raise refusal
-    user_input, agent_response = redact(turn.user_input), redact(turn.agent_response)
-    meta_data = redact_json(turn.meta_data) if turn.meta_data else None
-    parts = {"user_input": user_input, "agent_response": agent_response, "meta_data": meta_data}
-    found = {name: part.kinds for name, part in parts.items() if part is not None and part.kinds}
+    texts = {name: text for name in TURN_FIELDS if isinstance(text := getattr(turn, name), str)}
+    cleaned = {name: _CLEANERS.get(name, redact)(text) for name, text in texts.items()}
+    found = {name: clean for name, clean in cleaned.items() if clean.kinds}
+    for name, clean in found.items():
+        if name not in _CLEANERS:
+            refusal = refusal_of(name, clean.kinds, "use one without a secret")
+            raise refusal
     if not found:
         return Redaction(turn)
     if policy == "reject":
-        argument, kinds = next(iter(found.items()))
-        refusal = refusal_of(argument, kinds, "leave it out, or set secret_policy to redact; nothing was stored")
+        argument, clean = next(iter(found.items()))
+        refusal = refusal_of(argument, clean.kinds, "leave it out, or set secret_policy to redact; nothing was stored")
         raise refusal
-    clean = replace(
-        turn,
-        user_input=user_input.text,
-        agent_response=agent_response.text,
-        meta_data=meta_data.text if meta_data else None,
-    )
-    return Redaction(clean, tuple(kind for kinds in found.values() for kind in kinds))
+    changes: dict[str, Any] = {name: clean.text for name, clean in found.items()}
+    return Redaction(replace(turn, **changes), tuple(kind for clean in found.values() for kind in clean.kinds))

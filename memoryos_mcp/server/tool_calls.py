@@ -23,7 +23,7 @@ async def call(
     if caller.may_act_as:
         named, given = take_user_id(given)
         user_id = user_id if named is None else named
-    arguments = check(tool.arguments, given, beside=[USER_ID] if caller.may_act_as else [])
+    arguments = check(tool.arguments, given, also_known=[USER_ID] if caller.may_act_as else [])
     answer = await tool.call(service.as_seen_by(caller), user_id, arguments)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=answer.text)],

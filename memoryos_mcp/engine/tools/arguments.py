@@ -43,7 +43,7 @@ class RetrieveMemoryArguments(Arguments):
 
     query: str = Field(description="A question or a few words, in any language.")
     relationship_with_user: str = Field(default="", description="Your role towards the user; the result repeats it.")
-    style_hint: str = Field(default="", description="Tone of your answer; the result repeats it.")
+    style_hint: str = Field(default="", description="Tone of your answer; repeated.")
     max_results: Count = Field(
         default=None, description="Number of pages; usually left out.", json_schema_extra=RESULTS
     )
@@ -81,15 +81,15 @@ def take_user_id(given: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     return user_id, {name: value for name, value in given.items() if name != USER_ID}
 
 
-def check(model: type[ArgumentsT], given: dict[str, Any], *, beside: Sequence[str] = ()) -> ArgumentsT:
-    """Return the validated arguments, or raise ArgumentError; suggestions for unknown names include ``beside``."""
+def check(model: type[ArgumentsT], given: dict[str, Any], *, also_known: Sequence[str] = ()) -> ArgumentsT:
+    """Return the validated arguments, or raise ArgumentError; suggestions for unknown names include ``also_known``."""
     try:
         return model.model_validate(given)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         # Report a misspelt name first, because it may also cause an error about a missing argument.
         cause = min(found, key=lambda one: one["type"] != "extra_forbidden")
-        raise _translated(cause, [*model.model_fields, *beside]) from None
+        raise _translated(cause, [*model.model_fields, *also_known]) from None
 
 
 def _translated(error: ErrorDetails, known: list[str]) -> ArgumentError:

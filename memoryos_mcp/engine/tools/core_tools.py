@@ -183,7 +183,7 @@ TOOLS: Sequence[ToolDefinition] = (
         name="add_memory",
         title="Remember",
         description="Call once after each exchange worth keeping, with both sides verbatim, but without text that "
-        "retrieve_memory returned. It is on disk at once; topics, profile and facts follow.",
+        "retrieve_memory returned. It is on disk at once.",
         arguments=AddMemoryArguments,
         result=AddMemoryResult,
         reads_only=False,
@@ -311,19 +311,18 @@ def _reserved(arguments: RetrieveMemoryArguments, manner: Sequence[str], default
 
 def _short_term_page(recalled: "RecalledPage") -> ShortTermPage:
     return ShortTermPage(
-        **shown_turn(recalled.page, recalled.quote),
+        **shown_turn(recalled.page, recalled.quote, is_excerpt=recalled.quote.is_excerpt),
         page_id=recalled.page.page_id,
-        excerpt=recalled.quote.is_excerpt,
     )
 
 
-def _understood(asked: "ParsedQuery") -> UnderstoodQuery:
+def _understood(query: "ParsedQuery") -> UnderstoodQuery:
     return UnderstoodQuery(
-        subject=asked.subject,
-        side=None if asked.side is None else asked.side.value,
-        words=dict(asked.counts),
-        times=[str(span) for span in asked.times],
-        several=asked.is_for_several,
+        subject=query.subject,
+        side=None if query.side is None else query.side.value,
+        words=dict(query.counts),
+        times=[str(span) for span in query.times],
+        several=query.is_for_several,
     )
 
 
@@ -334,9 +333,8 @@ def _left_out(left_out: "LeftOut | None") -> LeftOutOfResult | None:
 def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage:
     page = recalled.page
     return RetrievedPage(
-        **shown_turn(page, recalled.quote),
+        **shown_turn(page, recalled.quote, is_excerpt=recalled.quote.is_excerpt),
         page_id=page.page_id,
-        excerpt=recalled.quote.is_excerpt,
         meta_info=shortened(page.chain_summary or "", CHAIN_SUMMARY_CHARS),
         meta_data=shown_notes(recalled.notes),
         tier=page.tier.value,
@@ -347,7 +345,7 @@ def _retrieved_page(recalled: "RecalledPage", *, explain: bool) -> RetrievedPage
 
 
 def _foremost(facts: Sequence["Fact"]) -> list["Fact"]:
-    """Return all wishes, all facts about the identity, and the newest `FACTS_SHOWN` of the other facts."""
+    """Return all wishes, all facts about names and the like (`is_head`), and the newest `FACTS_SHOWN` others."""
     others = [fact for fact in facts if not (fact.kind is FactKind.WISH or is_head(fact.slot))]
     left_out = {fact.fact for fact in others[:-FACTS_SHOWN]}
     return [fact for fact in foremost_first(facts) if fact.fact not in left_out]

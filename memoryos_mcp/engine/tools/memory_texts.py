@@ -15,7 +15,8 @@ from memoryos_mcp.engine.tools.memory_results import (
 )
 from memoryos_mcp.engine.tools.pages import ShownPage
 from memoryos_mcp.engine.tools.texts import minute
-from memoryos_mcp.retrieval.rendering import ORDERS, head, page_marks, page_text
+from memoryos_mcp.model.pages import ORDERS, page_marks
+from memoryos_mcp.retrieval.rendering import head, page_text
 from memoryos_mcp.text.amounts import amount
 from memoryos_mcp.text.quoting import delimited, one_line, quoted
 
@@ -71,7 +72,7 @@ def _lines(memory: ShownMemory) -> Iterator[str]:
 
 
 def _page(page: ShownPage) -> Iterator[str]:
-    marks = page_marks(page.source, is_excerpt=page.excerpt, gives_orders=page.gives_orders)
+    marks = page_marks(page, is_excerpt=page.excerpt)
     ids = [minute(page.timestamp), page.id, page.tier, page.segment_id, page.chain_id]
     yield page_text(page.user_input, page.agent_response, [*ids, *marks], page.source)
     for name, neighbour in (("Previous", page.previous_page), ("Next", page.next_page)):

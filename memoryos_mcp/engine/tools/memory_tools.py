@@ -23,8 +23,6 @@ from memoryos_mcp.engine.tools.pages import ChainPage, ShownPage, shown_notes, s
 from memoryos_mcp.model.ids import Kind, numbered_id, trait_id
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from memoryos_mcp.model.knowledge import Fact
     from memoryos_mcp.model.pages import Page
     from memoryos_mcp.model.views import ChainView, FactView, MemoryView, PageView, TraitView
@@ -146,8 +144,7 @@ def _page(view: "PageView") -> ShownPage:
     return ShownPage(
         kind="page",
         id=page.page_id,
-        **shown_turn(page, page),
-        excerpt=view.is_excerpt,
+        **shown_turn(page, page, is_excerpt=view.is_excerpt),
         meta_data=shown_notes(page.meta_data),
         tier=page.tier.value,
         segment_id=_id(Kind.SEGMENT, page.segment),
@@ -177,15 +174,11 @@ def _chain(view: "ChainView") -> ShownChain:
 def _fact(view: "FactView") -> ShownFact:
     fact = view.fact
     return ShownFact(
+        **_beside(fact).model_dump(),
         kind="fact",
-        id=numbered_id(Kind.FACT, fact.fact),
         about=fact.about.value,
-        text=fact.text,
-        valid_from=fact.said_since or text_time(fact.valid_from),
-        valid_until=fact.said_until or _optional_time(fact.valid_until),
         state=view.state.value,
         learned_by=fact.learned_by,
-        ended_by="corrected by the user" if fact.is_corrected else None,
         evidence=list(fact.evidence),
         supersedes=[_beside(each) for each in view.superseded],
         superseded_by=None if view.superseded_by is None else _beside(view.superseded_by),
@@ -197,7 +190,7 @@ def _beside(fact: "Fact") -> FactBeside:
         id=numbered_id(Kind.FACT, fact.fact),
         text=fact.text,
         valid_from=fact.said_since or text_time(fact.valid_from),
-        valid_until=fact.said_until or _optional_time(fact.valid_until),
+        valid_until=fact.said_until or (text_time(fact.valid_until) if fact.valid_until else None),
         ended_by="corrected by the user" if fact.is_corrected else None,
     )
 
@@ -224,10 +217,6 @@ def _trait(view: "TraitView") -> ShownTrait:
             for past in view.history
         ],
     )
-
-
-def _optional_time(moment: "datetime | None") -> str | None:
-    return None if moment is None else text_time(moment)
 
 
 def _id(kind: Kind, number: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Text of the results for readers. Remembered text in it is delimited."""
+"""Text of results and receipts for readers. Memories in it are delimited and marked as information."""
 
 from collections.abc import Mapping, Sequence
 

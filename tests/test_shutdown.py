@@ -1,4 +1,4 @@
-"""A server that is told to stop answers what is under way and takes nothing new."""
+"""During shutdown, a server finishes calls in progress and refuses new ones."""
 
 import asyncio
 from typing import Any, cast
@@ -14,7 +14,7 @@ CONTEXT = cast(ServerRequestContext[Any, Any], None)
 
 
 class Call:
-    """A call that ends when it is told to."""
+    """A call that ends on an event."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_end = asyncio.Event(), asyncio.Event()
@@ -25,7 +25,7 @@ class Call:
         return "the answer"
 
 
-async def test_closing_waits_for_every_call_under_way() -> None:
+async def test_shutdown_waits_for_calls_in_progress() -> None:
     closing, calls = Closing(), [Call(), Call()]
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         answers = [group.create_task(closing(CONTEXT, call)) for call in calls]
@@ -40,7 +40,7 @@ async def test_closing_waits_for_every_call_under_way() -> None:
         assert [str(await answer) for answer in answers] == ["the answer"] * 2
 
 
-async def test_closing_waits_no_longer_than_its_grace_time() -> None:
+async def test_shutdown_waits_only_for_the_grace_time() -> None:
     closing, call = Closing(), Call()
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         group.create_task(closing(CONTEXT, call))
@@ -49,7 +49,7 @@ async def test_closing_waits_no_longer_than_its_grace_time() -> None:
         call.may_end.set()
 
 
-async def test_a_call_that_failed_is_under_way_no_more() -> None:
+async def test_a_failed_call_is_no_longer_in_progress() -> None:
     closing = Closing()
 
     async def fail(_: object) -> Any:
@@ -62,7 +62,7 @@ async def test_a_call_that_failed_is_under_way_no_more() -> None:
 
 
 @pytest.mark.parametrize(("method", "status"), [("POST", 503), ("DELETE", 503), ("GET", 200)])
-async def test_once_it_has_begun_only_looking_is_allowed(method: str, status: int) -> None:
+async def test_only_reading_calls_are_allowed_during_shutdown(method: str, status: int) -> None:
     closing = Closing()
     guarded = ClosingGuard(App(), closing)
     assert (await ask(guarded, http_scope(method=method))).status == 200

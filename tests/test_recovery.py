@@ -1,4 +1,4 @@
-"""Whoever was closed before their pages were organised and embedded is opened again for it."""
+"""Users who were closed with unfinished work are opened again to finish it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,14 +35,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class DeadEmbedder(WordEmbedder):
-    """Gives no page a vector."""
+    """Fails on every page."""
 
     async def embed_pages(self, passages: Any) -> list[list[Window]]:
         raise ModelError("the model is not there")
 
 
 class WatchedEmbedder(WordEmbedder):
-    """Counts how many pages it has been given."""
+    """Counts the pages that it embeds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ async def add(service: MemoryService, user_id: str, pages: int) -> None:
 
 
 async def written_and_closed_at_once(folder: Path, clock: Clock, pages: int = BATCH) -> None:
-    """Leave users whose pages have no vectors and are in no topic."""
+    """Create users whose pages have neither vectors nor topics, and close them."""
     async with service(folder, clock, DeadEmbedder(), catches_up=False, consolidation_batch_pages=100) as memory:
         for user_id in USERS:
             await add(memory, user_id, pages)
@@ -88,7 +88,7 @@ async def until_nobody_waits(folder: Path, but: str = "") -> None:
         await asyncio.sleep(POLL_S)
 
 
-async def test_whoever_waits_at_the_start_is_organised_without_being_asked_for(tmp_path: Path) -> None:
+async def test_users_with_unfinished_work_are_opened_at_the_start(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
     assert [*users_waiting(tmp_path, MODEL)] == USERS
@@ -98,7 +98,7 @@ async def test_whoever_waits_at_the_start_is_organised_without_being_asked_for(t
     assert embedder.pages == len(USERS) * BATCH
 
 
-async def test_a_service_of_one_user_opens_nobody_else(tmp_path: Path) -> None:
+async def test_without_recovery_no_other_user_is_opened(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
     async with service(tmp_path, clock, catches_up=False) as memory:
@@ -108,18 +108,20 @@ async def test_a_service_of_one_user_opens_nobody_else(tmp_path: Path) -> None:
     assert set(users_waiting(tmp_path, MODEL)) >= set(USERS)
 
 
-async def test_whoever_is_closed_for_want_of_room_is_opened_again_when_their_silence_is_over(tmp_path: Path) -> None:
+async def test_a_user_closed_for_room_is_reopened_when_work_is_due(tmp_path: Path) -> None:
     clock = Clock()
     async with service(tmp_path, clock, max_open_users=1, consolidation_idle_s=60) as memory:
         for user_id in USERS:
             await add(memory, user_id, 3)
         await asyncio.sleep(1)
-        assert set(users_waiting(tmp_path, MODEL)) == set(USERS)  # too few pages for a batch, and no silence yet
+        assert set(users_waiting(tmp_path, MODEL)) == set(
+            USERS
+        )  # the batch is not full, and not enough time has passed
         clock.now += timedelta(minutes=10)
-        await until_nobody_waits(tmp_path, but=USERS[-1])  # who is still open, and looks at the clock now and then
+        await until_nobody_waits(tmp_path, but=USERS[-1])  # this user is still open and polls the clock
 
 
-async def test_those_who_call_keep_their_places(tmp_path: Path) -> None:
+async def test_recovery_does_not_close_users_of_callers(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
     async with service(tmp_path, clock, max_open_users=3) as memory:
@@ -130,7 +132,7 @@ async def test_those_who_call_keep_their_places(tmp_path: Path) -> None:
             assert after is before
 
 
-async def test_a_file_that_cannot_be_read_keeps_nobody_else_waiting(tmp_path: Path) -> None:
+async def test_an_unreadable_file_does_not_block_other_users(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
     database_file(tmp_path, USERS[0]).write_bytes(b"no database at all" * 100)
@@ -142,7 +144,7 @@ async def test_a_file_that_cannot_be_read_keeps_nobody_else_waiting(tmp_path: Pa
         await add(memory, "ada", 1)
 
 
-async def test_a_look_for_who_waits_changes_no_file(tmp_path: Path) -> None:
+async def test_the_search_for_unfinished_work_changes_no_file(tmp_path: Path) -> None:
     await written_and_closed_at_once(tmp_path, Clock())
     before = contents(tmp_path)
     assert [*users_waiting(tmp_path, MODEL)] == USERS
@@ -153,7 +155,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-async def test_closing_ends_what_is_being_caught_up_on(tmp_path: Path) -> None:
+async def test_close_ends_a_recovery_in_progress(tmp_path: Path) -> None:
     clock = Clock()
     await written_and_closed_at_once(tmp_path, clock)
     async with service(tmp_path, clock, DeadEmbedder()) as memory:

@@ -1,4 +1,4 @@
-"""What a user says is known at once: read from each page as it comes, in short-term memory and in cold topics alike."""
+"""Facts are extracted from each new page at once, before it is organised."""
 
 import asyncio
 from contextlib import closing
@@ -16,7 +16,7 @@ STATED = {
     "I live in Utrecht.": "live in Utrecht",
     "My favourite colour is green.": "green",
 }
-# For each kind of statement: what is said, and what of it is to be known. The last is said by the assistant.
+# For each kind of statement: the text, and the expected part of the fact. The last one is said by the assistant.
 KINDS = {
     "name, work and place": ("Hi! I'm Tom, I work as a data scientist in San Francisco.", ("Tom", "data scientist")),
     "age": ("I'm 38 years old.", ("38",)),
@@ -44,20 +44,20 @@ SMALL_TALK = [
 ]
 
 
-# Nothing is filed, so that what is known was read from short-term memory.
+# No page is filed, so that facts come from short-term memory.
 RECENT = {**UNFILED, "short_term_capacity": 20}
 LIMIT_S = 10
 
 
 async def known(opened: Memory, count: int) -> list[str]:
-    """Wait until at least so many facts about the user are known, and return their texts."""
+    """Wait for a number of facts about the user, and return their texts."""
     async with asyncio.timeout(LIMIT_S):
         while len(facts := (await opened.engine.profile()).user_facts) < count:  # noqa: ASYNC110 - another task's state
             await asyncio.sleep(POLL_S)
     return [fact.text for fact in facts]
 
 
-async def test_what_a_new_user_says_is_in_the_profile_at_once_and_small_talk_is_not(data: Path) -> None:
+async def test_statements_of_a_new_user_are_in_the_profile_at_once(data: Path) -> None:
     async with memory(data, None, **RECENT) as opened:
         await opened.add(Said(said) for said in (*SMALL_TALK, *STATED))
         facts = await known(opened, len(STATED))
@@ -77,7 +77,7 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
             profile = server.call("get_user_profile", include_assistant_knowledge=True)
             return [*profile["user_knowledge"], *profile["assistant_knowledge"]]
 
-        # The first statement tells the name, the work and the place.
+        # The first statement contains name, work and place.
         wait_until(lambda: len(facts()) >= len(KINDS) + 2, "each statement is known", LIMIT_S)
         found = facts()
     for _, words in KINDS.values():
@@ -86,7 +86,7 @@ def test_each_kind_of_statement_is_in_the_profile(data: Path) -> None:
     assert any("San Francisco" in fact["knowledge"] and "data" not in fact["knowledge"] for fact in found)
 
 
-async def test_pages_that_were_never_read_are_read_in_the_background(data: Path) -> None:
+async def test_unread_pages_are_read_in_the_background(data: Path) -> None:
     async with memory(data, None, **RECENT) as opened:
         await opened.add(map(Said, STATED))
         assert len(await known(opened, len(STATED))) == len(STATED)

@@ -1,4 +1,4 @@
-"""A change of the embedding model: nothing is lost, no two models' vectors meet, queries are answered all along."""
+"""A change of the embedding model loses nothing, never compares vectors of two models, and always answers queries."""
 
 import asyncio
 import zlib
@@ -33,7 +33,7 @@ PAGES = 40
 
 
 class Model(WordEmbedder):
-    """A model of its own: other vectors than every other one's. Told to, it embeds pages only batch by batch."""
+    """A model whose vectors differ from those of all others; with ``batches``, it embeds one batch per release."""
 
     def __init__(self, name: str, dimension: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def opened(
     folder: Path, configured: Embedder | None, *before: Embedder, clock: Clock | None = None
 ) -> AsyncIterator[MemoryEngine]:
-    """Open a memory with a model, where models of before can be loaded again."""
+    """Open a memory with a model; the previous models can still be loaded."""
     settings = Settings(data_storage_path=folder, short_term_capacity=1, consolidation_idle_s=0.0)
     known = {embedder.model: embedder for embedder in before}
 
@@ -106,7 +106,7 @@ async def remember(folder: Path, model: Embedder, first: int = 0, count: int = P
 
 
 async def answers(engine: MemoryEngine, numbers: Sequence[int]) -> set[str]:
-    """Ask for some pages, and return by which recipes they were found."""
+    """Search for some pages, and return the signals by which they were found."""
     recipes = set()
     for number in numbers:
         recall = await engine.retrieve(f"friend{number} town{number}")
@@ -115,7 +115,7 @@ async def answers(engine: MemoryEngine, numbers: Sequence[int]) -> set[str]:
     return recipes
 
 
-async def test_the_model_before_answers_until_the_next_ones_vectors_are_whole(tmp_path: Path) -> None:
+async def test_the_previous_model_is_used_until_the_migration_ends(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(0)
@@ -138,7 +138,7 @@ async def test_the_model_before_answers_until_the_next_ones_vectors_are_whole(tm
 
 
 class Reading:
-    """Holds queries, and counts the pieces in which vectors are read or holds these too."""
+    """Blocks queries; counts the parts in which vectors are loaded, or blocks these too."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.pieces = 0
@@ -160,7 +160,7 @@ class Reading:
         monkeypatch.setattr(SqliteStore, "all_vectors", held_vectors)
 
 
-async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loading_vectors_gives_way_to_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(page_index, "LOAD_WINDOWS", 1)
@@ -173,16 +173,14 @@ async def test_the_reading_of_vectors_gives_way_to_a_query(tmp_path: Path, monke
         await asyncio.sleep(POLL_S)
         reading.vectors.set()
         await asyncio.sleep(10 * POLL_S)
-        assert reading.pieces <= 1  # one that was begun before
+        assert reading.pieces <= 1  # it was started before
         reading.queries.set()
         assert not (await asking).is_semantic
         await until(engine, is_settled)
         assert reading.pieces > PAGES
 
 
-async def test_a_load_that_has_given_way_for_long_enough_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_load_gives_way_only_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("words", 16)
     await remember(tmp_path, model)
     monkeypatch.setattr(priority, "PAUSE_LIMIT_S", POLL_S)
@@ -197,7 +195,7 @@ async def test_a_load_that_has_given_way_for_long_enough_goes_on(
 
 
 @pytest.mark.parametrize(("is_large", "is_semantic"), [(False, True), (True, False)])
-async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
+async def test_the_first_query_waits_only_for_a_small_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_large: bool, is_semantic: bool
 ) -> None:
     model = Model("words", 16)
@@ -218,7 +216,7 @@ async def test_the_first_query_waits_for_the_vectors_of_a_small_memory_alone(
         await until(engine, is_settled)
 
 
-async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:
+async def test_a_migration_resumes_after_a_restart(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(1)
@@ -231,7 +229,7 @@ async def test_a_move_goes_on_where_it_was_left(tmp_path: Path) -> None:
     assert new.embedded == PAGES - done
 
 
-async def test_a_model_that_is_taken_back_finds_its_vectors_and_embeds_only_what_is_new(tmp_path: Path) -> None:
+async def test_a_model_set_again_embeds_only_new_pages(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     async with opened(tmp_path, new, old) as engine:
@@ -245,7 +243,7 @@ async def test_a_model_that_is_taken_back_finds_its_vectors_and_embeds_only_what
     assert old.embedded == 3
 
 
-async def test_where_the_model_before_is_gone_the_new_one_answers_as_far_as_it_has_come(tmp_path: Path) -> None:
+async def test_the_incomplete_space_is_used_without_the_old_model(tmp_path: Path) -> None:
     new = Model("new", 24)
     await remember(tmp_path, Model("old", 16))
     new.batches = asyncio.Semaphore(0)
@@ -259,7 +257,7 @@ async def test_where_the_model_before_is_gone_the_new_one_answers_as_far_as_it_h
         assert "words" not in await answers(engine, range(0, PAGES, 5))
 
 
-async def test_where_the_new_model_cannot_be_loaded_the_one_before_answers_and_the_reason_is_told(
+async def test_the_previous_model_is_used_if_the_new_one_fails(
     tmp_path: Path,
 ) -> None:
     old, new = Model("old", 16), Model("new", 24)
@@ -276,7 +274,7 @@ async def test_where_the_new_model_cannot_be_loaded_the_one_before_answers_and_t
         assert await answers(engine, [3]) == {"words"}
 
 
-async def test_a_model_of_before_that_fails_does_not_hold_up_the_next_one(tmp_path: Path) -> None:
+async def test_a_failing_previous_model_does_not_delay_the_new_one(tmp_path: Path) -> None:
     old, new = Model("old", 16), Model("new", 24)
     await remember(tmp_path, old)
     new.batches = asyncio.Semaphore(0)
@@ -292,7 +290,7 @@ async def test_a_model_of_before_that_fails_does_not_hold_up_the_next_one(tmp_pa
         assert "words" not in await answers(engine, [3, 99])
 
 
-async def test_vectors_of_a_model_that_was_not_used_for_a_week_are_deleted(
+async def test_vectors_of_a_model_unused_for_a_week_are_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new, clock = Model("old", 16), Model("new", 24), Clock()

@@ -1,4 +1,4 @@
-"""What is remembered can be seen: by id with what belongs to it, and in lists that miss nothing and repeat nothing."""
+"""Memories are shown by id with their context, and in complete lists without duplicates."""
 
 import asyncio
 import base64
@@ -59,7 +59,7 @@ async def whole(store: SqliteStore, **conditions: Any) -> Any:
 # By id ----------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Path) -> None:
+async def test_a_page_is_shown_with_its_neighbours_in_the_chain(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 4)
         await file(
@@ -79,7 +79,7 @@ async def test_a_page_comes_whole_with_its_neighbours_of_the_chain(tmp_path: Pat
     assert (second.before, second.after) == (None, None)
 
 
-async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_first(tmp_path: Path) -> None:
+async def test_the_longest_pages_are_cut_if_they_do_not_fit(tmp_path: Path) -> None:
     long = "The kiln was hot. " * 400
     async with opened(tmp_path) as store:
         receipts = await store.add_pages([Turn(long, "", START), Turn("short", "one", START)])
@@ -91,7 +91,7 @@ async def test_pages_are_cut_only_if_they_do_not_fit_together_and_the_longest_fi
     assert 1000 < len(pages[2].page.user_input) < 2100
 
 
-async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path: Path) -> None:
+async def test_a_missing_id_is_named_and_nothing_is_shown(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1)])
         (known,) = await ids_of(store)
@@ -101,7 +101,7 @@ async def test_if_one_id_is_not_there_nothing_is_shown_and_it_is_named(tmp_path:
             await look(store.user_data, [known, "page 7"], 1000, cold)
 
 
-async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
+async def test_facts_of_another_assistant_are_not_found(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 1)
         await file(store, lease, topic(1))
@@ -117,7 +117,7 @@ async def test_facts_of_another_assistant_are_not_there(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=60))
-def test_an_id_is_read_to_itself_or_refused(text: str) -> None:
+def test_any_text_is_parsed_as_an_id_or_refused(text: str) -> None:
     try:
         read = read_id(text)
     except ArgumentError:
@@ -130,7 +130,7 @@ def test_an_id_is_read_to_itself_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7])
-async def test_a_list_has_each_memory_once_while_others_are_added(tmp_path: Path, limit: int) -> None:
+async def test_a_list_has_each_memory_once_despite_new_pages(tmp_path: Path, limit: int) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(number) for number in range(1, 12)])
         before = await ids_of(store)
@@ -145,7 +145,7 @@ async def test_a_list_has_each_memory_once_while_others_are_added(tmp_path: Path
         assert seen == before
 
 
-async def test_long_term_goes_from_the_profile_to_knowledge(tmp_path: Path) -> None:
+async def test_long_term_lists_profile_then_knowledge(tmp_path: Path) -> None:
     async with opened(tmp_path, short_term_capacity=0) as store:
         lease = await filled(store, 3)
         await file(store, lease, topic(1, 2), topic(3))
@@ -162,7 +162,7 @@ async def test_long_term_goes_from_the_profile_to_knowledge(tmp_path: Path) -> N
         assert about_ants == ["trait:Diet", "trait:Openness", "k2"]
 
 
-async def test_a_list_is_bounded_by_tier_topic_time_and_state(tmp_path: Path) -> None:
+async def test_a_list_is_filtered_by_tier_topic_time_and_state(tmp_path: Path) -> None:
     clock = Clock()
     async with opened(tmp_path, short_term_capacity=2, clock=clock) as store:
         lease = await lease_of(store)
@@ -195,7 +195,7 @@ def cursor_of(*parts: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode()
 
 
-async def test_a_broken_or_strange_cursor_is_refused(tmp_path: Path) -> None:
+async def test_an_invalid_cursor_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.add_pages([turn(1), turn(2)])
         good = (await stretch(store, limit=1)).cursor
@@ -220,7 +220,7 @@ async def test_a_broken_or_strange_cursor_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=80))
-def test_no_text_is_a_cursor(text: str) -> None:
+def test_random_text_is_refused_as_a_cursor(text: str) -> None:
     async def refused() -> None:
         with pytest.raises(ArgumentError):
             await listed(None, list_request(tier="", topic="", state="", after="", before="", zone=None), text, 1)  # type: ignore[arg-type]
@@ -232,7 +232,7 @@ def test_no_text_is_a_cursor(text: str) -> None:
 # Through a server -----------------------------------------------------------------------------------------------------
 
 
-def test_a_memory_is_seen_listed_and_corrected_through_a_server(data: Path) -> None:
+def test_a_server_shows_lists_and_corrects_memories(data: Path) -> None:
     settings = {**BUSY_BACKGROUND, "mid_term_heat_threshold": 0.5}
     with PipeServer(data, settings) as server:
         server.add("I live in Paris. I am allergic to peanuts.", meta_data={"mood": "good"})
@@ -292,7 +292,7 @@ async def two_users(folder: Path) -> AsyncIterator[tuple[MemoryEngine, MemoryEng
         yield ada, eve
 
 
-async def test_an_id_of_another_user_is_not_there(tmp_path: Path) -> None:
+async def test_an_id_of_another_user_is_not_found(tmp_path: Path) -> None:
     async with two_users(tmp_path) as (ada, eve):
         page_id = (await ada.add("I keep ants.", "")).page_id
         assert len(await ada.look([page_id])) == 1

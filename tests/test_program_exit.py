@@ -1,4 +1,4 @@
-"""Programs that end at any moment after a memory was opened end cleanly.
+"""Programs with an open memory end cleanly at any moment.
 
 ``MEMORYOS_ENDS`` sets how often each is started, 5 times by default.
 """
@@ -92,7 +92,7 @@ def test_a_program_that_ends_early_ends_cleanly(tmp_path: Path, name: str) -> No
         assert (process.returncode, process.stderr.decode()) == (0, ""), f"after {delay_s:.3f} s"
 
 
-async def test_ctrl_c_ends_a_program_with_its_memory_closed(tmp_path: Path) -> None:
+async def test_ctrl_c_closes_the_memory_of_a_program(tmp_path: Path) -> None:
     dice = random.Random(7)  # noqa: S311 - no secret
     for number in range(ENDS):
         process = await asyncio.create_subprocess_exec(
@@ -105,7 +105,7 @@ async def test_ctrl_c_ends_a_program_with_its_memory_closed(tmp_path: Path) -> N
             await asyncio.sleep(dice.uniform(0, LONGEST_DELAY_S))
             process.send_signal(signal.SIGINT)
             _, told = await process.communicate()
-        # An import that C code makes just then has the interpreter forget that it was interrupted: then it ends with 1.
+        # If C code imports a module at that moment, the interpreter loses the interrupt and exits with 1.
         assert process.returncode in (1, 130, -signal.SIGINT), told.decode()
         assert b"KeyboardInterrupt" in told
         assert b"terminate called" not in told

