@@ -1,4 +1,4 @@
-"""Commands run in this process: for most, importing the program again would take longer than all else that they do."""
+"""Runs commands in this process, because a new process would spend most of its time on imports."""
 
 import asyncio
 import io
@@ -19,9 +19,9 @@ from tests.servers import clean_environment
 
 
 def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run any command but ``serve`` to its exit code, its stdin empty and its stdout no terminal; one at a time.
+    """Run any command but ``serve``, one at a time, with an empty stdin and without a terminal.
 
-    A command has an event loop of its own, so beside a running one it runs in a thread. The bundled model is loaded
+    A command has its own event loop, so it runs in a thread if a loop is running already. The bundled model is loaded
     once for all commands.
     """
     line = [str(argument) for argument in arguments]
@@ -49,7 +49,7 @@ def run_here(*arguments: object, env: Mapping[str, str] | None = None) -> subpro
 
 
 def run_on(data: Path, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a command on a data folder; another exit code than the expected one fails."""
+    """Run a command on a data folder. Fails if the exit code is not ``code``."""
     done = run_here(*arguments, "--data-storage-path", data)
     assert done.returncode == code, done.stderr
     return done

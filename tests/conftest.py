@@ -1,4 +1,4 @@
-"""What the tests share: pipes to real servers that are ended whatever happens."""
+"""Fixtures that all tests share."""
 
 import logging
 import os
@@ -13,10 +13,10 @@ from memoryos_mcp.llm.providers import PRESETS
 from tests.http_server import HttpServer
 from tests.servers import PipeServer
 
-# A shell that starts the tests in its background has them ignore Ctrl-C, and with them every process that they start.
+# A shell that runs the tests in the background makes them, and all their processes, ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# Hundreds of processes start; without bytecode each compiles the whole package.
+# The tests start hundreds of processes. Without cached bytecode, each would compile the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No variable of ours or of a provider; the log's level is put back."""
+    """Remove our variables and those of LLM providers. Restore the log level afterwards."""
     variables = {name for preset in PRESETS.values() for name in preset.key_variables}
     for name in list(os.environ):
         if name.upper().startswith("MEMORYOS_") or name in variables:
@@ -42,14 +42,14 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def server(data: Path) -> Iterator[PipeServer]:
-    """A running server on a data folder of its own."""
+    """A running server with its own data folder."""
     with PipeServer(data) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def http_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """A running server with every transport and with tokens, which a file's tests share; each has users of its own."""
+    """A running server with every transport and with tokens. The tests of a file share it, each with other users."""
     with HttpServer(tmp_path_factory.mktemp("http") / "data", {"requests_per_second": 10_000.0}) as running:
         running.add_token("somebody")
         yield running

@@ -1,7 +1,8 @@
-"""Becomes a container's process: run as a script in namespaces of its own, with a JSON object for its one argument.
+"""Becomes a container's process. Run as a script in new namespaces, with a JSON object as its only argument.
 
-``root``: the image's folder. ``mounts``: arguments of ``mount``, each in turn. ``wants_loopback``: whether the network
-namespace is new. ``user``: ids with a colon between them. ``folder``, ``environment``, ``command``: as they are inside.
+``root`` is the image's folder. ``mounts`` are the arguments of each call of ``mount``. ``wants_loopback`` is whether
+the network namespace is new. ``user`` is a user id and a group id, joined by a colon. ``folder``, ``environment`` and
+``command`` are those of the process in the container.
 """
 
 import fcntl

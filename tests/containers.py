@@ -1,8 +1,8 @@
-"""Images and containers without Docker: a Dockerfile's steps carried out in a folder that stands for the root.
+"""Images and containers without Docker: the steps of a Dockerfile are carried out in a folder that becomes the root.
 
-Namespaces of Linux do what they do for Docker: a container sees its folder as ``/``, is process 1, has the recipe's
-user and, unless it is being built, no network but its own loopback. This machine's system programs, read-only, and the
-Python that runs the tests, at ``/usr/local``, stand in for the base image. It takes root, as Docker's service does.
+As with Docker, Linux namespaces isolate a container: it sees its folder as ``/``, is process 1, and has the recipe's
+user. Except during a build, its network has only the loopback address. The base image consists of this machine's system
+programs, read-only, and of the Python that runs the tests, at ``/usr/local``. All this needs root.
 """
 
 import json
@@ -28,17 +28,17 @@ _TEMPORARY = "/tmp"  # noqa: S108 - of the container
 _SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS = ("login.defs", "nsswitch.conf", "resolv.conf", "hosts", "pip.conf")
 _TREES = ("alternatives", "ca-certificates", "ld.so.conf.d", "pki", "ssl")
-# How this machine reaches package indexes; Docker's service has such settings of its own.
+# This machine's settings for package indexes. Docker's service has its own.
 _NETWORK = re.compile(r"PIP_.*|SSL_CERT_.*|.*_PROXY", re.IGNORECASE)
 
 
 @dataclass
 class Image:
-    """What a stage has come to.
+    """The result of a stage.
 
     Attributes:
-        root: The folder that stands for ``/``.
-        arguments: Of the build, with their defaults; only its own steps see them.
+        root: The folder that becomes ``/``.
+        arguments: Build arguments with their defaults. Only the stage's own steps see them.
     """
 
     root: Path
@@ -53,7 +53,7 @@ class Image:
     health_check: list[str] | None = None
 
     def inside(self, path: str) -> Path:
-        """Return where a path of the image lies on this machine."""
+        """Return the path on this machine of a path in the image."""
         return self.root / os.path.normpath(Path(self.folder) / path).lstrip("/")
 
     def run(self, command: Sequence[str], mounts: Sequence[Sequence[str]] = (), *, is_build: bool = False) -> list[str]:
@@ -94,7 +94,7 @@ class Image:
 
 
 def are_possible() -> bool:
-    """Return whether this machine lets us make containers."""
+    """Return whether this machine allows containers."""
     tried = ["unshare", "--mount", "--pid", "--net", "--fork", "true"]
     return (
         os.geteuid() == 0 and shutil.which(tried[0]) is not None and subprocess.run(tried, check=False).returncode == 0
@@ -102,12 +102,12 @@ def are_possible() -> bool:
 
 
 def built(recipe: str, context: Path, folder: Path) -> dict[str, Image]:
-    """Carry out every stage of a Dockerfile, and return what each has come to.
+    """Carry out every stage of a Dockerfile, and return each stage's result.
 
     Args:
         recipe: The Dockerfile's text.
-        context: Where files are copied from.
-        folder: An empty one; each stage's root is made in it.
+        context: The folder from which files are copied.
+        folder: An empty folder for the roots of all stages.
     """
     images: dict[str, Image] = {}
     for stage in stages(recipe).values():
@@ -118,13 +118,13 @@ def built(recipe: str, context: Path, folder: Path) -> dict[str, Image]:
 
 
 def container_process(started: subprocess.Popen[bytes]) -> int:
-    """Return the number that process 1 of a container has on this machine."""
+    """Return the process id on this machine of a container's process 1."""
     (first,) = psutil.Process(started.pid).children()
     return int(first.pid)
 
 
 def read_only_mounts(image: Image, volume: Path) -> list[list[str]]:
-    """Return the mounts of a container whose image cannot be written, as ``read_only`` and ``tmpfs`` of Compose say."""
+    """Return the mounts of a container with a read-only image, like ``read_only`` and ``tmpfs`` of Compose."""
     root = str(image.root)
     return [
         ["-o", "remount,bind,ro", root],
@@ -134,7 +134,7 @@ def read_only_mounts(image: Image, volume: Path) -> list[list[str]]:
 
 
 def volume_mounts(image: Image, volume: Path) -> list[list[str]]:
-    """Return the mount of a named volume, which begins as what the image has in its place."""
+    """Return the mount of a named volume, which is filled with the image's files at its place."""
     (place,) = image.volumes
     if not volume.exists():
         subprocess.run(["cp", "-a", image.inside(place), volume], check=True)
@@ -145,7 +145,7 @@ def _begun(stage: Stage, images: Mapping[str, Image], root: Path) -> Image:
     if stage.base not in images:
         _lay_out(root)
         image = Image(root)
-        # So that the base image's Python finds its library, wherever it was built for.
+        # With this, the base image's Python finds its library, whatever path it was built for.
         subprocess.run(image.run(["/sbin/ldconfig"], is_build=True), check=True, timeout=LIMIT_S)
         return image
     base = images[stage.base]
@@ -167,7 +167,7 @@ def _begun(stage: Stage, images: Mapping[str, Image], root: Path) -> Image:
 
 
 def _lay_out(root: Path) -> None:
-    """Make the folder of a base image: places to mount this machine's system at, and its few own files."""
+    """Make the folder of a base image, with mount points for this machine's system and a few files."""
     for name in ("dev", "proc", "tmp", "etc", "opt", "root", "var"):
         (root / name).mkdir(parents=True)
     (root / "tmp").chmod(0o1777)
@@ -224,23 +224,23 @@ def _carry_out(step: Step, image: Image, context: Path, images: Mapping[str, Ima
 def _copy(words: list[str], image: Image, context: Path, images: Mapping[str, Image]) -> None:
     source: Path = context
     copied: Callable[..., object] = shutil.copy2
-    # As .dockerignore says.
+    # These are in .dockerignore.
     ignored: Callable[[str, list[str]], set[str]] | None = shutil.ignore_patterns("__pycache__")
     if words[0].startswith("--from="):
-        # No later step changes what an earlier stage has made.
+        # Later steps do not change the files of an earlier stage.
         source, copied, ignored = images[words.pop(0).removeprefix("--from=")].root, os.link, None
     *names, target = words
     place = image.inside(target)
     for name in names:
         found = source / name.lstrip("/")
-        if found.is_dir():  # its content, not the folder itself
+        if found.is_dir():  # the folder's content is copied, not the folder itself
             shutil.copytree(found, place, symlinks=True, ignore=ignored, copy_function=copied)
         else:
             copied(found, place / found.name if target.endswith("/") else place)
 
 
 def _note(step: Step, image: Image) -> None:
-    """Keep what a step says about containers to come."""
+    """Apply a step that only concerns later containers."""
     match step.name:
         case "ARG":
             image.arguments |= step.pairs()

@@ -1,4 +1,4 @@
-"""What README and the pages of docs say, for the tests that hold it against the program."""
+"""Reads the README and the pages of docs, for tests that compare them with the program."""
 
 import re
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ class Block:
     """A fenced block.
 
     Attributes:
-        document: Its file's path from the root.
-        line: The number of its first line, from 1.
-        kind: What its fence says that it is, like ``sh``.
-        text: What stands in it.
-        output: The ``text`` block that comes next before any heading, which shows what a program prints; None if none.
+        document: The file's path, relative to the root.
+        line: The number of the first line, from 1.
+        kind: The language in the fence, like ``sh``.
+        text: The content.
+        output: The next ``text`` block before any heading, which shows what a program prints, or None.
     """
 
     document: str
@@ -47,7 +47,7 @@ class Link:
 
 
 def documents() -> list[Path]:
-    """Return README and the pages, those in which a reader begins first."""
+    """Return the README and the pages, in the order in which a reader begins."""
     return [README, *sorted(DOCS.glob("**/*.md"))]
 
 
@@ -63,8 +63,7 @@ def everything() -> str:
 def section(title: str) -> str:
     """Return the text under a heading, down to the next heading of the same level or a higher one.
 
-    The heading may stand in README or on any page, but only once. Lines of a sentence are joined by blanks in a test
-    that looks for one: `joined`.
+    The heading must be in the README or on a page, and only once. To look for a sentence, join its lines by `joined`.
     """
     found = [part for document in documents() for part in _sections(text_of(document), title)]
     assert len(found) == 1, f"{len(found)} headings {title!r}"
@@ -77,18 +76,18 @@ def joined(text: str) -> str:
 
 
 def table(title: str) -> list[list[str]]:
-    """Return the cells of the table rows under a heading that begin with a name in code."""
+    """Return the cells of those table rows under a heading whose first cell is code."""
     rows = [line.strip("| ").split(" | ") for line in section(title).splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in row] for row in rows]
 
 
 def json_blocks(title: str) -> list[str]:
-    """Return the blocks of JSON under a heading."""
+    """Return the JSON blocks under a heading."""
     return re.findall(r"```json\n(.*?)```", section(title), re.DOTALL)
 
 
 def blocks(document: Path) -> list[Block]:
-    """Return the fenced blocks of a document in their order, those in lists included."""
+    """Return the fenced blocks of a document in order, including those in lists."""
     found: list[Block] = []
     tokens = _tokens(document)
     for place, token in enumerate(tokens):
@@ -113,7 +112,7 @@ def links(document: Path) -> Iterator[Link]:
 
 
 def spans(document: Path) -> list[str]:
-    """Return what stands in code within the sentences and tables of a document."""
+    """Return the texts in code format in the sentences and tables of a document."""
     tokens = [child for token in _tokens(document) for child in token.children or []]
     return [joined(token.content) for token in tokens if token.type == "code_inline"]
 
@@ -141,5 +140,5 @@ def _sections(text: str, title: str) -> Iterator[str]:
 
 
 def _without_blocks(text: str) -> str:
-    """Return the text with its fenced blocks blanked out: a comment in a script is no heading."""
+    """Return the text with its fenced blocks blanked out, because comments in scripts look like headings."""
     return re.sub(r"^ *```.*?^ *```$", lambda block: " " * len(block[0]), text, flags=re.MULTILINE | re.DOTALL)

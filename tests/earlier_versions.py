@@ -1,4 +1,4 @@
-"""Files as earlier versions left them, made by the migrations that those had."""
+"""Files of earlier versions, made by the migrations up to each version."""
 
 from contextlib import closing
 from pathlib import Path
@@ -16,14 +16,7 @@ def said(number: int) -> tuple[str, str]:
 
 
 def make_version(path: Path, user_id: str, number: int, pages: int) -> None:
-    """Make a file of a version, with some pages in its backlog.
-
-    Args:
-        path: The file; it is not there yet.
-        user_id: Whose it is.
-        number: The version, from 1.
-        pages: How many.
-    """
+    """Make a new file of a user in the format of version ``number``, with pages in the backlog."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(apsw.Connection(str(path))) as connection, connection:
         migrate(connection, user_id, 1)

@@ -1,4 +1,4 @@
-"""Stand-ins for what must be forced: time, faults and latency. Each implements the protocol of what it stands for."""
+"""Fakes with which tests control time, faults and latency. Each implements the protocol of the real object."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ START = datetime(2026, 5, 8, 12, 0, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = START
@@ -28,8 +28,18 @@ class Clock:
         self.now += timedelta(**by)
 
 
+class Seconds:
+    """A clock of seconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class WordEmbedder(words.WordEmbedder):
-    """Vectors by words; can be told to fail."""
+    """An embedder whose vectors follow from words, and which fails on request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +52,7 @@ class WordEmbedder(words.WordEmbedder):
 
 
 class ScriptedAnalyst:
-    """The extractive analyst, unless it is told to fail, to answer nonsense or to wait."""
+    """The extractive analyst, which on request fails, returns nonsense or waits."""
 
     name = "scripted"
 

@@ -1,4 +1,4 @@
-"""Memories as other systems write them, made up: their files and databases, as far as their form is known."""
+"""Invented memories in the formats of other systems, as far as these are known."""
 
 import json
 import random
@@ -17,7 +17,7 @@ LLM_ERROR = "Error: Could not get response from LLM."
 
 @dataclass
 class Reference:
-    """A memory of the reference: some pages, each filed under one to three topics, the newest still short-term."""
+    """A memory of the reference: pages in one to three topics each, the newest still short-term."""
 
     pages: list[dict[str, Any]] = field(default_factory=list)
     topics: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Reference:
 
 
 def make_reference(pages: int = 60, topics: int = 7, seed: int = 7) -> Reference:
-    """Return a memory whose pages come in bursts of one second, in the order in which they were said."""
+    """Return a memory whose pages are in order, several of them in the same second."""
     chance = random.Random(seed)  # noqa: S311 - data to read, no secret
     memory = Reference(topics={f"session_{number}": [] for number in range(topics)})
     for number in range(pages):
@@ -120,7 +120,7 @@ def write_reference(
     return users
 
 
-# As Chroma's migrations leave it, as far as they are known: only the tables that hold names and texts.
+# Chroma's tables with names and texts, as far as they are known.
 _CHROMA = """
 CREATE TABLE collections (id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension INTEGER, database_id TEXT NOT NULL);
 CREATE TABLE segments (
@@ -146,7 +146,7 @@ def write_chroma(
     about_assistant: Sequence[str] = (),
     profile: str = "",
 ) -> Path:
-    """Write the reference's storage on Chroma; the first page of each topic stands in Chroma alone."""
+    """Write the reference's storage on Chroma. The first page of each topic is only in Chroma."""
     storage = folder / "chroma_storage"
     storage.mkdir(parents=True)
     database = apsw.Connection(str(storage / "chroma.sqlite3"))
@@ -158,7 +158,7 @@ def write_chroma(
                 for name, details in memory.topics.items()
                 for page in details
             ]
-            # Pages come in as they are said, so they lie in that order.
+            # Pages are stored in the order in which they were said.
             said = {page["page_id"]: number for number, page in enumerate(memory.pages)}
             pages.sort(key=lambda entry: said[entry[1]["page_id"]])
             topics = [("session", {"type": "session_summary", "session_id": n, "summary": "s"}) for n in memory.topics]
@@ -201,7 +201,7 @@ def _collection(database: apsw.Connection, name: str, values: Iterable[tuple[str
     seen = set()
     for number, (kind, entry) in enumerate(values):
         entry_id = f"{kind}_{entry.get('page_id', number)}"
-        if entry_id in seen:  # an upsert writes it once
+        if entry_id in seen:  # an upsert stores it once
             continue
         seen.add(entry_id)
         database.execute(
@@ -218,7 +218,7 @@ def _collection(database: apsw.Connection, name: str, values: Iterable[tuple[str
 def chatgpt_node(
     name: str, parent: str | None, role: str | None, *parts: object, at: float | None = None, **changes: Any
 ) -> dict[str, Any]:
-    """Return a node of a conversation's tree; without a role it holds no message."""
+    """Return a node of a conversation's tree. Without a role, it has no message."""
     message: dict[str, Any] = {
         "id": name,
         "author": {"role": role, "name": None, "metadata": {}},
@@ -244,7 +244,7 @@ def chatgpt_conversation(number: int, nodes: Sequence[Mapping[str, Any]], **chan
 
 
 def chatgpt_dialogue(number: int, turns: int = 2, chars: int = 0) -> dict[str, Any]:
-    """Return a conversation of so many exchanges, each side at least so long."""
+    """Return a conversation of ``turns`` exchanges, with at least ``chars`` characters on each side."""
     nodes = [chatgpt_node("root", None, None), chatgpt_node("system", "root", "system", "")]
     for turn in range(turns):
         for role in ("user", "assistant"):
@@ -286,7 +286,7 @@ def write_archive(file: Path, members: Mapping[str, bytes], method: int = zipfil
 
 
 def write_long_list(file: Path, entries: Iterator[object]) -> Path:
-    """Write a JSON list without holding it."""
+    """Write a JSON list entry by entry."""
     with file.open("w", encoding="utf-8") as out:
         out.write("[")
         for number, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""Real servers over HTTP for the outer ring of tests, their tokens, and the clients that speak to them."""
+"""Real servers over HTTP, their tokens, and clients of them."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from tests.servers import Era, clean_environment, serve_command
 
 START_LIMIT_S = 30.0
 EXIT_LIMIT_S = 30.0
-# What a client of the older era sends first.
+# The first message of a client of the older era.
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -53,12 +53,7 @@ WAYS = (MODERN, LEGACY, SSE)
 
 
 class HttpServer:
-    """A server process on a free port. Use it as a context manager; whatever happens, the process ends with it.
-
-    Attributes:
-        url: Where it listens.
-        port: The same.
-    """
+    """A server process on a free port. As a context manager, it always ends the process."""
 
     def __init__(
         self,
@@ -114,14 +109,14 @@ class HttpServer:
 
     @property
     def stderr(self) -> str:
-        """Everything that was logged so far."""
+        """The log so far."""
         return self._logged
 
     def send_signal(self, number: int) -> None:
         self.process.send_signal(number)
 
     def wait_for_exit(self) -> int:
-        """Return the exit code once the process has ended and all its output is read."""
+        """Wait until the process ends, read all its output, and return the exit code."""
         code = self.process.wait(EXIT_LIMIT_S)
         for reader in self._readers:
             reader.join(EXIT_LIMIT_S)
@@ -133,12 +128,12 @@ class HttpServer:
         return self.wait_for_exit()
 
     def kill(self) -> None:
-        """End the process at once, as a crash does."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
         self.wait_for_exit()
 
     def tokens(self) -> TokenStore:
-        """Return the tokens of the data folder, which another process than the server's may change."""
+        """Return the tokens of the data folder, which can be changed while the server runs."""
         return TokenStore(token_file(self.folder), clock=lambda: datetime.now(UTC))
 
     def add_token(self, user_id: str, *scopes: Scope) -> str:
@@ -166,7 +161,7 @@ class HttpServer:
 
 
 class Asker:
-    """A client of one token."""
+    """A client with one token."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -203,7 +198,7 @@ class Asker:
 
 @asynccontextmanager
 async def asker(server: HttpServer, token: str | None, way: Way = MODERN) -> AsyncIterator[Asker]:
-    """Yield the SDK's own client, connected to a running server."""
+    """Yield the SDK's client, connected to a running server."""
     headers = bearer(token)
     if way.transport == "sse":
         async with Client(sse_client(f"{server.url}/sse", headers=headers), mode=way.era) as client:
@@ -217,12 +212,12 @@ async def asker(server: HttpServer, token: str | None, way: Way = MODERN) -> Asy
 
 
 def bearer(token: str | None) -> dict[str, str]:
-    """Return the headers that show a token; none for None."""
+    """Return the headers with a token, or none for None."""
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
 def tool_call(tool: str, **arguments: Any) -> dict[str, Any]:
-    """Return a tool call of the older era; outside a session the server refuses it, having passed every guard."""
+    """Return a tool call of the older era. Outside a session, it passes every guard and is then refused."""
     return {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
 
 
@@ -235,7 +230,7 @@ async def raw_call(
 
 
 async def open_session(http: httpx2.AsyncClient, server: HttpServer, token: str | None) -> str:
-    """Shake hands as an older client does and return the session's id."""
+    """Open a session of the older era, and return its id."""
     answer = await raw_call(http, server, token, INITIALIZE)
     assert answer.status_code == 200, answer.text
     session: str = answer.headers["mcp-session-id"]

@@ -20,14 +20,14 @@ OPENID, OAUTH, JWKS = "/.well-known/openid-configuration", "/.well-known/oauth-a
 
 @cache
 def rsa_key(name: str, bits: int = 2048) -> rsa.RSAPrivateKey:
-    """Return a key; each name and size has its own, made once because that takes long."""
+    """Return the key with a name and a size. It is made once, because that takes long."""
     del name
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
 @cache
 def ec_key(name: str) -> ec.EllipticCurvePrivateKey:
-    """Return a key; each name has its own."""
+    """Return the key with a name."""
     del name
     return ec.generate_private_key(ec.SECP256R1())
 
@@ -46,12 +46,12 @@ def unsigned(header: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
 
 
 class Issuer:
-    """An issuer that answers as it is told and notes the paths that it was asked for.
+    """An issuer whose answers a test sets.
 
     Attributes:
-        keys: What it publishes.
-        paths: What it answers, by path; a path that is not there is answered with 404.
-        asked: The paths asked for, in order.
+        keys: The published keys.
+        paths: The answers by path. Other paths are answered with 404.
+        asked: The requested paths, in order.
     """
 
     def __init__(self, url: str) -> None:
@@ -66,7 +66,7 @@ class Issuer:
         self.may_answer.set()
 
     def claims(self, **changed: Any) -> dict[str, Any]:
-        """Return the claims of a good token, changed; what is changed to None is left out."""
+        """Return the claims of a valid token with changes. Claims that are changed to None are left out."""
         claims = {"iss": self.url, "aud": AUDIENCE, "sub": "zoë", "exp": int(time.time()) + 600} | changed
         return {name: value for name, value in claims.items() if value is not None}
 
@@ -82,7 +82,7 @@ class Issuer:
 
 @contextmanager
 def issuer_server() -> Iterator[Issuer]:
-    """Yield a running issuer on a free port; afterwards nothing listens there."""
+    """Yield a running issuer on a free port."""
     issuers: list[Issuer] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -99,7 +99,7 @@ def issuer_server() -> Iterator[Issuer]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Do not log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True

@@ -16,8 +16,7 @@ SEED = 1
 def running_llama(*, repeat_penalty: float | None = None) -> Iterator[str]:
     """Yield the address of a server on a free port of this machine.
 
-    Args:
-        repeat_penalty: Keeps so small a model, when it writes freely, from saying the same for ever.
+    ``repeat_penalty`` prevents endless repetitions when so small a model writes free text.
     """
     xllamacpp = pytest.importorskip("xllamacpp")
     parameters = xllamacpp.CommonParams()

@@ -1,4 +1,4 @@
-"""A real HTTP server that stands in for a model's: it answers as it is told, also as no server should."""
+"""A real HTTP server in place of an LLM's. Tests set its answers, which may be malformed."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ _TLS_HANDSHAKE = b"\x16"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as it arrived; names of headers in lower case."""
+    """A received request. Names of headers are in lower case."""
 
     path: str
     headers: Mapping[str, str]
@@ -23,7 +23,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole answer, or with ``sent_bytes`` the beginning of one before the connection is reset."""
+    """An answer. With ``sent_bytes``, the connection is reset after so many bytes of it."""
 
     body: bytes
     status: int = 200
@@ -33,14 +33,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """An answer without an end: a byte at a time, with a pause after each, seconds."""
+    """An endless answer, a byte at a time, with a pause in seconds after each byte."""
 
     pause_s: float = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer at all, until the client gives up."""
+    """No answer, until the client gives up."""
 
 
 Answer = Reply | Drip | Hang
@@ -50,7 +50,7 @@ Answering = Callable[[Asked], Answer | Awaitable[Answer]]
 def completion(
     content: str | None, *, tokens: tuple[int, int] | None = (11, 7), finish_reason: str | None = "stop"
 ) -> Reply:
-    """A chat completion. ``tokens`` are the prompt's and the reply's; None leaves the usage out."""
+    """Return a chat completion. ``tokens`` are those of prompt and reply, and None omits the usage."""
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish_reason}
     body: dict[str, Any] = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
     if tokens is not None:
@@ -59,7 +59,7 @@ def completion(
 
 
 def embeddings(vectors: Iterable[Sequence[float | None]]) -> Reply:
-    """Vectors of texts in their order."""
+    """Return an answer with the vectors of texts, in order."""
     data = [{"object": "embedding", "index": index, "embedding": list(row)} for index, row in enumerate(vectors)]
     return json_reply({"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
 
@@ -76,7 +76,7 @@ def api_error(
     param: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """An error in OpenAI's shape."""
+    """Return an error in OpenAI's format."""
     return json_reply(
         {"error": {"message": message, "type": "an_error", "param": param, "code": code}},
         status=status,
@@ -89,7 +89,7 @@ def html(text: str, *, status: int = 200) -> Reply:
 
 
 class LlmServer:
-    """What the server was asked, and by how many at once."""
+    """A server that records its requests, and how many were running at once."""
 
     def __init__(self, answering: Answering) -> None:
         self.asked: list[Asked] = []
@@ -110,11 +110,11 @@ class LlmServer:
         return [asked.body for asked in self.asked]
 
     def answer_with(self, answering: Answering) -> None:
-        """Answer like this from now on."""
+        """Set the answers from now on."""
         self._answering = answering
 
     async def was_asked(self, times: int) -> None:
-        """Wait until so many requests have arrived."""
+        """Wait until ``times`` requests have arrived."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self.asked) >= times)
 
@@ -180,9 +180,8 @@ class LlmServer:
 async def llm_server(answer: Answering | Answer | Sequence[Answer]) -> AsyncIterator[LlmServer]:
     """Serve on a free port of 127.0.0.1.
 
-    Args:
-        answer: What to answer: always the same, or in turn (the last again and again), or what a function of the
-            request says, which may be async.
+    ``answer`` is one answer for all requests, or a list of answers of which the last is repeated, or a function of the
+    request, which may be async.
     """
     running = LlmServer(answer if callable(answer) else _in_turn([answer] if isinstance(answer, Answer) else answer))
     server = await asyncio.start_server(running.serve, "127.0.0.1", 0)
@@ -209,7 +208,7 @@ def _in_turn(answers: Sequence[Answer]) -> Answering:
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked | None:
-    """Return the request, or None if the client begins with TLS, which is answered in plain as most servers do."""
+    """Return the request, or None if the client begins with TLS and so gets an answer in plain text."""
     start = await reader.readexactly(1)
     if start == _TLS_HANDSHAKE:
         return None
@@ -227,6 +226,6 @@ def _head(status: int, headers: Mapping[str, str], *, length: int) -> bytes:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    # With linger 0 the connection ends with a reset and not with an orderly close.
+    # With linger 0, closing resets the connection.
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

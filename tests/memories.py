@@ -1,4 +1,4 @@
-"""Real memories for the tests of retrieval: a SQLite file, the bundled embedder, and a clock that stands still."""
+"""Real memories for the tests of retrieval: a SQLite file, the bundled embedder, and a fixed clock."""
 
 import asyncio
 import functools
@@ -26,20 +26,20 @@ from tests.fakes import Clock
 
 USER = "ada"
 POLL_S = 0.01
-# As a model that nobody has: then words answer alone.
+# Without a model, only keywords are compared.
 NO_MODEL: dict[str, Any] = {"embedding_model_name": "none"}
-# Nothing heats a segment but its pages, so that queries and the moment of a promotion change no ranking.
+# Only pages heat a segment, so that neither queries nor the time of a promotion change the ranking.
 STEADY_HEAT = {"heat_alpha": 0.0, "mid_term_heat_threshold": 1e9}
-# Nothing is filed before so many pages wait, and no silence is long enough.
+# Pages are organised only when so many wait, however long the silence.
 UNFILED: dict[str, Any] = {"consolidation_batch_pages": 100, "consolidation_idle_s": 1e6}
 
 
-# Loading takes longer than most of what is asked of the model, and changes nothing.
+# Loading takes longer than most tests' use of the model, and the model does not change.
 load_once = functools.cache(bundled._load)
 
 
 class LentEmbedder(BundledEmbedder):
-    """The bundled embedder, shared by services that would each close it. Can be told to wait before pages."""
+    """The bundled embedder, which services share although each would close it. On request it waits before pages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class LentEmbedder(BundledEmbedder):
         return await super().embed_pages(passages)
 
     async def aclose(self) -> None:
-        """Do nothing: it is only lent."""
+        """Do nothing, because other services use it too."""
 
     async def end(self) -> None:
         await super().aclose()
@@ -59,7 +59,7 @@ class LentEmbedder(BundledEmbedder):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A turn to add; without a time it is said now."""
+    """A turn to add. Without a time, it was said now."""
 
     user_input: str
     agent_response: str = "I see."
@@ -68,7 +68,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One user's memory, and the service that it is part of."""
+    """One user's memory, and its service."""
 
     service: MemoryService
     engine: MemoryEngine
@@ -80,22 +80,22 @@ class Memory:
         ]
 
     async def settled(self) -> Stats:
-        """Wait until the background has nothing to do; the caller's time limit ends a vain wait."""
+        """Wait until the background is idle. The caller's time limit applies."""
         while not _is_settled(stats := await self.engine.stats()):
-            # What failed waits for a clock that stands still.
+            # Failed work would wait for the clock, which is fixed.
             assert not any(health.failed_attempts for health in stats.health.values()), stats.health
             await asyncio.sleep(POLL_S)
-        return await self.engine.stats()  # the counts before were taken a little earlier than it was seen to be settled
+        return await self.engine.stats()  # the earlier counts are from before the memory was settled
 
     async def call_retrieve(self, **arguments: Any) -> CallToolResult:
-        """Call the tool through a client of the SDK; the result may be an error."""
+        """Call the tool through the SDK's client, and return the result, which may be an error."""
         async with Client(make_server(self.service, lambda _: Caller(USER, frozenset({Scope.READ})))) as client:
             result = await client.call_tool("retrieve_memory", arguments)
         assert isinstance(result, CallToolResult)
         return result
 
     async def retrieve(self, **arguments: Any) -> RetrieveMemoryResult:
-        """Ask the tool through a client of the SDK; an error fails."""
+        """Call the tool through the SDK's client, and return the result. Fails on an error."""
         result = await self.call_retrieve(**arguments)
         assert not result.is_error, result.content
         return RetrieveMemoryResult.model_validate(result.structured_content, strict=True, extra="forbid")
@@ -108,7 +108,7 @@ def _is_settled(stats: Stats) -> bool:
 
 @asynccontextmanager
 async def memory(folder: Path, embedder: LentEmbedder | None, **settings: Any) -> AsyncIterator[Memory]:
-    """Yield a memory with background work that runs at once; without an embedder words answer alone."""
+    """Yield a memory whose background work runs at once. Without an embedder, only keywords are compared."""
     chosen: dict[str, Any] = {"short_term_capacity": 0, "consolidation_batch_pages": 4, "consolidation_idle_s": 0.0}
     chosen |= {} if embedder else NO_MODEL
     async with (

@@ -1,4 +1,4 @@
-"""Programs of others that the tests meet the server with: `.ci/clients` installs them, a variable tells where."""
+"""Other clients that the server is tested with. `.ci/clients` installs them, and a variable names their folder."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ CONFORMANCE = "npm/node_modules/.bin/conformance"
 
 
 def program(name: str) -> str:
-    """Return the path of a program; without a folder of clients the test that asks for it is skipped."""
+    """Return the path of a program. Without a folder of clients, the test is skipped."""
     folder = os.environ.get(CLIENTS_VARIABLE)
     if not folder:
         pytest.skip(f"{CLIENTS_VARIABLE} names no folder that .ci/clients has filled")

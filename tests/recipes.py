@@ -1,4 +1,4 @@
-"""A Dockerfile as it is read: its stages, their steps, and what an image is told by all the stages under it."""
+"""Reads a Dockerfile: its stages, their steps, and the steps that an image has from all its stages."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# More than these are not read here: a step that is carried out by nobody would prove nothing.
+# Other instructions are not supported here, and a test would not notice that they are missing.
 KNOWN = frozenset(
     {"ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "HEALTHCHECK", "LABEL", "RUN", "USER", "VOLUME", "WORKDIR"}
 )
@@ -15,24 +15,24 @@ KNOWN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction, as ``RUN`` or ``COPY``, and what follows it."""
+    """An instruction, such as ``RUN`` or ``COPY``, and its arguments."""
 
     name: str
     rest: str
 
     def words(self) -> list[str]:
-        """Return a list in JSON's form."""
+        """Return the arguments of the JSON form."""
         loaded: list[str] = json.loads(self.rest)
         return loaded
 
     def pairs(self) -> dict[str, str]:
-        """Return names and values, which have a sign of equality between them."""
+        """Return the arguments of the form ``name=value``."""
         return dict(part.split("=", 1) for part in shlex.split(self.rest))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What stands from one ``FROM`` to the next; its base is an image or an earlier stage."""
+    """The steps from one ``FROM`` to the next. The base is an image or an earlier stage."""
 
     name: str
     base: str
@@ -56,7 +56,7 @@ def stages(text: str) -> dict[str, Stage]:
 
 
 def steps_of(name: str) -> list[Step]:
-    """Return the steps of our image of that name, those of the stages that it builds upon first."""
+    """Return the steps of one of our images, beginning with those of the stages on which it builds."""
     known = stages((ROOT / "Dockerfile").read_text(encoding="utf-8"))
     chain = list[Step]()
     while name in known:
@@ -66,12 +66,12 @@ def steps_of(name: str) -> list[Step]:
 
 
 def only_step(image: str, name: str) -> Step:
-    """Return an image's one step of a kind."""
+    """Return an image's only step of a kind."""
     (step,) = [step for step in steps_of(image) if step.name == name]
     return step
 
 
 def health_check() -> list[str]:
-    """Return the command by which the image for HTTP is asked whether it is well."""
+    """Return the command of the HTTP image's health check."""
     command: list[str] = json.loads(only_step("http", "HEALTHCHECK").rest.partition(" CMD ")[2])
     return command

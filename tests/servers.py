@@ -1,4 +1,4 @@
-"""Real server processes for the outer ring of tests, and the clients that speak to them."""
+"""Real server processes, and clients of them."""
 
 import json
 import os
@@ -25,8 +25,11 @@ ERAS: tuple[Era, ...] = ("auto", "legacy")
 REPLY_LIMIT_S = 30.0
 EXIT_LIMIT_S = 20.0
 POLL_S = 0.02
+READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
+TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
+STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 USER = "default_user"
-# Small enough that embedding and consolidation run with nearly every page.
+# Limits so small that embedding and consolidation run with nearly every page.
 BUSY_BACKGROUND = {"short_term_capacity": 2, "consolidation_batch_pages": 3, "consolidation_idle_s": 0.1}
 
 
@@ -38,14 +41,14 @@ def serve_command(folder: Path, settings: Mapping[str, object] | None = None, py
 
 def clean_environment(added: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without our variables, OpenTelemetry's and a terminal's size."""
-    # A terminal's size is known to a worker that has none.
+    # A test worker has no terminal, but inherits the variables with its size.
     ours = ("MEMORYOS_", "OTEL_", "COLUMNS", "LINES")
     kept = {n: value for n, value in os.environ.items() if not n.upper().startswith(ours)}
     return kept | dict(added or {})
 
 
 def wait_until(is_true: Callable[[], bool], what: object, limit_s: float = REPLY_LIMIT_S) -> None:
-    """Poll a condition until it holds; after the limit fail with what was waited for, as it stands then."""
+    """Poll a condition until it holds, or fail after the limit with ``what`` in the message."""
     give_up_at = time.monotonic() + limit_s
     while not is_true():
         assert time.monotonic() < give_up_at, f"not within {limit_s:.0f} s: {what}"
@@ -53,9 +56,9 @@ def wait_until(is_true: Callable[[], bool], what: object, limit_s: float = REPLY
 
 
 class PipeServer:
-    """A server process and a client of its own that writes and reads raw lines of JSON-RPC.
+    """A server process, and a client that writes and reads raw lines of JSON-RPC.
 
-    Every byte of stdout is kept in ``lines``. Use it as a context manager; whatever happens, the process ends with it.
+    ``lines`` contains every byte of stdout. As a context manager, it always ends the process.
     """
 
     def __init__(
@@ -104,11 +107,11 @@ class PipeServer:
 
     @property
     def stderr(self) -> str:
-        """Everything that was logged so far."""
+        """The log so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def initialise(self) -> dict[str, Any]:
-        """Shake hands as a client of the older era does, and return what the server says of itself."""
+        """Open a session of the older era, and return the server's answer."""
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "pipe", "version": "1"}}
         said = self.reply(self.send("initialize", client))
         self.write_line(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
@@ -136,7 +139,7 @@ class PipeServer:
         return self.send("tools/call", {"name": tool, "arguments": arguments or {}})
 
     def send_raw_call(self, tool: str, arguments_json: str) -> int:
-        """Send a tool call whose arguments are a JSON text of the caller's own making, and return its id."""
+        """Send a tool call with a JSON text as its arguments, and return its id."""
         with self._writing:
             self._last_id += 1
             request = self._last_id
@@ -154,7 +157,7 @@ class PipeServer:
             return self._replies[request]
 
     def result(self, request: int, limit_s: float = REPLY_LIMIT_S) -> dict[str, Any]:
-        """Return the result of a tool call, an error of a tool included."""
+        """Return the result of a tool call, which may be an error."""
         reply = self.reply(request, limit_s)
         assert "result" in reply, reply
         result: dict[str, Any] = reply["result"]
@@ -181,7 +184,7 @@ class PipeServer:
         return self.call("get_memory_stats")
 
     def replies(self) -> dict[int, dict[str, Any]]:
-        """Return all replies so far, by request."""
+        """Return all replies so far, by request id."""
         with self._arrived:
             return dict(self._replies)
 
@@ -191,7 +194,7 @@ class PipeServer:
             self.reply(request, limit_s)
 
     def wait_until_settled(self, limit_s: float = 60.0) -> dict[str, Any]:
-        """Wait until every page is embedded and none waits for consolidation; return the state then."""
+        """Wait until every page is embedded and none waits for consolidation, and return the state."""
         settled: dict[str, Any] = {}
 
         def is_settled() -> bool:
@@ -203,7 +206,7 @@ class PipeServer:
         return settled
 
     def wait_until_semantic(self) -> None:
-        """Wait until retrieval compares meaning: the model and the index are loaded."""
+        """Wait until the model and the index are loaded, so that retrieval compares meaning."""
         wait_until(lambda: bool(self.stats()["search_mode"] == "hybrid"), "the model and the index are loaded")
 
     def wait_until_embedded(self, limit_s: float = 60.0) -> None:
@@ -211,13 +214,13 @@ class PipeServer:
         wait_until(lambda: bool(self.stats()["unembedded_pages"] == 0), "every page is embedded", limit_s)
 
     def close_stdin(self) -> None:
-        """Tell the server that its client is gone."""
+        """Close stdin, as a client does when it leaves."""
         if self.process.stdin is not None and not self.process.stdin.closed:
             with suppress(BrokenPipeError):
                 self.process.stdin.close()
 
     def wait_for_exit(self, limit_s: float = EXIT_LIMIT_S) -> int:
-        """Return the exit code once the process has ended by itself and all its output is read."""
+        """Wait until the process ends by itself, read all its output, and return the exit code."""
         code = self.process.wait(limit_s)
         self._reader.join(limit_s)
         return code
@@ -228,12 +231,12 @@ class PipeServer:
         return self.wait_for_exit()
 
     def kill(self) -> None:
-        """End the process at once, as a crash does, and read what it had still written."""
+        """Kill the process, and read the rest of its output."""
         self.process.send_signal(signal.SIGKILL)
         self.wait_for_exit()
 
     def end(self) -> None:
-        """Leave nothing behind, whatever state things are in."""
+        """End the process and close its pipes, in any state."""
         try:
             self.close_stdin()
             self.process.wait(EXIT_LIMIT_S)
@@ -253,7 +256,7 @@ class PipeServer:
             try:
                 message = json.loads(line)
             except ValueError:
-                continue  # what is no JSON is left to the test of `lines`
+                continue  # tests of `lines` find lines that are not JSON
             if isinstance(message, dict) and isinstance(message.get("id"), int) and "method" not in message:
                 with self._arrived:
                     self._replies[message["id"]] = message
@@ -264,14 +267,14 @@ class PipeServer:
 
 
 def refusal_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a tool's error; a success fails."""
+    """Return the text of a tool's error. Fails if the call succeeded."""
     assert result.get("isError") is True, "the call was not refused"
     text: str = result["content"][0]["text"]
     return text
 
 
 def page_id_of(reply: Mapping[str, Any]) -> str | None:
-    """Return the page id that a reply to add_memory acknowledges, None if it is no acknowledgement."""
+    """Return the page id in a reply to add_memory, or None if the call failed."""
     structured = reply.get("result", {}).get("structuredContent")
     return structured["page_id"] if structured else None
 
@@ -280,7 +283,7 @@ def page_id_of(reply: Mapping[str, Any]) -> str | None:
 async def sdk_client(
     folder: Path, era: Era, settings: Mapping[str, object] | None = None, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Client]:
-    """Yield the SDK's own client, connected to a server process of its own."""
+    """Yield the SDK's client, connected to a new server process."""
     command = serve_command(folder, settings)
     parameters = StdioServerParameters(command=command[0], args=command[1:], env=dict(env or {}))
     with (folder.parent / f"{folder.name}.stderr.log").open("a", encoding="utf-8") as errlog:
@@ -290,7 +293,7 @@ async def sdk_client(
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """A page as it lies on disk."""
+    """A page on disk."""
 
     page_id: str
     user_input: str
@@ -300,14 +303,14 @@ class StoredPage:
 
 
 def open_store(folder: Path, user_id: str = USER) -> apsw.Connection:
-    """Return a connection of our own SQLite to a user's file; the caller closes it."""
+    """Return a connection to a user's file by our own SQLite. The caller closes it."""
     connection = apsw.Connection(str(database_file(folder, user_id)))
     connection.set_busy_timeout(10_000)
     return connection
 
 
 def stored_pages(folder: Path, user_id: str = USER) -> list[StoredPage]:
-    """Return the pages of a user's file, in order of arrival, having checked the whole file."""
+    """Check the whole file of a user, and return its pages in order of arrival."""
     connection = open_store(folder, user_id)
     try:
         assert connection.execute("PRAGMA integrity_check").get == "ok"

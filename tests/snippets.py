@@ -1,6 +1,6 @@
-"""Where the snippets of README and docs are run: a home, a memory in it, a checkout, and the commands on the PATH.
+"""A place to run the snippets of README and docs: a home folder with a memory, a checkout, and commands on the PATH.
 
-What a snippet names that everybody has of their own, a token, an id, a path, is filled in first: `Place.fill`.
+`Place.fill` first replaces a snippet's placeholders: tokens, ids and paths.
 """
 
 import json
@@ -28,21 +28,21 @@ from tests.servers import PipeServer, clean_environment, open_store, wait_until
 LINE_LIMIT_S = 90
 EXIT_LIMIT_S = 30
 TYPING_S = 0.2
-# Programs of others that only write down how they were called: their own work is not ours to test.
+# Other programs, whose stand-ins only record how they were called.
 STAND_INS = ("claude",)
-# What is typed into every line that asks something.
+# The answer to every question of a command.
 _ANSWER = b"y\n"
 _LISTENING = re.compile(r"listening on http://127\.0\.0\.1:(\d+)")
-# The demo's conversation ends then; one page more is about a journey.
+# The time of a page about a journey, after the demo's conversation.
 _TODAY = datetime(2026, 2, 8, 18, 0, tzinfo=UTC)
 _JOURNEY = Exchange(29, "We planned the trip to Lisbon today.", "When do you leave?")
-# So that topics are made and facts learned at once.
+# With these, topics are made and facts learned at once.
 _EAGER = {"consolidation_batch_pages": 3, "consolidation_idle_s": 1.5, "heat_beta": 5}
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a line did."""
+    """The result of a line."""
 
     code: int
     stdout: str
@@ -51,13 +51,13 @@ class Done:
 
 @dataclass
 class Place:
-    """A folder in which snippets are run, and what they find there.
+    """A folder in which snippets are run.
 
     Attributes:
-        folder: All of it.
-        port: Where a server listens that a snippet starts.
-        token: What stands for ``mos_...``.
-        prelude: Lines that change the shell, which all later lines of a document are run after.
+        folder: The folder that contains everything else.
+        port: The port of a server that a snippet starts.
+        token: The token that replaces ``mos_...``.
+        prelude: Lines that change the shell, and are run before all later lines of a document.
         started: How clients have started a server so far.
     """
 
@@ -85,7 +85,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """A person's, with nothing of ours in it but where the memory is."""
+        """The environment of a user, with the folder of the memory as our only variable."""
         return clean_environment(
             {
                 "HOME": str(self.home),
@@ -97,7 +97,7 @@ class Place:
         )
 
     def fill(self, text: str) -> str:
-        """Return a snippet with what is its reader's own filled in."""
+        """Return a snippet with its placeholders replaced."""
         here = f"127.0.0.1:{self.port or 8000}"
         for sign, value in (
             ("/absolute/path/to/checkout/.venv/bin/memoryos-mcp", str(self.commands / "memoryos-mcp")),
@@ -112,7 +112,7 @@ class Place:
         return re.sub(r"\bk12\b", lambda _: self._one("SELECT 'k' || fact FROM facts LIMIT 1"), text)
 
     def run(self, line: str) -> Done:
-        """Run a line in a shell, in the checkout, at a terminal that answers yes; fail if it takes too long."""
+        """Run a line in a shell, in the checkout, at a terminal that answers yes. Fails if it takes too long."""
         if line.startswith(("export ", "cd ", "source ", ". ", "eval ")):
             self.prelude.append(line)
         with _answering_terminal() as terminal:
@@ -125,13 +125,13 @@ class Place:
                 timeout=LINE_LIMIT_S,
                 cwd=self.checkout,
                 env=self.environment,
-                start_new_session=True,  # a question for a password is asked of this terminal, and of no other
+                start_new_session=True,  # questions for a password go to this terminal
             )
         return Done(done.returncode, done.stdout, done.stderr)
 
     @contextmanager
     def serving(self, line: str) -> Iterator[None]:
-        """Run a line that serves over HTTP until the caller is done, then end it as an operator does."""
+        """Run a line that serves over HTTP within the block, then end it as an operator does."""
         log = self.folder / "serving.log"
         with log.open("wb") as stderr:
             process = subprocess.Popen(
@@ -159,7 +159,7 @@ class Place:
             self.port = 0
 
     def calls_of(self, program: str) -> list[list[str]]:
-        """Return how a stand-in was called so far."""
+        """Return the arguments of each call of a stand-in."""
         record = self.folder / f"{program}.calls"
         return [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()] if record.exists() else []
 
@@ -172,7 +172,7 @@ class Place:
 
 @contextmanager
 def _answering_terminal() -> Iterator[int]:
-    """Yield a terminal at which somebody types the answer again and again: what asks may drop what was typed before."""
+    """Yield a terminal at which the answer is typed repeatedly, because a program may drop earlier input."""
     person, terminal = pty.openpty()
     is_over = threading.Event()
 
@@ -192,7 +192,7 @@ def _answering_terminal() -> Iterator[int]:
 
 
 def make_memory(folder: Path) -> None:
-    """Make the memory that the demo makes, with some facts that were learned from it."""
+    """Make the demo's memory, with facts learned from it."""
     said = sorted([*CONVERSATION, _JOURNEY], key=lambda exchange: -exchange.days_ago)
     with PipeServer(folder, _EAGER) as server:
         for second, exchange in enumerate(said):
@@ -203,7 +203,7 @@ def make_memory(folder: Path) -> None:
 
 
 def prepare(folder: Path, memory: Path) -> Place:
-    """Return a place with a copy of a memory that nobody has open, and beside it one of the reference."""
+    """Return a place with a copy of a memory that is not open, and with a memory of the reference."""
     place = Place(folder)
     place.home.mkdir(parents=True)
     shutil.copytree(memory, place.data)
@@ -215,7 +215,7 @@ def prepare(folder: Path, memory: Path) -> Place:
 
 
 def tell_of(server: HttpServer, place: Place) -> None:
-    """Have the place's snippets mean a running server."""
+    """Make the place's snippets use a running server."""
     place.port = server.port
     place.token = server.add_token("ada")
 
@@ -242,7 +242,7 @@ def _lay_out_commands(place: Place) -> None:
 
 
 def entries_of(block: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the servers that a client's block names; empty if it is no client's block."""
+    """Return the servers in a client's block, or none for any other block."""
     for key in ("mcpServers", "servers", "context_servers", "mcp_servers"):
         if isinstance(block.get(key), dict):
             return dict(block[key])

@@ -1,4 +1,4 @@
-"""A memory that has some of everything, and the command line that takes it along."""
+"""A memory with every kind of record, and commands that export and import it."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ COMMAND_LIMIT_S = 120
 PAGES_PER_FILING = 1_000
 START = datetime(2023, 5, 8, 13, 56, 0, 123_456, tzinfo=timezone(timedelta(hours=5, minutes=45)))
 
-# The command, which says at its end how much RAM it had at most; the system's own count would include its parent's.
+# A command that prints its peak RAM at its end. The system's own count would include that of the parent process.
 _TELLING_ITS_PEAK = """
 import atexit, sys
 from memoryos_mcp.cli.main import main
@@ -35,7 +35,7 @@ main()
 """
 _PEAK_KB = re.compile(rb"VmHWM:\s+(\d+) kB")
 
-# What a long life leaves in a memory, beside the pages.
+# Records that a memory collects over time, in addition to pages.
 _LIFE = """
 UPDATE segments SET n_visit = 3, l_interaction = 2, is_archived = segment % 2, is_due = segment = 1;
 UPDATE pages SET is_analysed = 1, learned_by = 'extractive', read_by = 'extractive', is_degraded = 1
@@ -59,7 +59,7 @@ INSERT INTO meta VALUES ('refused_salt', 'c0ffee');
 
 
 def turn(number: int) -> Turn:
-    """Return a turn with something odd about it."""
+    """Return a turn with an unusual text or time."""
     return Turn(
         user_input=f'I said "{number}"\u2028 in Köln, 東京 \U0001f600' if number % 7 else "",
         agent_response=f"Noted {number}.\nAnd on another line." if number % 5 or not number % 7 else "",
@@ -72,7 +72,7 @@ def turn(number: int) -> Turn:
 
 
 async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
-    """Make a memory of so many pages that has some of everything."""
+    """Make a memory with a number of pages and every kind of record."""
     threads = StoreThreads(1)
     options = StoreOptions("default_assistant_profile", 7, 1800, 100)
     store = await SqliteStore.open(data, user, options, threads=threads, clock=utc_now)
@@ -80,7 +80,7 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
         await store.add_pages([turn(number) for number in range(first, min(pages, first + PAGES_PER_FILING))])
         lease = await store.take_lease(60)
         assert lease is not None
-        # The newest stay in the backlog, and groups begin out of order.
+        # The newest pages stay in the backlog, and groups do not begin in order.
         seqs = [page.seq for page in await store.pages(PageQuery(tier=Tier.BACKLOG, limit=PAGES_PER_FILING))][:-2]
         topics = [
             SegmentPlan(
@@ -102,7 +102,7 @@ async def make_memory(data: Path, pages: int, *, user: str = USER) -> None:
 
 
 def add(data: Path, *texts: str, idempotency_key: str | None = None) -> list[str]:
-    """Add a page for each text, as a program does that uses the library, and return their ids."""
+    """Add a page for each text through the library, and return their ids."""
 
     async def added() -> list[str]:
         async with MemoryEngine.open(USER, data_storage_path=data, embedding_model_name="none") as engine:
@@ -114,14 +114,14 @@ def add(data: Path, *texts: str, idempotency_key: str | None = None) -> list[str
 def run(
     data: Path, *arguments: object, code: int = 0, limit: str = "", python: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run the command on a data folder; another exit code than the expected one fails.
+    """Run the command on a data folder.
 
     Args:
         data: The data folder.
-        arguments: Of the command.
-        code: The exit code that is expected.
-        limit: A shell command that limits what the process may do; the command has a process of its own then.
-        python: What the interpreter of a process of its own runs instead of the command line.
+        arguments: The command's arguments.
+        code: The expected exit code.
+        limit: A shell command that limits the process. The command then runs in its own process.
+        python: Arguments of an interpreter that runs in its own process instead of the command line.
     """
     given = [*map(str, arguments), "--data-storage-path", str(data)]
     done = _run_apart(given, limit, python or ("-m", "memoryos_mcp")) if limit or python else _run_here(given)
@@ -147,12 +147,12 @@ def _run_apart(given: Sequence[str], limit: str, python: Sequence[str]) -> subpr
 
 
 def peak_mb(data: Path, *arguments: object, limit: str = "") -> float:
-    """Run the command and return the most RAM that its process ever had."""
+    """Run the command and return its peak RAM in MB."""
     return int(_PEAK_KB.findall(run(data, *arguments, limit=limit, python=("-c", _TELLING_ITS_PEAK)).stderr)[-1]) / 1000
 
 
 def exported(data: Path, *arguments: object) -> bytes:
-    """Return what the command exports."""
+    """Return an export."""
     return run(data, "export", *arguments).stdout
 
 
@@ -163,16 +163,16 @@ def imported(data: Path, path: Path, *arguments: object) -> dict[str, object]:
 
 
 def count(data: Path, table: str = "pages", user: str = USER) -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table."""
     connection = open_store(data, user)
     try:
-        return int(connection.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 - the tests' own names
+        return int(connection.execute(f"SELECT count(*) FROM {table}").get)  # noqa: S608 - the names are from tests
     finally:
         connection.close()
 
 
 def changed(lines: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
-    """Return an export with other lines and the digest and counts of these."""
+    """Return an export with changed lines, and with a digest and counts that fit them."""
     kept = change(lines.splitlines(keepends=True)[:-1])
     kinds = Counter(json.loads(line).get("kind") for line in kept[1:])
     end = {"kind": "end", "counts": kinds, "sha256": hashlib.sha256(b"".join(kept)).hexdigest()}
@@ -180,7 +180,7 @@ def changed(lines: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes
 
 
 def check_whole(data: Path, user: str = USER) -> None:
-    """Check that the file is sound and that what is derived fits the pages."""
+    """Check that the file is sound and that derived data fits the pages."""
     connection: apsw.Connection = open_store(data, user)
     try:
         assert connection.execute("PRAGMA integrity_check").get == "ok"

@@ -336,7 +336,7 @@ TOO_LONG = [
     api_error(400, f"This model's maximum context length is 512 tokens. {DIALOGUE}", code="context_length_exceeded"),
     api_error(400, "the input length exceeds the context length"),
     api_error(500, "input (6001 tokens) is too large to process. increase the physical batch size"),
-    api_error(413, "Input validation error: `inputs` must have less than 512 tokens. Overrides: 600"),
+    api_error(413, "Input validation error: `inputs` must have less than 512 tokens. Given: 600"),
 ]
 
 

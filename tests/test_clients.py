@@ -46,7 +46,7 @@ PROTOCOLS: dict[str, str | None] = {
 # Over the older transport this client does not ask for more.
 OTHER_PROTOCOLS = {("fastmcp", "sse"): HANDSHAKE}
 # Some clients show what the server says, some only the status that it says it with.
-REASON = re.compile(r"give a valid token as `Authorization: Bearer \.\.\.`|\b401\b")
+REASON = re.compile(r"send a valid token as `Authorization: Bearer \.\.\.`|\b401\b")
 TOOLS = [
     "add_memory",
     "retrieve_memory",

@@ -1,7 +1,7 @@
 """The protocol's official conformance suite against a real server over Streamable HTTP.
 
-These are its scenarios that mean something here; the others call tools, prompts and resources of a server that is
-made for the suite. It has no way to show a token, so the server is one of this machine alone.
+Other scenarios of the suite need tools, prompts and resources of a server that is made for it. The suite cannot send a
+token, so the server here is open to this machine only.
 """
 
 import json
@@ -17,7 +17,7 @@ from tests.programs import CONFORMANCE, NODE, program
 from tests.servers import clean_environment
 
 LIMIT_S = 60
-# A scenario and what it has to find in order, so that one that checks nothing does not pass.
+# Scenarios, and the checks that each must contain, so that a scenario without checks does not pass.
 SCENARIOS = {
     "server-initialize": ["server-initialize"],
     "ping": ["ping"],
@@ -32,7 +32,7 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    """One server for all scenarios: they leave nothing in it."""
+    """A server for all scenarios, which store nothing in it."""
     with HttpServer(tmp_path_factory.mktemp("conformance") / "data", NO_MODEL) as running:
         yield running
 
@@ -66,7 +66,7 @@ def test_a_scenario_of_the_conformance_suite_passes(served: HttpServer, scenario
 
 
 def test_a_scenario_that_this_server_cannot_pass_is_seen_to_fail(served: HttpServer, tmp_path: Path) -> None:
-    """It asks for a prompt of the suite's own, `test_simple_prompt`."""
+    """The scenario needs `test_simple_prompt`, a prompt that only the suite's own server has."""
     code, checks = run_scenario(served, "prompts-get-simple", tmp_path)
     assert list(checks.values()) == ["FAILURE"]
     assert code == 1

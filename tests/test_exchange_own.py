@@ -1,4 +1,4 @@
-"""A memory is taken along as one file: without loss, once, whatever happens on the way."""
+"""Exports and imports of a memory: lossless, without repetition, and after interruptions and damage."""
 
 import asyncio
 import gzip
@@ -26,7 +26,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a memory that has some of everything, and with its export."""
+    """A folder with a memory that has every kind of record, and with its export."""
     folder = tmp_path_factory.mktemp("made")
     asyncio.run(make_memory(folder / "memory", PAGES))
     run(folder / "memory", "export", folder / "memory.jsonl")
@@ -41,14 +41,14 @@ def memory(made: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def file(made: Path, tmp_path: Path) -> Path:
-    """Its export."""
+    """The export of the memory."""
     return Path(shutil.copy2(made / "memory.jsonl", tmp_path / "memory.jsonl"))
 
 
-# Without loss ------------------------------------------------------------------------------------------------------
+# Lossless --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_exported_imported_and_exported_again_is_the_same_file(file: Path, data: Path) -> None:
+def test_exporting_an_imported_export_gives_the_same_file(file: Path, data: Path) -> None:
     report = imported(data, file)
     assert report["format"] == "memoryos"
     assert report["found"] == report["new"]
@@ -57,7 +57,7 @@ def test_what_is_exported_imported_and_exported_again_is_the_same_file(file: Pat
     check_whole(data)
 
 
-def test_every_kind_of_record_is_in_the_file_and_nothing_of_this_machine(memory: Path, file: Path) -> None:
+def test_an_export_has_every_kind_of_record_and_no_local_path(memory: Path, file: Path) -> None:
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[:-1]]
     kinds = {line.get("kind") for line in lines[1:]}
     assert kinds == {"chain", "segment", "page", "fact", "trait", "past_trait", "note", "refused", "end"}
@@ -71,7 +71,7 @@ def test_every_kind_of_record_is_in_the_file_and_nothing_of_this_machine(memory:
 
 @pytest.mark.campaign
 @linux_only
-async def test_20000_pages_come_back_the_same_in_little_memory(tmp_path: Path, data: Path) -> None:
+async def test_20000_pages_are_exported_and_imported_in_little_ram(tmp_path: Path, data: Path) -> None:
     await make_memory(tmp_path / "large", MANY_PAGES)
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     for folder, arguments in (
@@ -83,7 +83,7 @@ async def test_20000_pages_come_back_the_same_in_little_memory(tmp_path: Path, d
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_packed_file_is_the_same_file(memory: Path, file: Path, data: Path, tmp_path: Path) -> None:
+def test_a_compressed_export_has_the_same_content(memory: Path, file: Path, data: Path, tmp_path: Path) -> None:
     packed = tmp_path / "memory.jsonl.gz"
     run(memory, "export", packed)
     assert gzip.decompress(packed.read_bytes()) == file.read_bytes()
@@ -93,7 +93,7 @@ def test_a_packed_file_is_the_same_file(memory: Path, file: Path, data: Path, tm
     assert exported(data) == file.read_bytes()
 
 
-def test_an_export_is_for_its_owner_only_and_replaces_the_one_before_as_a_whole(memory: Path, file: Path) -> None:
+def test_an_export_is_private_and_replaces_the_previous_one(memory: Path, file: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_bytes(file.read_bytes().replace(b"Oslo", b"Rome"))
     run(memory, "export", file)
@@ -101,7 +101,7 @@ def test_an_export_is_for_its_owner_only_and_replaces_the_one_before_as_a_whole(
     assert not list(file.parent.glob(".*.part"))
 
 
-def test_an_export_replaces_no_file_of_something_else(memory: Path, tmp_path: Path) -> None:
+def test_an_export_replaces_no_file_that_is_not_an_export(memory: Path, tmp_path: Path) -> None:
     packed = gzip.compress(b'{"format": "other"}')
     for name, text in (("notes.txt", b"What I did in May."), ("packed.jsonl.gz", packed)):
         file = tmp_path / name
@@ -110,7 +110,7 @@ def test_an_export_replaces_no_file_of_something_else(memory: Path, tmp_path: Pa
         assert file.read_bytes() == text
 
 
-def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Path, tmp_path: Path) -> None:
+def test_an_export_that_cannot_be_written_leaves_no_file(memory: Path, tmp_path: Path) -> None:
     for target, problem in (
         (tmp_path / "none" / "memory.jsonl", "the folder does not exist"),
         (tmp_path, "is a folder; name a file in it"),
@@ -121,28 +121,28 @@ def test_an_export_that_cannot_be_written_says_so_and_leaves_nothing(memory: Pat
 
 
 @linux_only
-def test_an_export_for_which_there_is_no_space_leaves_the_one_before(tmp_path: Path) -> None:
+def test_without_disk_space_the_previous_export_stays(tmp_path: Path) -> None:
     asyncio.run(make_memory(tmp_path / "memory", 500))
     file = tmp_path / "memory.jsonl"
     asyncio.run(make_memory(tmp_path / "another", 1))
     run(tmp_path / "another", "export", file)
     before = file.read_bytes()
-    # The memory's own side file needs a part of that.
+    # SQLite's file next to the memory fits into the limit, but the export does not.
     told = run(tmp_path / "memory", "export", file, code=1, limit="ulimit -f 100").stderr.decode()
     assert f"{file} cannot be written" in told
     assert file.read_bytes() == before
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_there_is_nothing_to_export_where_there_is_no_memory(data: Path) -> None:
+def test_exporting_a_missing_memory_fails(data: Path) -> None:
     assert "no memory" in run(data, "export", code=1).stderr.decode()
     assert not (data / "users").exists()
 
 
-# Once --------------------------------------------------------------------------------------------------------------
+# Repeated ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_imported_twice_is_imported_once(file: Path, data: Path) -> None:
+def test_importing_an_export_twice_adds_nothing(file: Path, data: Path) -> None:
     imported(data, file)
     report = imported(data, file)
     assert not any(dict(report["new"]).values())  # type: ignore[call-overload]
@@ -160,7 +160,7 @@ def test_a_dry_run_says_what_is_new_and_changes_nothing(file: Path, data: Path) 
     assert exported(data) == before
 
 
-def test_a_memory_that_has_pages_keeps_them_and_gets_those_that_it_lacks(file: Path, data: Path) -> None:
+def test_an_import_adds_only_missing_pages(file: Path, data: Path) -> None:
     [own] = add(data, "I keep bees.")
     [known] = add(data, "I was here before.", idempotency_key="key:1")
     report = imported(data, file)
@@ -170,12 +170,12 @@ def test_a_memory_that_has_pages_keeps_them_and_gets_those_that_it_lacks(file: P
     assert {own, known} <= {page["page_id"] for page in pages}
     assert next(page for page in pages if page["page_id"] == known)["user_input"] == "I was here before."
     check_whole(data)
-    # What rested on a page that was there under another name rests on that.
+    # Evidence on a page that was stored under another id names that id.
     facts = [json.loads(line) for line in exported(data).splitlines() if b'"kind":"fact"' in line]
     assert known in next(fact for fact in facts if fact["text"] == "Lives in Oslo")["evidence"]
 
 
-def test_the_newer_of_two_traits_holds_and_the_other_is_history(file: Path, data: Path, tmp_path: Path) -> None:
+def test_of_two_traits_the_newer_holds_and_the_older_is_history(file: Path, data: Path, tmp_path: Path) -> None:
     imported(data, file)
     newer = tmp_path / "newer.jsonl"
     text = file.read_bytes()
@@ -194,24 +194,24 @@ def test_the_newer_of_two_traits_holds_and_the_other_is_history(file: Path, data
     assert sorted(line["level"] for line in past) == ["High", "Low"]
 
 
-def test_a_server_that_runs_goes_on_and_has_what_was_imported(file: Path, data: Path) -> None:
+def test_a_running_server_sees_an_import(file: Path, data: Path) -> None:
     with PipeServer(data) as server:
         server.add("I keep bees.")
         imported(data, file)
         server.add("And now a cat.")
         assert server.stats()["total_pages"] == PAGES + 2
-        wait_until(lambda: bool(server.stats()["unembedded_pages"] == 0), "what was imported is embedded", 60)
+        wait_until(lambda: bool(server.stats()["unembedded_pages"] == 0), "the imported pages are embedded", 60)
         found = server.call("retrieve_memory", query="What did I say in Köln?", max_results=5)
         assert "Köln" in json.dumps(found, ensure_ascii=False)
         assert server.close() == 0
         assert "Traceback" not in server.stderr
 
 
-# On the way --------------------------------------------------------------------------------------------------------
+# Interrupted -------------------------------------------------------------------------------------------------------
 
 
 def stored(data: Path) -> int:
-    """Return how many pages are on disk, none before there is a table of them."""
+    """Return the number of pages on disk, or 0 before their table exists."""
     if not database_file(data, USER).exists():
         return 0
     try:
@@ -221,7 +221,7 @@ def stored(data: Path) -> int:
 
 
 @pytest.mark.campaign
-def test_an_import_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
+def test_a_killed_import_continues_and_gives_the_same_result(tmp_path: Path, data: Path) -> None:
     pages = 6_000
     asyncio.run(make_memory(tmp_path / "memory", pages))
     file = tmp_path / "memory.jsonl"
@@ -246,9 +246,7 @@ def test_an_import_that_is_killed_goes_on_and_ends_as_if_it_had_not_been(tmp_pat
 
 
 @linux_only
-async def test_a_full_disk_in_the_middle_is_a_clear_error_and_the_import_goes_on_later(
-    tmp_path: Path, data: Path
-) -> None:
+async def test_an_import_continues_after_a_full_disk(tmp_path: Path, data: Path) -> None:
     await make_memory(tmp_path / "memory", 3_000)
     file = tmp_path / "memory.jsonl"
     run(tmp_path / "memory", "export", file)
@@ -355,22 +353,22 @@ def no_text(text: bytes) -> bytes:
         (packed_and_cut, "cut off"),
         (packed_and_scrambled, "damaged"),
         (with_a_changed_word, "changed or damaged"),
-        (with_a_line_more, "after the line that ends"),
+        (with_a_line_more, "after the last line"),
         (of_a_newer_version, "Upgrade"),
         (nested_deep, "nested too deep"),
         (with_deep_notes, "nested deeper"),
-        (with_an_unknown_field, "none of our records"),
-        (without_its_topics, "names a segment"),
+        (with_an_unknown_field, "not a valid record"),
+        (without_its_topics, "refers to a segment"),
         (without_an_heir, "superseded"),
         (with_numbers_beyond_measure, "out of range"),
         (with_a_time_that_is_none, "out of range"),
         (a_long_line, "over 67,108,864 bytes"),
         (a_zip_bomb, "cut off"),
-        (no_text, "no UTF-8"),
+        (no_text, "not UTF-8"),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
 )
-def test_a_bad_file_is_refused_in_one_line_before_anything_of_it_is_stored(
+def test_a_bad_file_is_refused_before_anything_is_stored(
     damage: Callable[[bytes], bytes], word: str, file: Path, data: Path
 ) -> None:
     file.write_bytes(damage(file.read_bytes()))
@@ -384,7 +382,7 @@ def test_a_bad_file_is_refused_in_one_line_before_anything_of_it_is_stored(
     assert not (data / "users").exists() or count(data) == 0
 
 
-def test_many_lines_that_unpack_from_little_are_refused(file: Path, data: Path) -> None:
+def test_a_suspicious_compression_ratio_is_refused(file: Path, data: Path) -> None:
     page = next(line for line in file.read_bytes().splitlines(keepends=True) if b'"tier":"short_term"' in line)
     header = file.read_bytes().splitlines(keepends=True)[0]
     page = page.replace(b"I said", b"I said" + b"a" * 100_000)
@@ -394,7 +392,7 @@ def test_many_lines_that_unpack_from_little_are_refused(file: Path, data: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 5000, b"\x89PNG\r\n\x1a\n" * 40, b"[1, 2]", b"some notes\n"])
-def test_a_file_of_no_known_format_is_refused(content: bytes, data: Path, tmp_path: Path) -> None:
+def test_a_file_of_unknown_format_is_refused(content: bytes, data: Path, tmp_path: Path) -> None:
     path = tmp_path / "unknown"
     path.write_bytes(content)
     told = run(data, "import", path, code=1).stderr.decode()
@@ -403,7 +401,7 @@ def test_a_file_of_no_known_format_is_refused(content: bytes, data: Path, tmp_pa
     assert ("memoryos-mcp restore" in told) == bool(content)
 
 
-def test_a_file_that_is_missing_or_cannot_be_read_is_refused(data: Path, tmp_path: Path, file: Path) -> None:
+def test_a_missing_or_unreadable_file_is_refused(data: Path, tmp_path: Path, file: Path) -> None:
     assert "does not exist" in run(data, "import", tmp_path / "none.jsonl", code=1).stderr.decode()
     assert "Is a directory" in run(data, "import", tmp_path, "--format", "memoryos", code=1).stderr.decode()
     assert "--format" in run(data, "import", file, "--format", "memorios", code=2).stderr.decode()
@@ -419,7 +417,7 @@ _FAKE_HEAD = rb"p_1\n[2026-01-01 10:00, p_deadbeef]\nUser: Pay."
         *(("page", evil) for evil in (b"../../../../etc/passwd", rb"p_\u001b[2J", b"p_", b"p_" + b"0" * 65)),
     ],
 )
-def test_a_page_id_of_another_form_than_ours_is_refused(kind: str, evil: bytes, file: Path, data: Path) -> None:
+def test_an_invalid_page_id_is_refused(kind: str, evil: bytes, file: Path, data: Path) -> None:
     mark = f'"kind":"{kind}"'.encode()
 
     def with_evil_id(lines: list[bytes]) -> list[bytes]:
@@ -429,12 +427,12 @@ def test_a_page_id_of_another_form_than_ours_is_refused(kind: str, evil: bytes, 
 
     file.write_bytes(changed(file.read_bytes(), with_evil_id))
     told = run(data, "import", file, code=1).stderr.decode()
-    assert "holds an id" in told
+    assert "contains an invalid id" in told
     assert not re.search("\x1b|passwd|deadbeef|0000", told)
     assert not (data / "users").exists()
 
 
-def test_texts_that_no_store_can_hold_are_replaced(file: Path, data: Path) -> None:
+def test_characters_that_cannot_be_stored_are_replaced(file: Path, data: Path) -> None:
     file.write_bytes(changed(file.read_bytes().replace(b"another line", b"another\\u0000line"), lambda lines: lines))
     imported(data, file)
     assert "another\ufffdline" in exported(data).decode()

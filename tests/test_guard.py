@@ -1,4 +1,4 @@
-"""The guards in front of every route, each by itself: ASGI applications around one that notes what it is given."""
+"""The guards in front of every route, each around an application that records requests."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -11,48 +11,21 @@ from starlette.types import Message, Receive, Scope, Send
 from memoryos_mcp.config.http import LOOPBACK
 from memoryos_mcp.server.http import guard
 from memoryos_mcp.server.http.guard import BodyGuard, HostGuard, RateGuard
+from tests.fakes import Seconds
 
 LIMIT_S = 20
 MAX_BYTES = 100
 HEADER_TEXT = st.text(st.characters(min_codepoint=0, max_codepoint=255), max_size=60)
-# What URLs are made of, so that their parser's corners are met.
-URL_LIKE = st.lists(
-    st.sampled_from(
-        [
-            "http",
-            "https",
-            "://",
-            "//",
-            ":",
-            "[",
-            "]",
-            "::1",
-            "127.0.0.1",
-            "localhost",
-            "evil.example",
-            "@",
-            "/",
-            "?",
-            "#",
-            "%",
-            "\\",
-            "null",
-            "8000",
-            " ",
-            "\t",
-            "\xbd",
-            "\xb2",
-            "v1.x",
-            ".",
-            "*",
-        ]
-    ),
-    max_size=8,
-).map("".join)
+# Parts of URLs, which test the edge cases of their parser.
+URL_PARTS = [
+    *"http https :// // : [ ] ::1 127.0.0.1 localhost evil.example @ / ? # % null 8000 v1.x . *".split(),
+    *("\\", " ", "\t", "\xbd", "\xb2"),
+]
+URL_LIKE = st.lists(st.sampled_from(URL_PARTS), max_size=8).map("".join)
 
 
 class App:
-    """Answers 200 once it has read the body; notes what came."""
+    """An application that records requests, and answers 200 after reading the body."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -61,8 +34,8 @@ class App:
         self.may_answer.set()
         self._came = asyncio.Semaphore(0)
 
-    async def have_come(self, count: int) -> None:
-        """Wait until so many more requests have come with their whole bodies."""
+    async def arrived(self, count: int) -> None:
+        """Wait until ``count`` more requests have arrived with their whole bodies."""
         for _ in range(count):
             await self._came.acquire()
 
@@ -83,7 +56,7 @@ class App:
 
 
 class Answer:
-    """What an application sent."""
+    """The messages that an application has sent."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -101,7 +74,7 @@ def http_scope(headers: Iterable[tuple[str, str]] = (), method: str = "POST", ca
 
 
 def sending(*messages: Message) -> Receive:
-    """Return a client that sends these and then nothing more."""
+    """Return the ``receive`` of a client that sends these messages and no more."""
     left = list(messages)
 
     async def receive() -> Message:
@@ -130,7 +103,7 @@ async def host_status(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost", "LocalHost:1", "[::1]:8000", "[::1]"])
-async def test_a_host_of_our_own_is_let_through_with_any_port(host: str) -> None:
+async def test_an_allowed_host_passes_with_any_port(host: str) -> None:
     assert await host_status(("host", host)) == 200
 
 
@@ -160,7 +133,7 @@ async def test_a_host_of_our_own_is_let_through_with_any_port(host: str) -> None
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
-async def test_a_host_that_is_not_ours_is_refused_as_misdirected_whatever_the_method(host: str, method: str) -> None:
+async def test_an_unknown_host_is_refused_for_every_method(host: str, method: str) -> None:
     assert await host_status(("host", host), method=method) == 421
 
 
@@ -179,13 +152,13 @@ async def test_a_request_without_a_host_or_with_two_is_refused() -> None:
         ("localhost", "HTTP://LOCALHOST"),
     ],
 )
-async def test_the_address_itself_is_an_origin_that_may_call(host: str, origin: str) -> None:
+async def test_pages_of_the_servers_own_address_may_call(host: str, origin: str) -> None:
     assert await host_status(("host", host), ("origin", origin)) == 200
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_what_another_page_had_a_browser_fetch_is_refused(site: str) -> None:
-    """An image of a foreign page is fetched without an origin."""
+async def test_a_cross_site_fetch_without_an_origin_is_refused(site: str) -> None:
+    """For an image in a foreign page, for example, browsers send no origin."""
     fetched, host = ("sec-fetch-site", site), ("host", "localhost")
     assert await host_status(host, fetched, method="GET") == 403
     origin = ("origin", "https://app.example.org")
@@ -220,7 +193,7 @@ async def test_a_page_of_an_unknown_origin_may_not_call(origin: str) -> None:
     assert await host_status(("host", "localhost"), ("origin", origin), origins=origins) == 403
 
 
-async def test_a_named_origin_may_call_and_loopback_may_not_where_it_is_no_name_of_ours() -> None:
+async def test_loopback_origins_need_a_loopback_host() -> None:
     origins, hosts = ["https://app.example.org"], ["memory.example.org"]
     host = ("host", "memory.example.org")
     assert await host_status(host, ("origin", "https://app.example.org"), hosts=hosts, origins=origins) == 200
@@ -229,26 +202,26 @@ async def test_a_named_origin_may_call_and_loopback_may_not_where_it_is_no_name_
     assert await host_status(host, ("origin", "https://memory.example.org"), hosts=hosts, origins=origins) == 403
 
 
-async def test_a_good_origin_before_a_foreign_one_does_not_let_it_through() -> None:
+async def test_an_allowed_origin_does_not_hide_a_foreign_one() -> None:
     headers = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://evil.example")]
     assert await host_status(*headers) == 403
     assert await host_status(headers[0], headers[2], headers[1]) == 403
 
 
 @given(host=HEADER_TEXT | URL_LIKE, origin=st.none() | HEADER_TEXT | URL_LIKE)
-def test_no_header_text_whatever_makes_the_guard_of_hosts_fail(host: str, origin: str | None) -> None:
+def test_no_header_text_makes_the_host_guard_fail(host: str, origin: str | None) -> None:
     headers = [("host", host), *([] if origin is None else [("origin", origin)])]
     assert asyncio.run(host_status(*headers)) in {200, 403, 421}
 
 
 @given(host=HEADER_TEXT | URL_LIKE)
-def test_no_host_passes_that_does_not_hold_a_name_of_ours(host: str) -> None:
+def test_only_hosts_that_contain_an_allowed_name_pass(host: str) -> None:
     if asyncio.run(host_status(("host", host))) == 200:
         assert any(name in host.lower() for name in LOOPBACK)
 
 
 @pytest.mark.parametrize("scope_type", ["lifespan", "websocket"])
-async def test_what_is_no_http_request_is_passed_on_untouched(scope_type: str) -> None:
+async def test_scopes_other_than_http_are_passed_on_unchanged(scope_type: str) -> None:
     app = App()
     for guarded in (HostGuard(app, LOOPBACK, []), BodyGuard(app, MAX_BYTES), rated(app, Seconds())):
         await guarded({"type": scope_type}, sending(), Answer().send)
@@ -256,9 +229,7 @@ async def test_what_is_no_http_request_is_passed_on_untouched(scope_type: str) -
 
 
 @given(parts=st.lists(st.binary(max_size=80), min_size=1, max_size=6), is_declared=st.booleans())
-def test_a_body_arrives_whole_or_is_refused_for_its_size_and_nothing_between(
-    parts: list[bytes], is_declared: bool
-) -> None:
+def test_a_body_arrives_whole_or_is_refused_for_its_size(parts: list[bytes], is_declared: bool) -> None:
     async def run() -> None:
         app, body = App(), b"".join(parts)
         headers = [("content-length", str(len(body)))] if is_declared else []
@@ -273,7 +244,7 @@ def test_a_body_arrives_whole_or_is_refused_for_its_size_and_nothing_between(
     asyncio.run(run())
 
 
-async def test_a_body_declared_too_large_is_refused_before_any_of_it_is_read() -> None:
+async def test_a_body_declared_too_large_is_refused_unread() -> None:
     app, answer = App(), Answer()
 
     async def receive() -> Message:
@@ -285,13 +256,13 @@ async def test_a_body_declared_too_large_is_refused_before_any_of_it_is_read() -
 
 
 @pytest.mark.parametrize("declared", ["0", "-1", "1", "", "abc", "1e3", "0x10", "\xb2"])
-async def test_a_length_that_is_a_lie_does_not_let_a_larger_body_in(declared: str) -> None:
+async def test_a_false_content_length_admits_no_larger_body(declared: str) -> None:
     app = App()
     answer = await ask(BodyGuard(app, MAX_BYTES), http_scope([("content-length", declared)]), part(b"x" * 101))
     assert (answer.status, app.types) == (413, [])
 
 
-async def test_a_body_that_never_ends_is_refused_once_its_time_is_over() -> None:
+async def test_a_body_that_never_ends_is_refused_after_the_time_limit() -> None:
     app = App()
     for messages in ([part(b"{", more=True)], [part(b"x", more=True)] * 5):
         answer = await ask(BodyGuard(app, MAX_BYTES, timeout_s=0.01), http_scope(), *messages)
@@ -299,7 +270,7 @@ async def test_a_body_that_never_ends_is_refused_once_its_time_is_over() -> None
     assert app.types == []
 
 
-async def test_a_body_that_drips_is_refused_since_the_time_is_for_all_of_it() -> None:
+async def test_a_slow_body_is_refused_although_parts_arrive() -> None:
     app, answer = App(), Answer()
 
     async def receive() -> Message:
@@ -311,13 +282,13 @@ async def test_a_body_that_drips_is_refused_since_the_time_is_for_all_of_it() ->
     assert (answer.status, app.types) == (408, [])
 
 
-async def test_a_request_whose_client_left_in_the_middle_of_its_body_is_dropped() -> None:
+async def test_a_request_with_an_incomplete_body_is_dropped() -> None:
     app = App()
     answer = await ask(BodyGuard(app, MAX_BYTES), http_scope(), part(b"{", more=True), {"type": "http.disconnect"})
     assert (answer.status, app.types) == (0, [])
 
 
-async def test_a_request_ends_when_its_client_has_gone() -> None:
+async def test_a_request_is_cancelled_when_its_client_disconnects() -> None:
     app = App()
     app.may_answer.clear()
     limited = rated(app, Seconds(), max_at_once=1)
@@ -329,7 +300,7 @@ async def test_a_request_ends_when_its_client_has_gone() -> None:
 
 
 @pytest.mark.parametrize(("after_answer_s", "is_done"), [(LIMIT_S, True), (0.05, False)])
-async def test_what_follows_an_answer_has_its_time(
+async def test_work_after_an_answer_has_a_time_limit(
     after_answer_s: float, is_done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "AFTER_ANSWER_S", after_answer_s)
@@ -355,7 +326,7 @@ async def test_what_follows_an_answer_has_its_time(
     assert done.is_set() == is_done
 
 
-async def test_an_application_that_fails_behind_a_body_fails_as_it_did() -> None:
+async def test_an_error_of_the_application_passes_the_body_guard() -> None:
     async def failing(scope: Scope, receive: Receive, send: Send) -> None:
         raise ConnectionResetError
 
@@ -363,7 +334,7 @@ async def test_an_application_that_fails_behind_a_body_fails_as_it_did() -> None
         await ask(BodyGuard(failing, MAX_BYTES), http_scope(), part(b"{}"))
 
 
-async def test_a_request_takes_room_until_its_answer_was_taken() -> None:
+async def test_a_request_counts_until_its_answer_was_read() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"large"})
@@ -373,7 +344,7 @@ async def test_a_request_takes_room_until_its_answer_was_taken() -> None:
     has_read, waits = asyncio.Event(), asyncio.Event()
 
     async def send(message: Message) -> None:
-        if sent and sent[-1].get("body"):  # what came before waits to be read
+        if sent and sent[-1].get("body"):  # the previous part was not read yet
             waits.set()
             await has_read.wait()
         sent.append(message)
@@ -388,16 +359,6 @@ async def test_a_request_takes_room_until_its_answer_was_taken() -> None:
     assert (await ask(limited, http_scope())).status == 200
 
 
-class Seconds:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def rated(app: App, clock: Seconds, per_second: float = 5.0, max_at_once: int = 4) -> RateGuard:
     return RateGuard(
         app, caller=lambda scope: str(scope["caller"]), per_second=per_second, max_at_once=max_at_once, clock=clock
@@ -409,20 +370,18 @@ def rated(app: App, clock: Seconds, per_second: float = 5.0, max_at_once: int = 
     pauses=st.lists(st.floats(0, 3) | st.just(0.0), min_size=1, max_size=80),
     callers=st.lists(st.sampled_from("ab"), min_size=80, max_size=80),
 )
-def test_no_caller_is_let_through_more_often_than_the_limit_in_any_window(
-    per_second: float, pauses: list[float], callers: list[str]
-) -> None:
+def test_no_caller_exceeds_the_rate_in_any_window(per_second: float, pauses: list[float], callers: list[str]) -> None:
     async def run() -> dict[str, list[float]]:
         clock = Seconds()
         limited = rated(App(), clock, per_second)
-        let: dict[str, list[float]] = {"a": [], "b": []}
+        admitted: dict[str, list[float]] = {"a": [], "b": []}
         for pause, caller in zip(pauses, callers, strict=False):
             clock.now += pause
             answer = await ask(limited, http_scope(caller=caller))
             assert answer.status in {200, 429}
             if answer.status == 200:
-                let[caller].append(clock.now)
-        return let
+                admitted[caller].append(clock.now)
+        return admitted
 
     burst = max(1.0, 2 * per_second)
     for times in asyncio.run(run()).values():
@@ -432,7 +391,7 @@ def test_no_caller_is_let_through_more_often_than_the_limit_in_any_window(
 
 
 @given(per_second=st.floats(0.01, 50))
-def test_who_waits_as_long_as_told_is_let_through(per_second: float) -> None:
+def test_a_caller_who_waits_for_retry_after_is_admitted(per_second: float) -> None:
     async def run() -> None:
         clock = Seconds()
         limited = rated(App(), clock, per_second)
@@ -446,19 +405,19 @@ def test_who_waits_as_long_as_told_is_let_through(per_second: float) -> None:
     asyncio.run(run())
 
 
-async def test_one_caller_who_asks_too_often_takes_nothing_from_another() -> None:
+async def test_one_callers_rate_does_not_affect_another_caller() -> None:
     limited = rated(App(), Seconds(), per_second=1)
     assert [(await ask(limited, http_scope(caller="a"))).status for _ in range(4)] == [200, 200, 429, 429]
     assert [(await ask(limited, http_scope(caller="b"))).status for _ in range(2)] == [200, 200]
 
 
-async def test_more_at_once_than_may_be_are_refused_and_room_is_made_again_by_answers_and_failures() -> None:
+async def test_too_many_concurrent_requests_are_refused() -> None:
     app = App()
     limited = rated(app, Seconds(), per_second=1000, max_at_once=2)
     app.may_answer.clear()
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         held = [group.create_task(ask(limited, http_scope(caller=caller))) for caller in "ab"]
-        await app.have_come(2)
+        await app.arrived(2)
         refused = await ask(limited, http_scope(caller="c"))
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         app.may_answer.set()
@@ -474,30 +433,30 @@ async def test_more_at_once_than_may_be_are_refused_and_room_is_made_again_by_an
             await ask(breaking, http_scope())
 
 
-async def test_a_cancelled_request_gives_its_room_back() -> None:
+async def test_a_cancelled_request_no_longer_counts() -> None:
     app = App()
     limited = rated(app, Seconds(), max_at_once=1)
     app.may_answer.clear()
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         held = group.create_task(ask(limited, http_scope()))
-        await app.have_come(1)
+        await app.arrived(1)
         held.cancel()
     app.may_answer.set()
     assert (await ask(limited, http_scope())).status == 200
 
 
-async def test_a_stream_that_is_held_open_takes_no_room() -> None:
+async def test_an_open_stream_is_not_counted_as_a_request() -> None:
     app = App()
     limited = rated(app, Seconds(), max_at_once=1)
     app.may_answer.clear()
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         streams = [group.create_task(ask(limited, http_scope(method="GET"))) for _ in range(5)]
-        await app.have_come(len(streams))
+        await app.arrived(len(streams))
         app.may_answer.set()
         assert (await ask(limited, http_scope())).status == 200
 
 
-async def test_one_caller_holds_only_so_many_streams_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_callers_open_streams_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "STREAMS_PER_CALLER", 2)
     app = App()
     limited = rated(app, Seconds())
@@ -505,19 +464,19 @@ async def test_one_caller_holds_only_so_many_streams_open(monkeypatch: pytest.Mo
     listening = http_scope(method="GET", caller="ada")
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         streams = [group.create_task(ask(limited, listening)) for _ in range(2)]
-        await app.have_come(2)
+        await app.arrived(2)
         refused = await ask(limited, listening)
         assert refused.status == 429
         assert refused.headers["retry-after"] == "10"
         others = group.create_task(ask(limited, http_scope(method="GET", caller="eve")))
-        await app.have_come(1)
+        await app.arrived(1)
         streams[0].cancel()
         app.may_answer.set()
         assert (await others).status == 200
     assert (await ask(limited, listening)).status == 200
 
 
-async def test_however_many_callers_there_are_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_a_limited_number_of_callers_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "CALLERS_REMEMBERED", 3)
     clock = Seconds()
     limited = rated(App(), clock, per_second=0.5)

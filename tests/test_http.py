@@ -1,4 +1,4 @@
-"""A server over HTTP as its callers meet it: every transport, who may do what, and how it ends."""
+"""A server over HTTP: transports, rights of callers, limits on sessions, and shutdown."""
 
 import asyncio
 import json
@@ -40,14 +40,11 @@ from tests.http_server import (
     tool_call,
 )
 from tests.memories import NO_MODEL
-from tests.servers import BUSY_BACKGROUND, stored_pages
+from tests.servers import BUSY_BACKGROUND, CONFIG, PROFILE, READ_TOOLS, STATUS, TOOLS, stored_pages
 
 LIMIT_S = 120
 USERS = 50
 WRITERS = 8
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
-TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
-STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 EVERY_WAY = pytest.mark.parametrize("way", WAYS, ids=str)
 
 
@@ -57,15 +54,13 @@ async def status_of(server: HttpServer, path: str, token: str | None) -> int:
 
 
 async def call_status(server: HttpServer, token: str | None) -> int:
-    """Return how a call is answered; 400 is one that passed every guard and lacks only a session."""
+    """Return the HTTP status of a call without a session. 400 means that the call passed every guard."""
     async with httpx2.AsyncClient(timeout=30) as http:
         return (await raw_call(http, server, token, tool_call("get_memory_stats"))).status_code
 
 
 @EVERY_WAY
-async def test_a_caller_lists_adds_retrieves_and_reads_over_every_transport_and_era(
-    http_server: HttpServer, way: Way
-) -> None:
+async def test_every_transport_and_era_supports_all_operations(http_server: HttpServer, way: Way) -> None:
     name = f"Zoë of {way}"
     async with asyncio.timeout(LIMIT_S), asker(http_server, http_server.add_token(name), way) as zoe:
         assert await zoe.tools() == TOOLS
@@ -76,11 +71,11 @@ async def test_a_caller_lists_adds_retrieves_and_reads_over_every_transport_and_
         assert (await zoe.call("get_memory_stats"))["total_pages"] == 1
         assert [str(one.uri) for one in (await zoe.client.list_resources()).resources] == [STATUS, PROFILE]
         assert json.loads(await read(zoe, STATUS))["user_id"] == name
-        assert await zoe.refusal("no_such_tool") == f"no such tool; known are: {', '.join(TOOLS)}"
+        assert await zoe.refusal("no_such_tool") == f"no such tool; the tools are: {', '.join(TOOLS)}"
     assert [stored.page_id for stored in stored_pages(http_server.folder, name)] == [page]
 
 
-def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_head() -> None:
+def test_nagles_algorithm_is_off_for_connections() -> None:
     with (
         _listen("127.0.0.1", 0) as listening,
         socket.create_connection(listening.getsockname()),
@@ -90,9 +85,7 @@ def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_head() -> Non
 
 
 @pytest.mark.parametrize(("transport", "served", "absent"), [("http", MODERN, "/sse"), ("sse", SSE, "/mcp")])
-async def test_only_the_transport_that_was_asked_for_is_there(
-    data: Path, transport: str, served: Way, absent: str
-) -> None:
+async def test_only_the_configured_transport_is_served(data: Path, transport: str, served: Way, absent: str) -> None:
     with HttpServer(data, NO_MODEL, transport=transport) as server:
         async with asyncio.timeout(LIMIT_S):
             async with asker(server, None, served) as user:
@@ -104,7 +97,7 @@ async def test_only_the_transport_that_was_asked_for_is_there(
 
 
 @EVERY_WAY
-async def test_a_token_to_read_shows_and_calls_only_tools_that_read(http_server: HttpServer, way: Way) -> None:
+async def test_a_read_token_lists_and_calls_only_reading_tools(http_server: HttpServer, way: Way) -> None:
     name = f"reader of {way}"
     reading, writing = http_server.add_token(name, Scope.READ), http_server.add_token(name)
     async with (
@@ -115,13 +108,13 @@ async def test_a_token_to_read_shows_and_calls_only_tools_that_read(http_server:
         await writer.add("I keep bees.")
         assert await reader.tools() == READ_TOOLS
         refusal = await reader.refusal("add_memory", user_input="I keep ants.", agent_response="")
-        assert refusal == f"no such tool; known are: {', '.join(READ_TOOLS)}"
+        assert refusal == f"no such tool; the tools are: {', '.join(READ_TOOLS)}"
         found = await reader.call("retrieve_memory", query="bees")
         assert [page["user_input"] for page in found["short_term_memory"]] == ["I keep bees."]
         assert (await reader.call("get_memory_stats"))["total_pages"] == 1
 
 
-async def test_metrics_and_settings_are_for_admins_alone(http_server: HttpServer) -> None:
+async def test_only_admins_see_metrics_and_settings(http_server: HttpServer) -> None:
     admin = http_server.add_token("root", Scope.ADMIN)
     others = [http_server.add_token("ada", scope) for scope in (Scope.READ, Scope.WRITE, Scope.ACT_AS)]
     async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
@@ -159,7 +152,7 @@ async def test_calls_are_counted_by_tool_and_outcome(http_server: HttpServer) ->
     assert after["memoryos_open_users"] >= 1
 
 
-async def test_without_any_token_the_user_of_the_settings_is_served(data: Path) -> None:
+async def test_without_any_token_the_configured_user_is_served(data: Path) -> None:
     with HttpServer(data, {"user_id": "solo", **NO_MODEL}) as server:
         async with asyncio.timeout(LIMIT_S):
             for way in WAYS:
@@ -170,7 +163,7 @@ async def test_without_any_token_the_user_of_the_settings_is_served(data: Path) 
     assert [page.user_input for page in stored_pages(data, "solo")] == [f"Just me, {way}." for way in WAYS]
 
 
-async def test_the_first_token_shuts_out_whoever_shows_none_from_the_next_call_on(data: Path) -> None:
+async def test_after_the_first_token_every_call_needs_one(data: Path) -> None:
     with HttpServer(data, NO_MODEL) as server:
         async with asyncio.timeout(LIMIT_S):
             async with AsyncExitStack() as stack:
@@ -188,7 +181,7 @@ async def test_the_first_token_shuts_out_whoever_shows_none_from_the_next_call_o
 
 
 @pytest.mark.parametrize("lost", ["emptied", "removed", "the folder is removed"])
-async def test_losing_the_tokens_opens_the_server_to_nobody(data: Path, lost: str) -> None:
+async def test_a_server_that_lost_its_tokens_refuses_all_callers(data: Path, lost: str) -> None:
     file = token_file(data)
     with HttpServer(data, NO_MODEL) as server:
         await asyncio.to_thread(run_token_command, data, "add", "ada")
@@ -211,16 +204,16 @@ async def test_losing_the_tokens_opens_the_server_to_nobody(data: Path, lost: st
 
 
 @pytest.mark.parametrize("way", [MODERN, LEGACY], ids=str)
-async def test_who_is_refused_for_want_of_a_token_is_told_so_by_the_client(http_server: HttpServer, way: Way) -> None:
+async def test_clients_show_that_a_token_is_missing(http_server: HttpServer, way: Way) -> None:
     async with asyncio.timeout(LIMIT_S):
-        reason = pytest.RaisesExc(MCPError, match="^give a valid token as `Authorization: Bearer ...`$")
+        reason = pytest.RaisesExc(MCPError, match="^send a valid token as `Authorization: Bearer ...`$")
         with pytest.RaisesGroup(reason, flatten_subgroups=True):
             async with asker(http_server, None, way):
                 pytest.fail("a server with tokens let somebody in without one")
 
 
 @EVERY_WAY
-async def test_a_revoked_token_is_refused_from_the_next_call_on(http_server: HttpServer, way: Way) -> None:
+async def test_a_revoked_token_is_refused_at_the_next_call(http_server: HttpServer, way: Way) -> None:
     name = f"revoked of {way}"
     revoked, other = http_server.add_token(name), http_server.add_token(name)
     async with asyncio.timeout(LIMIT_S):
@@ -235,17 +228,17 @@ async def test_a_revoked_token_is_refused_from_the_next_call_on(http_server: Htt
             assert [hit["page_id"] for hit in found["short_term_memory"]] == [page]
 
 
-async def test_a_token_that_expires_is_refused_then(http_server: HttpServer) -> None:
+async def test_an_expired_token_is_refused(http_server: HttpServer) -> None:
     store = http_server.tokens()
     short = store.add("ada", {Scope.WRITE}, datetime.now(UTC) + timedelta(seconds=1))
     async with asyncio.timeout(LIMIT_S):
-        while store.find(short) is not None:  # noqa: ASYNC110 - another process' clock gives no event
+        while store.find(short) is not None:  # noqa: ASYNC110 - another process's clock gives no event
             await asyncio.sleep(0.05)
         assert await call_status(http_server, short) == 401
     store.close()
 
 
-async def test_a_client_without_a_token_is_told_where_tokens_come_from(data: Path) -> None:
+async def test_a_client_without_a_token_is_shown_the_issuer(data: Path) -> None:
     settings = {"oidc_issuer": "https://id.example", "public_url": "https://memory.example", **NO_MODEL}
     with HttpServer(data, settings) as server:
         async with httpx2.AsyncClient() as http:
@@ -263,7 +256,7 @@ async def test_a_client_without_a_token_is_told_where_tokens_come_from(data: Pat
     }
 
 
-async def test_only_a_token_to_act_for_others_names_another_user(http_server: HttpServer) -> None:
+async def test_only_an_act_as_token_may_name_another_user(http_server: HttpServer) -> None:
     agent_token = http_server.add_token("agent", Scope.WRITE, Scope.ACT_AS)
     eve_token = http_server.add_token("eve")
     async with (
@@ -280,8 +273,8 @@ async def test_only_a_token_to_act_for_others_names_another_user(http_server: Ht
 
 
 @pytest.mark.campaign
-async def test_fifty_users_who_write_and_search_at_once_find_nothing_of_each_other(data: Path) -> None:
-    """Each user's secret is a word that nobody else says, so that one word of another anywhere is a leak."""
+async def test_fifty_concurrent_users_find_only_their_own_pages(data: Path) -> None:
+    """Each user's secret is a unique word, so another user's word in any answer is a leak."""
     settings: dict[str, object] = {**BUSY_BACKGROUND, "requests_per_second": 10_000.0}
     users = [f"user-{number}" for number in range(USERS)]
     secrets = {user: f"zq{number:02}xsecret" for number, user in enumerate(users)}
@@ -335,7 +328,7 @@ async def test_fifty_users_who_write_and_search_at_once_find_nothing_of_each_oth
     assert "Traceback" not in logged
 
 
-async def test_calls_under_way_at_sigterm_are_answered_and_nothing_acknowledged_is_lost(data: Path) -> None:
+async def test_sigterm_answers_running_calls_and_loses_nothing(data: Path) -> None:
     acknowledged: set[str] = set()
     with HttpServer(data, {"requests_per_second": 10_000.0}) as server:
         token = server.add_token("ada")
@@ -343,7 +336,7 @@ async def test_calls_under_way_at_sigterm_are_answered_and_nothing_acknowledged_
         under_way = asyncio.Event()
 
         async def write(name: str, way: Way) -> None:
-            with suppress(Exception):  # once the server is gone, clients fail as they like
+            with suppress(Exception):  # clients may fail in any way after the server has ended
                 async with asker(server, token, way) as ada:
                     for number in range(1000):
                         page = await ada.add(f"{name} says {number}.")
@@ -360,7 +353,7 @@ async def test_calls_under_way_at_sigterm_are_answered_and_nothing_acknowledged_
             await under_way.wait()
             server.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(server.wait_for_exit) == 0
-            # Answers that came may not be read yet; over SSE a client may wait for more, which nobody will send.
+            # Some answers may not be read yet, and an SSE client may wait for answers that will never come.
             await asyncio.wait(writers, timeout=5)
             for writer in writers:
                 writer.cancel()
@@ -371,7 +364,7 @@ async def test_calls_under_way_at_sigterm_are_answered_and_nothing_acknowledged_
 
 
 @pytest.mark.campaign
-async def test_every_add_acknowledged_before_a_kill_is_there_once_after_the_restart(data: Path) -> None:
+async def test_a_kill_neither_loses_nor_doubles_acknowledged_pages(data: Path) -> None:
     users = [f"user-{number}" for number in range(WRITERS)]
     acknowledged: dict[str, dict[str, str]] = {user: {} for user in users}
     settings: dict[str, object] = {**BUSY_BACKGROUND, "requests_per_second": 10_000.0}
@@ -381,7 +374,7 @@ async def test_every_add_acknowledged_before_a_kill_is_there_once_after_the_rest
             enough = asyncio.Event()
 
             async def write(user: str, token: str, way: Way, server: HttpServer, round_number: int) -> None:
-                with suppress(Exception):  # the server is killed under them
+                with suppress(Exception):  # the server is killed during their calls
                     async with asker(server, token, way) as one:
                         for count in range(1000):
                             text = f"{user} in round {round_number} says {count}."
@@ -411,11 +404,11 @@ async def test_every_add_acknowledged_before_a_kill_is_there_once_after_the_rest
     assert sum(map(len, acknowledged.values())) > WRITERS
 
 
-async def test_open_streams_do_not_hold_up_the_end(data: Path) -> None:
+async def test_open_streams_do_not_delay_the_shutdown(data: Path) -> None:
     with HttpServer(data, NO_MODEL) as server:
         token = server.add_token("ada")
         async with asyncio.timeout(LIMIT_S):
-            with suppress(Exception):  # their streams are cut
+            with suppress(Exception):  # their streams are cut off
                 async with AsyncExitStack() as stack:
                     for way in (SSE, LEGACY, SSE):
                         ada = await stack.enter_async_context(asker(server, token, way))
@@ -427,9 +420,9 @@ async def test_open_streams_do_not_hold_up_the_end(data: Path) -> None:
 
 
 async def answered_or_none(one: Asker, tool: str, **arguments: Any) -> object | None:
-    """Return the answer, None if the server refuses the request or the client gives up waiting for one.
+    """Return the answer, or None if the server refuses the request or the client stops waiting.
 
-    Over SSE the refusal of a post reaches no waiting caller: the SDK's client only logs it.
+    Over SSE, the SDK's client only logs a refusal, so its caller waits until a time limit.
     """
     try:
         async with asyncio.timeout(1):
@@ -450,7 +443,7 @@ def run_token_command(folder: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path) -> None:
+async def test_the_idlest_of_too_many_sessions_is_ended(data: Path) -> None:
     with HttpServer(data, {"max_sessions_per_token": 3, "requests_per_second": 10_000.0, **NO_MODEL}) as server:
         store = server.tokens()
         ada, bob = store.add("ada", {Scope.READ}), store.add("bob", {Scope.READ})
@@ -462,7 +455,7 @@ async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path)
             async def answers(token: str, session: str) -> bool:
                 return (await raw_call(http, server, token, tool_call("get_memory_stats"), session)).status_code == 200
 
-            assert await answers(ada, adas[0])  # so the second is the idlest
+            assert await answers(ada, adas[0])  # so the second session is idle for longest
             adas += [await open_session(http, server, ada) for _ in range(2)]
             assert [await answers(ada, session) for session in adas] == [True, False, False, True, True]
             for _ in range(10):  # the newer protocol opens no session, and so ends none
@@ -475,7 +468,7 @@ async def test_a_caller_who_opens_too_many_sessions_loses_the_idlest(data: Path)
             assert [await answers(ada, session) for session in adas[3:]] == [True] * 3
 
 
-async def test_a_full_house_is_told_with_a_time_and_leaves_callers_their_own_places(data: Path) -> None:
+async def test_with_all_sessions_taken_callers_reuse_their_own(data: Path) -> None:
     limits = {"max_sessions": 3, "max_sessions_per_token": 2, "requests_per_second": 10_000.0, **NO_MODEL}
     with HttpServer(data, limits) as server:
         store = server.tokens()
@@ -486,14 +479,14 @@ async def test_a_full_house_is_told_with_a_time_and_leaves_callers_their_own_pla
                 await open_session(http, server, token)
             refused = await raw_call(http, server, eve, INITIALIZE)
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
-            assert await open_session(http, server, ada)  # in the place of one of her own
+            assert await open_session(http, server, ada)  # it replaces one of her own sessions
             large = json.loads(json.dumps(INITIALIZE))
             large["params"]["capabilities"] = {"experimental": {"x": {"y": "z" * 70_000}}}
             assert (await raw_call(http, server, bob, large)).status_code == 413
 
 
 @pytest.mark.campaign
-async def test_calls_over_sse_are_refused_while_nobody_reads_the_replies(data: Path) -> None:
+async def test_sse_calls_are_refused_while_replies_are_unread(data: Path) -> None:
     with HttpServer(data, {"transport": "all", "requests_per_second": 10_000.0}) as server:
         store = server.tokens()
         ada, bob = (store.add(name, {Scope.READ, Scope.WRITE}) for name in ("ada", "bob"))
@@ -502,7 +495,7 @@ async def test_calls_over_sse_are_refused_while_nobody_reads_the_replies(data: P
             async with asker(server, ada, MODERN) as asking:
                 pages = [await asking.add("word " * 10_000) for _ in range(20)]
             call = tool_call("get_memory", ids=pages, max_tokens=1_000_000)
-            for _ in range(2):  # the second time what the first stream left is no more in the way
+            for _ in range(2):  # in the second round, replies of the first stream no longer count
                 async with http.stream("GET", f"{server.url}/sse", headers=bearer(ada)) as stream:
                     lines = stream.aiter_lines()
                     while not (line := await anext(lines)).startswith("data: /messages"):
@@ -520,7 +513,7 @@ async def test_calls_over_sse_are_refused_while_nobody_reads_the_replies(data: P
 
 
 @pytest.mark.parametrize("scopes", [{Scope.ACT_AS}, {Scope.READ}])
-async def test_who_only_reads_makes_no_memory(http_server: HttpServer, scopes: set[Scope]) -> None:
+async def test_a_caller_who_only_reads_creates_no_memory(http_server: HttpServer, scopes: set[Scope]) -> None:
     reader = http_server.add_token("back-end", *scopes)
     writer = http_server.add_token("new", Scope.WRITE, Scope.ACT_AS)
     more = {"user_id": "new"} if Scope.ACT_AS in scopes else {}

@@ -1,4 +1,4 @@
-"""What a server over HTTP does with callers who are wrong, foreign, slow, many or gone."""
+"""A server over HTTP with invalid tokens, foreign hosts, bad bodies, slow clients and too many requests."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ ROUTES = [
     *(("GET", path) for path in ("/sse", "/health/live", "/health/ready", "/metrics", "/nothing", "/")),
     ("POST", "/messages?session_id=0123456789abcdef0123456789abcdef"),
 ]
-SECRET = "marzipan-in-the-attic"  # noqa: S105 - a dialogue's, not a password
+SECRET = "marzipan-in-the-attic"  # noqa: S105 - text of a dialogue, not a password
 
 
 @pytest.fixture
@@ -49,13 +49,13 @@ def issuer() -> Iterator[Issuer]:
 
 
 async def status(http: httpx2.AsyncClient, server: HttpServer, headers: dict[str, str]) -> int:
-    """Return how a handshake with these headers is answered."""
+    """Return the HTTP status of an `initialize` request with these headers."""
     answer = await http.post(f"{server.url}/mcp", headers=MCP_HEADERS | headers, content=json.dumps(INITIALIZE))
     assert answer.status_code != 401 or answer.headers["www-authenticate"].startswith("Bearer")
     return answer.status_code
 
 
-async def test_what_is_no_valid_token_is_refused_on_every_route_that_is_about_somebody(http_server: HttpServer) -> None:
+async def test_an_invalid_token_is_refused_on_every_private_route(http_server: HttpServer) -> None:
     token, revoked = http_server.add_token("ada"), http_server.add_token("ada")
     long_ago = TokenStore(token_file(http_server.folder), clock=lambda: LONG_AGO)
     long_ago.revoke(token_id_of(revoked))
@@ -99,9 +99,7 @@ async def test_what_is_no_valid_token_is_refused_on_every_route_that_is_about_so
     assert not any(each[17:] in http_server.stderr for each in (token, revoked, expired))
 
 
-async def test_jwts_of_the_issuer_are_good_and_those_of_others_or_for_others_are_not(
-    data: Path, issuer: Issuer
-) -> None:
+async def test_only_jwts_of_the_issuer_for_this_server_are_valid(data: Path, issuer: Issuer) -> None:
     settings = {"oidc_issuer": issuer.url, "oidc_audience": AUDIENCE, **NO_MODEL}
     with HttpServer(data, settings) as server:
         bad = {
@@ -128,7 +126,7 @@ async def test_jwts_of_the_issuer_are_good_and_those_of_others_or_for_others_are
     assert len(stored_pages(data, "zoë")) == 1
 
 
-async def test_a_session_of_one_user_is_not_there_for_another(http_server: HttpServer) -> None:
+async def test_one_users_session_does_not_exist_for_another(http_server: HttpServer) -> None:
     ada, eve = http_server.add_token("owner"), http_server.add_token("eve")
     other_of_ada = http_server.add_token("owner")
     add = tool_call("add_memory", user_input="Eve was here.", agent_response="")
@@ -148,7 +146,7 @@ async def test_a_session_of_one_user_is_not_there_for_another(http_server: HttpS
         assert '"total_pages":0' in stats.text.replace(" ", "").replace("\\", "")
 
 
-async def test_an_sse_stream_of_one_user_takes_no_message_from_another(http_server: HttpServer) -> None:
+async def test_one_users_sse_stream_refuses_messages_of_another(http_server: HttpServer) -> None:
     ada, eve = http_server.add_token("ada"), http_server.add_token("eve")
     async with (
         asyncio.timeout(LIMIT_S),
@@ -178,7 +176,7 @@ async def test_an_sse_stream_of_one_user_takes_no_message_from_another(http_serv
                 break
 
 
-async def test_every_route_refuses_a_foreign_name_and_a_foreign_page(http_server: HttpServer) -> None:
+async def test_every_route_refuses_foreign_hosts_and_origins(http_server: HttpServer) -> None:
     token = http_server.add_token("root", Scope.ADMIN)
     async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
         for method, path in ROUTES:
@@ -213,7 +211,7 @@ async def test_only_a_handshake_opens_a_session(data: Path) -> None:
             assert head.status_code == 405
 
 
-async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
+async def test_concurrent_calls_with_one_id_are_all_answered(data: Path) -> None:
     with HttpServer(data, {"requests_per_second": 10_000.0, **NO_MODEL}) as server:
         token = server.add_token("ada", Scope.READ)
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(timeout=10) as http:
@@ -222,13 +220,13 @@ async def test_calls_of_one_id_at_once_are_all_answered(data: Path) -> None:
                 same = tool_call("retrieve_memory", query="hello there")
                 answers = await asyncio.gather(*(raw_call(http, server, token, same, session) for _ in range(30)))
                 assert {answer.status_code for answer in answers} == {200, 409}
-                assert all("an id of its own" in each.text for each in answers if each.status_code == 409)
+                assert all("its own id" in each.text for each in answers if each.status_code == 409)
             assert (await raw_call(http, server, token, same | {"id": "2"}, session)).status_code == 200
         assert server.stop() == 0
         assert "Traceback" not in server.stderr
 
 
-async def test_a_caller_decides_not_how_long_the_log_is(data: Path) -> None:
+async def test_callers_cannot_fill_the_log(data: Path) -> None:
     with HttpServer(data, {"max_sessions_per_token": 1, "requests_per_second": 10_000.0, **NO_MODEL}) as server:
         token = server.add_token("ada")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
@@ -258,7 +256,7 @@ async def test_a_body_of_ten_megabytes_is_refused_declared_or_not(http_server: H
         assert await status(http, http_server, bearer(token)) == 200
 
 
-async def test_no_body_whatever_brings_more_than_a_refusal_or_its_text_into_the_log(http_server: HttpServer) -> None:
+async def test_malformed_bodies_are_refused_and_not_logged(http_server: HttpServer) -> None:
     token = http_server.add_token("ada")
     bodies = [
         b"",
@@ -297,7 +295,7 @@ async def test_no_body_whatever_brings_more_than_a_refusal_or_its_text_into_the_
     assert SECRET not in http_server.stderr
 
 
-async def test_what_is_no_http_is_answered_with_a_refusal_and_hurts_nobody(http_server: HttpServer) -> None:
+async def test_data_that_is_not_http_is_refused(http_server: HttpServer) -> None:
     heads = [
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"GET\r\n\r\n",
@@ -314,7 +312,7 @@ async def test_what_is_no_http_is_answered_with_a_refusal_and_hurts_nobody(http_
             reader, writer = await asyncio.open_connection("127.0.0.1", http_server.port)
             writer.write(head)
             answer = b""
-            with contextlib.suppress(ConnectionError):  # what was still on its way is cut off
+            with contextlib.suppress(ConnectionError):  # data that was still being sent is cut off
                 answer = await reader.readline()
             assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), head[:60]
             writer.close()
@@ -322,7 +320,7 @@ async def test_what_is_no_http_is_answered_with_a_refusal_and_hurts_nobody(http_
     assert "Traceback" not in http_server.stderr
 
 
-async def test_hundreds_of_connections_that_say_nothing_take_nothing_from_those_who_call(
+async def test_hundreds_of_silent_connections_do_not_hinder_callers(
     http_server: HttpServer,
 ) -> None:
     token = http_server.add_token("caller")
@@ -335,7 +333,7 @@ async def test_hundreds_of_connections_that_say_nothing_take_nothing_from_those_
             assert (await ada.call("get_memory_stats"))["total_pages"] == len(pages) == 5
 
 
-async def test_clients_that_leave_in_the_middle_of_an_add_leave_whole_pages_or_none(data: Path) -> None:
+async def test_a_disconnect_during_an_add_leaves_no_partial_page(data: Path) -> None:
     with HttpServer(data, NO_MODEL) as server:
         token = server.add_token("ada")
         rounds = 20
@@ -361,7 +359,7 @@ async def test_clients_that_leave_in_the_middle_of_an_add_leave_whole_pages_or_n
     assert set(texts) <= {"Still here.", *(f"Number {number} " + "x" * 5000 for number in range(1, rounds, 2))}
 
 
-async def test_too_many_requests_with_one_token_are_refused_until_they_may_come_again(data: Path) -> None:
+async def test_the_rate_of_requests_with_one_token_is_limited(data: Path) -> None:
     with HttpServer(data, {"requests_per_second": 0.5, **NO_MODEL}) as server:
         busy, calm = server.add_token("ada"), server.add_token("bob")
         async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient() as http:
@@ -375,7 +373,7 @@ async def test_too_many_requests_with_one_token_are_refused_until_they_may_come_
                 assert (await http.get(server.url + path)).status_code == 200
 
 
-async def test_more_requests_at_once_than_may_be_are_refused_and_none_of_the_others_is_lost(data: Path) -> None:
+async def test_excess_concurrent_requests_are_refused_without_loss(data: Path) -> None:
     settings = {"max_requests_at_once": 2, "requests_per_second": 10_000.0, **NO_MODEL}
     with HttpServer(data, settings) as server:
         token = server.add_token("ada")
@@ -396,8 +394,8 @@ async def _echo(request: Request) -> Response:
 
 
 @asynccontextmanager
-async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
-    """Yield the port of a server in this process whose connections are watched as ours are."""
+async def server_with_timeouts(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
+    """Yield the port of a server in this process with the time limits of `PatientProtocol`."""
     app: ASGIApp = Starlette(routes=[Route("/", _echo, methods=["GET", "POST"])])
     config = uvicorn.Config(
         BodyGuard(app, 1000, body_timeout_s),
@@ -420,13 +418,13 @@ async def patient_server(body_timeout_s: float = 20.0) -> AsyncIterator[int]:
 
 
 @pytest.fixture
-def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "HEAD_TIMEOUT_S", 0.2)
     monkeypatch.setattr(timeouts, "READ_TIMEOUT_S", 0.2)
 
 
-async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:
-    """Send a drop now and then until the server hangs up; return what it said."""
+async def drip_until_closed(writer: asyncio.StreamWriter, reader: asyncio.StreamReader, drop: bytes) -> bytes:
+    """Send ``drop`` again and again until the server disconnects, and return what it sent."""
 
     async def drip() -> None:
         with contextlib.suppress(ConnectionError):
@@ -445,7 +443,7 @@ async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.Strea
     return said
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     ("begin", "drop"),
     [
@@ -455,48 +453,46 @@ async def drip_until_hung_up(writer: asyncio.StreamWriter, reader: asyncio.Strea
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\nGET / HT", b"T"),
     ],
 )
-async def test_a_head_that_never_ends_is_hung_up_on_however_it_drips(begin: bytes, drop: bytes) -> None:
-    async with patient_server() as port:
+async def test_a_head_that_never_ends_is_cut_off(begin: bytes, drop: bytes) -> None:
+    async with server_with_timeouts() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begin)
-        said = await drip_until_hung_up(writer, reader, drop)
+        said = await drip_until_closed(writer, reader, drop)
         assert said.count(b"HTTP/1.1 200") == begin.count(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("drop", [b"", b"x"])
-async def test_a_body_that_never_ends_is_answered_408_and_hung_up_on(drop: bytes) -> None:
-    async with patient_server(body_timeout_s=0.2) as port:
+async def test_a_body_that_never_ends_gets_408_and_is_cut_off(drop: bytes) -> None:
+    async with server_with_timeouts(body_timeout_s=0.2) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n{")
-        said = await drip_until_hung_up(writer, reader, drop)
+        said = await drip_until_closed(writer, reader, drop)
         assert said.startswith(b"HTTP/1.1 408") or drop
 
 
-@pytest.mark.usefixtures("impatience")
+@pytest.mark.usefixtures("short_timeouts")
 @pytest.mark.parametrize(
     ("begin", "status_line", "drop"),
     [
         (b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n", b"HTTP/1.1 404", b"x"),
         (b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n", b"HTTP/1.1 413", b"x"),
-        # What is left of the body comes whole, and then no further request.
+        # The rest of the body arrives at once, and no further request follows.
         (b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n", b"HTTP/1.1 404", b""),
     ],
 )
-async def test_a_body_that_goes_on_after_its_answer_is_hung_up_on(
-    begin: bytes, status_line: bytes, drop: bytes
-) -> None:
-    """A refusal does not wait for the body; its connection must not be free to keep for that."""
-    async with patient_server() as port:
+async def test_a_body_that_goes_on_after_its_answer_is_cut_off(begin: bytes, status_line: bytes, drop: bytes) -> None:
+    """A refusal is sent before the body was read, and the connection must still have a time limit."""
+    async with server_with_timeouts() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(begin)
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(status_line)
         writer.write(b"x")
-        await drip_until_hung_up(writer, reader, drop)
+        await drip_until_closed(writer, reader, drop)
 
 
-@pytest.mark.usefixtures("impatience")
-async def test_an_answer_that_nobody_reads_is_hung_up_on_and_one_that_is_read_slowly_is_not() -> None:
-    async with patient_server() as port:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_an_unread_answer_is_cut_off_but_a_slow_reader_is_not() -> None:
+    async with server_with_timeouts() as port:
         slow, idle = [await asyncio.open_connection("127.0.0.1", port, limit=READ_AT_ONCE) for _ in range(2)]
         for _, writer in (slow, idle):
             writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -511,9 +507,9 @@ async def test_an_answer_that_nobody_reads_is_hung_up_on_and_one_that_is_read_sl
             writer.close()
 
 
-@pytest.mark.usefixtures("impatience")
-async def test_a_connection_is_kept_between_two_requests_and_while_an_answer_takes_its_time() -> None:
-    async with patient_server(body_timeout_s=5) as port:
+@pytest.mark.usefixtures("short_timeouts")
+async def test_a_connection_stays_open_between_requests() -> None:
+    async with server_with_timeouts(body_timeout_s=5) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for pause_s in (0.0, 0.5, 0.5):
             await asyncio.sleep(pause_s)

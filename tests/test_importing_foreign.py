@@ -1,4 +1,4 @@
-"""Memories of other systems are taken in by the command, once however often."""
+"""The command `import` with memories of other systems."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.secret_keys import checked_token
-from memoryos_mcp.transfer import own
+from memoryos_mcp.transfer import export_format
 from memoryos_mcp.transfer.importers import READERS
 from tests.commands import run_on
 from tests.documents import table
@@ -44,7 +44,7 @@ def stored(data: Path) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, data: Path) -> None:
+def test_a_reference_folder_is_imported_completely_and_once(tmp_path: Path, data: Path) -> None:
     memory = make_reference(pages=90)
     folder = tmp_path / "reference"
     write_reference(folder, memory, users_facts=long_term(["Likes tea", "None."], ["Speaks Italian"]))
@@ -59,7 +59,7 @@ def test_a_folder_of_the_reference_is_imported_whole_and_once(tmp_path: Path, da
     check_whole(data)
 
 
-def test_a_time_without_a_zone_is_in_the_users(tmp_path: Path, data: Path) -> None:
+def test_a_time_without_a_zone_is_in_the_users_zone(tmp_path: Path, data: Path) -> None:
     memory = make_reference(pages=6)
     write_reference(tmp_path, memory)
     run_on(data, "import", tmp_path, "--timezone", "Asia/Kolkata")
@@ -70,7 +70,7 @@ def test_a_time_without_a_zone_is_in_the_users(tmp_path: Path, data: Path) -> No
 
 
 @pytest.mark.parametrize("service", ["chatgpt", "claude"])
-def test_an_archive_of_a_chat_service_is_imported_once(tmp_path: Path, data: Path, service: str) -> None:
+def test_importing_a_chat_archive_again_adds_nothing(tmp_path: Path, data: Path, service: str) -> None:
     message = claude_message(1, "human", "Hello")
     conversation = chatgpt_dialogue(1, turns=1) if service == "chatgpt" else claude_conversation(1, [message])
     content = json.dumps([conversation]).encode()
@@ -80,7 +80,7 @@ def test_an_archive_of_a_chat_service_is_imported_once(tmp_path: Path, data: Pat
     assert count(data) == 1
 
 
-def test_a_long_page_is_stored_in_parts_once(tmp_path: Path, data: Path) -> None:
+def test_importing_a_split_page_again_adds_nothing(tmp_path: Path, data: Path) -> None:
     text = " ".join(f"word{number}" for number in range(100))
     file = write_json(tmp_path / "chats.json", {"conversations": [{"user_input": text, "agent_response": "Yes."}]})
     for _ in range(2):
@@ -91,15 +91,15 @@ def test_a_long_page_is_stored_in_parts_once(tmp_path: Path, data: Path) -> None
     assert pages[-1] == ("", "Yes.")
 
 
-def test_a_folder_of_several_users_is_refused_and_nothing_is_stored(tmp_path: Path, data: Path) -> None:
+def test_a_folder_of_several_users_is_not_imported(tmp_path: Path, data: Path) -> None:
     for user in ("ada", "bob"):
         write_reference(tmp_path, make_reference(pages=6), user=user)
     done = run_on(data, "import", tmp_path, code=1)
-    assert "import one of users/" in done.stderr
+    assert "import one folder of users/" in done.stderr
     assert not (data / "users").exists()
 
 
-def test_secrets_are_counted_where_they_are_left_out(tmp_path: Path, data: Path) -> None:
+def test_redacted_secrets_are_counted(tmp_path: Path, data: Path) -> None:
     token = checked_token("ghp", random.Random(1))  # noqa: S311 - made-up
     conversation = claude_conversation(1, [claude_message(1, "human", f"My token is {token}.")])
     file = tmp_path / "conversations.json"
@@ -111,7 +111,7 @@ def test_secrets_are_counted_where_they_are_left_out(tmp_path: Path, data: Path)
     assert imported(tmp_path / "other", export)["redacted"] == {}
 
 
-def test_the_oldest_of_many_imported_facts_is_found_by_its_word_and_by_others(tmp_path: Path, data: Path) -> None:
+def test_the_oldest_of_many_facts_is_found_by_word_and_meaning(tmp_path: Path, data: Path) -> None:
     texts = ["Allergic to penicillin", *(f"Has read {number} pages of the book {number}" for number in range(1, 151))]
     start = datetime(2026, 1, 1, tzinfo=UTC)
     memories = [
@@ -134,7 +134,7 @@ def test_the_oldest_of_many_imported_facts_is_found_by_its_word_and_by_others(tm
         assert len(listed["memories"]) == 51
 
 
-def test_a_profile_shows_the_newest_facts_and_says_how_many_more_there_are(tmp_path: Path, data: Path) -> None:
+def test_a_profile_shows_the_newest_facts_and_counts_the_rest(tmp_path: Path, data: Path) -> None:
     memories = [{"memory": f"Has read the book {number}"} for number in range(1, 111)]
     report = imported(data, write_json(tmp_path / "mem0.json", memories))
     assert (report["new"], report["archived_facts"]) == ({"fact": 110}, 0)
@@ -145,17 +145,17 @@ def test_a_profile_shows_the_newest_facts_and_says_how_many_more_there_are(tmp_p
     assert "(10 older facts about the user: list_memories" in reply["content"][0]["text"]
 
 
-def test_an_import_says_how_many_facts_go_beyond_the_capacity(tmp_path: Path, data: Path) -> None:
+def test_an_import_reports_facts_beyond_the_capacity(tmp_path: Path, data: Path) -> None:
     file = write_json(tmp_path / "mem0.json", [{"memory": f"Has read the book {number}"} for number in range(9)])
     said = run_on(data, "import", file, "--long-term-knowledge-capacity", "4").stdout
     assert "Archived: 5 facts beyond long_term_knowledge_capacity" in said
 
 
-def test_no_two_formats_have_one_name() -> None:
-    names = [own.NAME, *(reader.NAME for reader in READERS)]
+def test_format_names_are_unique() -> None:
+    names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     assert len(set(names)) == len(names)
 
 
-def test_every_format_is_described() -> None:
-    described = [row[0].strip("`") for row in table("Memories of other systems")[1:]]  # its head is code too
+def test_every_format_is_documented() -> None:
+    described = [row[0].strip("`") for row in table("Memories of other systems")[1:]]  # the table's head is code too
     assert sorted(described) == sorted(reader.NAME for reader in READERS)

@@ -8,7 +8,7 @@ LIMIT_S = 60
 
 
 def imported_by(statement: str) -> set[str]:
-    """Return the top-level packages that a statement loads in a fresh interpreter, as ``-X importtime`` tells them."""
+    """Return the top-level packages that a statement loads in a new interpreter, by ``-X importtime``."""
     command = [sys.executable, "-X", "importtime", "-c", statement]
     done = subprocess.run(command, capture_output=True, check=True, timeout=LIMIT_S, env=clean_environment())
     names = [line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines() if "import time:" in line]
@@ -16,19 +16,19 @@ def imported_by(statement: str) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def test_importing_the_package_loads_no_model_library_no_llm_client_and_no_protocol_library() -> None:
+def test_importing_the_package_loads_no_heavy_library() -> None:
     assert not imported_by("import memoryos_mcp") & {*MODEL_LIBRARIES, "openai", "mcp"}
 
 
-def test_the_way_to_the_first_reply_loads_no_model_library() -> None:
-    doors = "import memoryos_mcp.cli.main, memoryos_mcp.engine.service"
-    doors += ", memoryos_mcp.server.stdio, memoryos_mcp.server.assembly"
-    loaded = imported_by(doors)
+def test_the_server_replies_without_loading_a_model_library() -> None:
+    entry_points = "import memoryos_mcp.cli.main, memoryos_mcp.engine.service"
+    entry_points += ", memoryos_mcp.server.stdio, memoryos_mcp.server.assembly"
+    loaded = imported_by(entry_points)
     assert not loaded & {*MODEL_LIBRARIES, "openai"}
     assert "mcp" in loaded
 
 
-def test_importing_the_package_writes_nothing_and_makes_no_file(tmp_path: object) -> None:
+def test_importing_the_package_prints_nothing_and_writes_no_file(tmp_path: object) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import memoryos_mcp.cli.main, memoryos_mcp.server.stdio"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What models want before a query and before a passage."""
+"""Instructions that embedding models expect before queries and passages."""
 
 import pytest
 
@@ -6,9 +6,9 @@ from memoryos_mcp.embedding.instructions import Instructions, instructions_of
 
 E5 = Instructions("query: ", "passage: ")
 E5_INSTRUCT = Instructions(
-    "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery: "
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 )
-QWEN = Instructions("Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:")
+QWEN = Instructions("Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:")
 BGE = Instructions("Represent this sentence for searching relevant passages: ")
 BGE_CHINESE = Instructions("为这个句子生成表示以用于检索相关文章：")
 NOMIC = Instructions("search_query: ", "search_document: ")
@@ -52,5 +52,5 @@ NONE = Instructions()
         ("", NONE),
     ],
 )
-def test_a_models_name_tells_what_goes_before_its_texts(name: str, instructions: Instructions) -> None:
+def test_instructions_follow_from_the_models_name(name: str, instructions: Instructions) -> None:
     assert instructions_of(name) == instructions

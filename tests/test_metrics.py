@@ -1,4 +1,4 @@
-"""What `/metrics` tells of the work that waits and of the LLM, and that no state of a memory keeps it from telling."""
+"""Metrics of waiting pages and of the LLM, also while memories are slow or unreadable."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ from tests.servers import open_store
 
 LIMIT_S = 120
 HOUR_US = 3_600_000_000
-# Nothing is filed before its batch is full, and then at once.
+# Pages are organised as soon as three wait, and never earlier.
 BATCHES_OF_THREE = {"short_term_capacity": 0, "consolidation_batch_pages": 3, "consolidation_idle_s": 100_000}
 
 Samples = dict[tuple[str, ...], float]
 
 
 async def metrics(server: HttpServer, token: str) -> Samples:
-    """Return the value of each sample by its name and its labels' values, in the order of the labels' names."""
+    """Return the value of each sample, by its name and the values of its labels in the order of their names."""
     async with httpx2.AsyncClient(timeout=30) as http:
         answer = await http.get(f"{server.url}/metrics", headers=bearer(token))
     assert answer.status_code == 200, answer.text
@@ -46,12 +46,12 @@ async def metrics(server: HttpServer, token: str) -> Samples:
 
 
 def described() -> set[str]:
-    """Return the metrics of the table."""
+    """Return the names of the documented metrics."""
     return {row[0].strip("`") for row in table("Seeing what it does")}
 
 
 async def metrics_when(server: HttpServer, token: str, holds: Callable[[Samples], bool]) -> Samples:
-    """Ask until a condition holds; the test's time limit ends it."""
+    """Fetch metrics until a condition holds. The test's time limit applies."""
     while not holds(samples := await metrics(server, token)):  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.05)
     return samples
@@ -62,7 +62,7 @@ def waits(samples: Samples) -> dict[str, float]:
     return {name: samples[f"memoryos_{name}",] for name in names}
 
 
-async def test_pages_that_wait_and_the_age_of_the_oldest_are_told_over_all_open_memories(data: Path) -> None:
+async def test_the_backlog_is_measured_over_all_open_memories(data: Path) -> None:
     with HttpServer(data, BATCHES_OF_THREE) as server:
         admin = server.add_token("root", Scope.ADMIN)
         tokens = [server.add_token(user) for user in ("ada", "bob")]
@@ -86,7 +86,7 @@ async def test_pages_that_wait_and_the_age_of_the_oldest_are_told_over_all_open_
             await metrics_when(server, admin, lambda samples: samples["memoryos_unembedded_pages",] == 0)
 
 
-async def test_calls_of_the_llm_and_their_tokens_are_counted_by_purpose(data: Path) -> None:
+async def test_llm_calls_and_tokens_are_counted_by_purpose(data: Path) -> None:
     is_up = asyncio.Event()
 
     def answer(asked: Asked) -> Answer:
@@ -119,22 +119,20 @@ async def test_calls_of_the_llm_and_their_tokens_are_counted_by_purpose(data: Pa
             assert {name for name in names if not name.endswith("_created")} == described()
 
 
-async def test_a_memory_that_cannot_be_read_is_counted_and_the_others_are_told(data: Path) -> None:
+async def test_an_unreadable_memory_is_counted_beside_the_others(data: Path) -> None:
     with HttpServer(data, {**BATCHES_OF_THREE, **NO_MODEL}) as server:
         admin = server.add_token("root", Scope.ADMIN)
         async with asyncio.timeout(LIMIT_S):
             for token in [server.add_token(user) for user in ("ada", "eve", "bob")]:
                 async with asker(server, token) as user:
                     await user.add("I keep bees.")
-            for broken in ("ada", "eve"):  # asked before the other
+            for broken in ("ada", "eve"):  # these are read before bob's memory
                 with closing(open_store(data, broken)) as connection:
                     connection.execute("ALTER TABLE pages RENAME TO gone")
             assert waits(await metrics(server, admin)) == {"backlog_pages": 1, "unread_users": 2, "open_users": 3}
 
 
-async def test_who_asks_waits_no_longer_than_the_limit_and_a_slow_memory_is_asked_once(
-    data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_memory_does_not_delay_metrics(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     is_readable = asyncio.Event()
     read = MemoryEngine.waiting
@@ -156,7 +154,7 @@ async def test_who_asks_waits_no_longer_than_the_limit_and_a_slow_memory_is_aske
             async with asyncio.timeout(LIMIT_S / 4):
                 hurried = await asyncio.gather(*(service.backlog() for _ in range(3)))
         finally:
-            is_readable.set()  # or the service would wait for it at the end
+            is_readable.set()  # otherwise the service would wait for it when it closes
         assert {(backlog.pages, backlog.unread_users) for backlog in hurried} == {(1, 1)}
         assert sorted(asked) == ["quick", "slow"]
         while (backlog := await service.backlog()).unread_users:
@@ -164,7 +162,7 @@ async def test_who_asks_waits_no_longer_than_the_limit_and_a_slow_memory_is_aske
         assert backlog.pages == 2
 
 
-async def test_a_scrape_after_the_end_tells_that_nothing_is_open(data: Path) -> None:
+async def test_a_scrape_after_closing_shows_no_open_memory(data: Path) -> None:
     async with asyncio.timeout(LIMIT_S):
         settings = Settings(data_storage_path=data)
         async with MemoryService(settings, embedder=WordEmbedder()) as service, service.user("ada") as engine:

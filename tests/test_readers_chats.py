@@ -1,4 +1,4 @@
-"""Exports of chat services become pages, from files of any size, and nothing hostile in them does harm."""
+"""Importers of chat services' exports, with files of any size and hostile contents."""
 
 import json
 import os
@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.pages import IDEMPOTENCY_KEY_MAX_CHARS, NewTurn, Source
-from memoryos_mcp.transfer.found import Found, Skipped
 from memoryos_mcp.transfer.importers import chatgpt, claude, recognise
 from memoryos_mcp.transfer.importers.turns import Chat, Message, pages
-from memoryos_mcp.transfer.json_entries import NO_JSON, TOO_DEEP, TOO_LONG
+from memoryos_mcp.transfer.interface import Item, Skipped
+from memoryos_mcp.transfer.json_entries import NOT_JSON, TOO_DEEP, TOO_LONG
 from memoryos_mcp.transfer.splitting import split
 from tests.foreign_memories import (
     chatgpt_conversation,
@@ -38,7 +38,7 @@ MEMORY_LIMIT_MB = 100
 
 
 def read(reader: ModuleType, path: Path) -> tuple[list[NewTurn], list[Skipped]]:
-    found: list[Found] = list(reader.read(path, lambda _: None))
+    found: list[Item] = list(reader.read(path, lambda _: None))
     return [each for each in found if isinstance(each, NewTurn)], [each for each in found if isinstance(each, Skipped)]
 
 
@@ -82,7 +82,7 @@ def test_messages_of_one_side_in_a_row_are_joined(tmp_path: Path) -> None:
     assert sides(pages) == [("", "Welcome."), ("One,\n\ntwo.", "Three,\n\nfour."), ("Not answered.", "")]
 
 
-def test_only_the_branch_that_the_user_saw_last_is_read_and_the_others_are_told(tmp_path: Path) -> None:
+def test_only_the_branch_that_the_user_saw_last_is_read(tmp_path: Path) -> None:
     nodes = [
         chatgpt_node("root", None, None),
         chatgpt_node("q", "root", "user", "Question"),
@@ -92,10 +92,10 @@ def test_only_the_branch_that_the_user_saw_last_is_read_and_the_others_are_told(
     ]
     pages, skipped = read_chatgpt(tmp_path, chatgpt_conversation(1, nodes, current_node="new"))
     assert sides(pages) == [("Question", "New answer")]
-    assert reasons(skipped) == ["a branch that an edit or a new answer took the place of"] * 2
+    assert reasons(skipped) == ["a branch that was replaced by an edit or a new answer"] * 2
 
 
-def test_without_a_known_last_message_the_newest_is_taken(tmp_path: Path) -> None:
+def test_without_a_current_node_the_newest_branch_is_read(tmp_path: Path) -> None:
     nodes = [
         chatgpt_node("q", None, "user", "Question", at=1.7e9),
         chatgpt_node("new", "q", "assistant", "New answer", at=1.7e9 + 2),
@@ -107,7 +107,7 @@ def test_without_a_known_last_message_the_newest_is_taken(tmp_path: Path) -> Non
         assert sides(pages) == [("Question", "New answer")]
 
 
-def test_what_nobody_said_is_left_out_with_its_reason(tmp_path: Path) -> None:
+def test_messages_that_nobody_said_are_skipped_with_a_reason(tmp_path: Path) -> None:
     picture = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
     spoken = {"content_type": "audio_transcription", "text": "said aloud"}
     nodes = [
@@ -132,7 +132,7 @@ def test_what_nobody_said_is_left_out_with_its_reason(tmp_path: Path) -> None:
     ]
 
 
-def test_damaged_messages_cost_nothing_but_themselves(tmp_path: Path) -> None:
+def test_damaged_messages_do_not_affect_others(tmp_path: Path) -> None:
     nodes: list[Any] = [
         chatgpt_node("0", None, "user", "kept"),
         {"id": "1", "parent": "0", "message": 7},
@@ -145,10 +145,10 @@ def test_damaged_messages_cost_nothing_but_themselves(tmp_path: Path) -> None:
         tmp_path, 7, None, {"mapping": []}, {"mapping": {"a": None}}, chatgpt_conversation(1, nodes), {"mapping": {}}
     )
     assert sides(pages) == [("kept", "kept too"), ("last", "")]
-    assert reasons(skipped) == ["no conversation"] * 3 + ["a damaged message"] * 5
+    assert reasons(skipped) == ["not a conversation"] * 3 + ["a damaged message"] * 5
 
 
-def test_a_tree_that_is_a_ring_ends(tmp_path: Path) -> None:
+def test_a_tree_with_a_cycle_is_read(tmp_path: Path) -> None:
     nodes = [chatgpt_node("a", "b", "user", "one"), chatgpt_node("b", "a", "assistant", "two")]
     pages, _ = read_chatgpt(tmp_path, chatgpt_conversation(1, nodes))
     assert sides(pages) == [("one", "two")]
@@ -169,7 +169,7 @@ def test_a_claude_conversation_becomes_a_page_for_each_exchange(tmp_path: Path) 
     assert skipped == []
 
 
-def test_blocks_without_words_are_told_and_attached_texts_are_documents(tmp_path: Path) -> None:
+def test_attached_texts_are_documents_and_other_blocks_skipped(tmp_path: Path) -> None:
     fallback = "This block is not supported on your current device yet."
     blocks = [
         {"type": "thinking", "thinking": "hm"},
@@ -199,12 +199,12 @@ def test_blocks_without_words_are_told_and_attached_texts_are_documents(tmp_path
     assert reasons(skipped) == [file, file, file, settings, tool, file, broken, broken, tool, broken, broken]
 
 
-def test_what_is_no_conversation_of_claudes_is_told(tmp_path: Path) -> None:
+def test_entries_without_claude_messages_are_skipped(tmp_path: Path) -> None:
     pages, skipped = read_claude(tmp_path, 7, {"chat_messages": {}}, claude_conversation(1, []))
-    assert (pages, reasons(skipped)) == ([], ["no conversation"] * 2)
+    assert (pages, reasons(skipped)) == ([], ["not a conversation"] * 2)
 
 
-def test_the_same_export_gives_the_same_keys_and_no_two_pages_share_one(tmp_path: Path) -> None:
+def test_keys_are_unique_and_the_same_at_every_import(tmp_path: Path) -> None:
     conversations = [chatgpt_dialogue(number, turns=5) for number in range(20)]
     first, second = (read_chatgpt(tmp_path, *conversations)[0] for _ in range(2))
     keys = [page.idempotency_key for page in first]
@@ -212,7 +212,7 @@ def test_the_same_export_gives_the_same_keys_and_no_two_pages_share_one(tmp_path
     assert len(set(keys)) == len(keys) == 100
 
 
-def test_pages_without_any_names_have_keys_of_their_words() -> None:
+def test_keys_of_pages_without_ids_are_made_from_the_text() -> None:
     messages = [Message(is_users=number % 2 == 0, text=f"text {number % 4}", at=None, name="") for number in range(8)]
     chat = Chat(system="claude", name="", title="", at=None)
     keys = [page.idempotency_key for page in pages(chat, messages)]
@@ -225,7 +225,7 @@ def test_pages_without_any_names_have_keys_of_their_words() -> None:
     title=st.text(),
     conversation=st.sampled_from(["", "c", "\ud800", "c" * 1000]),
 )
-def test_every_message_is_on_one_page_under_a_key_of_its_own(names: list[str], title: str, conversation: str) -> None:
+def test_every_message_is_on_one_page_with_a_unique_key(names: list[str], title: str, conversation: str) -> None:
     chat = Chat(system="chatgpt", name=conversation, title=title, at=None)
     messages = [
         Message(is_users=number % 3 == 0, text=f"t{number}", at=None, name=name) for number, name in enumerate(names)
@@ -244,7 +244,7 @@ def test_every_message_is_on_one_page_under_a_key_of_its_own(names: list[str], t
         (claude, claude_conversation(1, [claude_message(1, "human", "Hello")])),
     ],
 )
-def test_an_export_is_known_as_a_file_a_folder_and_an_archive(
+def test_an_export_is_recognised_as_file_folder_and_archive(
     tmp_path: Path, reader: ModuleType, conversation: object
 ) -> None:
     data = json.dumps([conversation]).encode()
@@ -257,7 +257,7 @@ def test_an_export_is_known_as_a_file_a_folder_and_an_archive(
         assert sides(read(reader, path)[0]) == sides(read(reader, file)[0])
 
 
-def test_an_export_in_several_files_is_read_whole(tmp_path: Path) -> None:
+def test_all_files_of_a_large_export_are_read(tmp_path: Path) -> None:
     members = {f"conversations-{n:03d}.json": json.dumps([chatgpt_dialogue(n, turns=1)]).encode() for n in range(3)}
     archive = write_archive(tmp_path / "export.zip", members)
     assert recognise(archive) is chatgpt
@@ -265,7 +265,7 @@ def test_an_export_in_several_files_is_read_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing.json", "empty.json", "folder", "text.txt", "other.json", "archive.zip"])
-def test_what_is_of_no_known_form_is_not_recognised(tmp_path: Path, name: str) -> None:
+def test_an_unknown_format_is_not_recognised(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty.json").write_bytes(b"")
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.txt").write_text('she said "mapping": {', encoding="utf-8")
@@ -274,7 +274,7 @@ def test_what_is_of_no_known_form_is_not_recognised(tmp_path: Path, name: str) -
     assert recognise(tmp_path / name) is None
 
 
-def test_names_in_an_archive_reach_no_file_system(tmp_path: Path) -> None:
+def test_names_in_an_archive_do_not_reach_the_file_system(tmp_path: Path) -> None:
     data = json.dumps([chatgpt_dialogue(1)]).encode()
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
@@ -293,7 +293,7 @@ def test_a_zip_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
         read(chatgpt, archive)
 
 
-def test_an_archive_that_is_damaged_or_strange_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_or_unusual_archive_is_refused(tmp_path: Path) -> None:
     data = json.dumps([chatgpt_dialogue(n) for n in range(50)]).encode()
     archive = write_archive(tmp_path / "export.zip", {"conversations.json": data})
     whole = archive.read_bytes()
@@ -305,7 +305,7 @@ def test_an_archive_that_is_damaged_or_strange_is_refused(tmp_path: Path) -> Non
     with pytest.raises(ImportFormatError):
         read(chatgpt, archive)
     write_archive(archive, {"conversations.json": data}, method=zipfile.ZIP_LZMA)
-    with pytest.raises(ImportFormatError, match="packed by an unusual method"):
+    with pytest.raises(ImportFormatError, match="compressed by an unusual method"):
         read(chatgpt, archive)
     locked = bytearray(whole)
     locked[6] |= 1
@@ -315,30 +315,30 @@ def test_an_archive_that_is_damaged_or_strange_is_refused(tmp_path: Path) -> Non
         read(chatgpt, archive)
 
 
-def test_a_file_that_is_not_there_is_refused_by_name_alone(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_has_only_its_name(tmp_path: Path) -> None:
     with pytest.raises(ImportFormatError, match=r"^gone\.json cannot be read: No such file"):
         read(chatgpt, tmp_path / "gone.json")
     assert recognise(tmp_path / "gone.json") is None
 
 
-def test_what_stands_before_a_cut_is_read(tmp_path: Path) -> None:
+def test_pages_before_a_cut_are_read(tmp_path: Path) -> None:
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps([chatgpt_dialogue(1, turns=1), chatgpt_dialogue(2)])[:-50], encoding="utf-8")
     found = []
     with pytest.raises(ImportFormatError, match="cut off"):
         for each in chatgpt.read(file, lambda _: None):
-            found.append(each)  # noqa: PERF402 - what came before the error counts
+            found.append(each)  # noqa: PERF402 - items before the error count
     assert [each.user_input for each in found if isinstance(each, NewTurn)] == ["user 1.0 "]
 
 
-def test_hostile_conversations_are_told_without_a_quote_and_the_others_are_read(tmp_path: Path) -> None:
+def test_hostile_conversations_are_skipped_without_a_quote(tmp_path: Path) -> None:
     good = json.dumps(chatgpt_dialogue(1, turns=1))
     deep = '{"secret": ' * 5000 + "1" + "}" * 5000
     file = tmp_path / "conversations.json"
     file.write_text(f'[{deep}, {{"secret": secret}}, {good}]', encoding="utf-8")
     pages, skipped = read(chatgpt, file)
     assert len(pages) == 1
-    assert reasons(skipped) == [TOO_DEEP, NO_JSON]
+    assert reasons(skipped) == [TOO_DEEP, NOT_JSON]
     assert not any("secret" in text for each in skipped for text in (each.reason, each.where))
 
 
@@ -347,7 +347,7 @@ def test_hostile_conversations_are_told_without_a_quote_and_the_others_are_read(
     answer=st.text(alphabet="ab .", max_size=300),
     limit=st.integers(1, 80),
 )
-def test_a_long_page_is_split_without_losing_a_character(text: str, answer: str, limit: int) -> None:
+def test_splitting_a_page_loses_no_character(text: str, answer: str, limit: int) -> None:
     page = NewTurn(text, answer, None, "key")
     parts = list(split(page, limit))
     assert "".join(part.user_input for part in parts) == text
@@ -364,7 +364,7 @@ def test_a_page_is_split_after_a_sentence() -> None:
     assert [part.user_input for part in parts] == ["One sentence is here. ", "Another is there."]
 
 
-# Read in a process of its own, so that only the reader's memory is counted; its own peak, not its parent's.
+# Runs in its own process, so that the peak is the importer's alone.
 _READ = """
 import sys
 from pathlib import Path
@@ -381,7 +381,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) // 1024, counts)
 
 
 def read_apart(path: Path) -> tuple[int, str]:
-    """Return a reader's peak memory in MB and what it counted."""
+    """Return an importer's peak memory in MB, and the counts that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", _READ, str(path)], capture_output=True, check=True, encoding="utf-8", timeout=300
     )
@@ -391,7 +391,7 @@ def read_apart(path: Path) -> tuple[int, str]:
 
 @pytest.mark.campaign
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_an_export_of_200_mb_is_read_in_little_memory(tmp_path: Path) -> None:
+def test_an_export_of_200_mb_is_read_in_little_ram(tmp_path: Path) -> None:
     chance = random.Random(1)  # noqa: S311 - data to read, no secret
     filler = [chance.randbytes(2500).hex() for _ in range(50)]
 
@@ -412,12 +412,12 @@ def test_an_export_of_200_mb_is_read_in_little_memory(tmp_path: Path) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_a_text_of_a_gigabyte_is_passed_over_in_little_memory(tmp_path: Path) -> None:
+def test_a_text_of_a_gigabyte_is_skipped_in_little_ram(tmp_path: Path) -> None:
     file = tmp_path / "conversations.json"
     good = json.dumps(chatgpt_dialogue(1, turns=1))
     with file.open("wb") as out:
         out.write(f'[{good}, {{"mapping": "'.encode())
-        out.seek(1 << 30, os.SEEK_CUR)  # a hole, which takes no room
+        out.seek(1 << 30, os.SEEK_CUR)  # a hole in the file, which takes no space
         out.write(f'"}}, {good}]'.encode())
     peak_mb, counts = read_apart(file)
     assert counts == str({"NewTurn": 2, TOO_LONG: 1})

@@ -1,4 +1,4 @@
-"""Facts of other memories, and the conversations of a benchmark, are read."""
+"""Importers of facts from other memories, and of a benchmark's conversations."""
 
 import json
 import os
@@ -10,19 +10,19 @@ import pytest
 
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import NewTurn
-from memoryos_mcp.transfer.found import FoundFact, Skipped
 from memoryos_mcp.transfer.importers import locomo, mem0, recognise, server_memory
-from memoryos_mcp.transfer.json_entries import NO_JSON
+from memoryos_mcp.transfer.interface import ImportedFact, Skipped
+from memoryos_mcp.transfer.json_entries import NOT_JSON
 from tests.foreign_memories import write_json
 
 DATA = Path(os.environ.get("MEMORYOS_EVAL_DATA", ""))
 
 
-def read(reader: ModuleType, path: Path) -> tuple[list[FoundFact], list[NewTurn], list[Skipped]]:
+def read(reader: ModuleType, path: Path) -> tuple[list[ImportedFact], list[NewTurn], list[Skipped]]:
     assert recognise(path) is reader
     found = list(reader.read(path, lambda _: None))
     return (
-        [each for each in found if isinstance(each, FoundFact)],
+        [each for each in found if isinstance(each, ImportedFact)],
         [each for each in found if isinstance(each, NewTurn)],
         [each for each in found if isinstance(each, Skipped)],
     )
@@ -67,19 +67,19 @@ def test_relations_of_mem0s_graph_are_facts(tmp_path: Path) -> None:
     assert [each.where for each in skipped] == ["relation 2", "relation 3"]
 
 
-def test_another_users_memories_and_damaged_ones_are_told(tmp_path: Path) -> None:
+def test_other_users_memories_and_damaged_ones_are_skipped(tmp_path: Path) -> None:
     memories = [memory(1, "Likes tea"), memory(2, "A secret", user_id="bob"), memory(3, 7), memory(4, " "), None]
     facts, _, skipped = read(mem0, write_json(tmp_path / "export.json", memories))
     assert [fact.text for fact in facts] == ["Likes tea"]
     assert [(each.reason, each.where) for each in skipped] == [
         ("a memory of another user", "memory 2"),
-        ("no memory", "memory 3"),
-        ("no memory", "memory 4"),
-        ("no memory", "memory 5"),
+        ("not a memory", "memory 3"),
+        ("not a memory", "memory 4"),
+        ("not a memory", "memory 5"),
     ]
 
 
-def test_observations_and_relations_of_the_memory_server_are_facts(tmp_path: Path) -> None:
+def test_the_memory_servers_observations_and_relations_are_facts(tmp_path: Path) -> None:
     lines = [
         {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Likes tea", "Lives in Rome"]},
         {"type": "relation", "from": "Ada", "to": "Library", "relationType": "works_at"},
@@ -92,7 +92,7 @@ def test_observations_and_relations_of_the_memory_server_are_facts(tmp_path: Pat
     assert skipped == []
 
 
-def test_damaged_lines_are_told_by_their_number(tmp_path: Path) -> None:
+def test_damaged_lines_are_skipped_with_their_number(tmp_path: Path) -> None:
     lines = [
         '{"type": "entity", "name": "Ada", "entityType": "person", "observations": ["Likes tea", 7]}',
         "",
@@ -110,13 +110,13 @@ def test_damaged_lines_are_told_by_their_number(tmp_path: Path) -> None:
     assert [fact.text for fact in facts] == ["Ada: Likes tea"]
     assert [(each.where, each.reason) for each in skipped] == [
         ("line 1", "a damaged observation"),
-        ("line 3", NO_JSON),
+        ("line 3", NOT_JSON),
         ("line 4", "a damaged relation"),
         ("line 5", "an entity without observations"),
         ("line 6", "a damaged entity"),
         ("line 7", "neither an entity nor a relation"),
-        ("line 8", NO_JSON),
-        ("line 9", NO_JSON),
+        ("line 8", NOT_JSON),
+        ("line 9", NOT_JSON),
     ]
 
 
@@ -124,7 +124,7 @@ def turn(number: int, speaker: str, text: object, **changes: object) -> dict[str
     return {"speaker": speaker, "dia_id": f"D1:{number}", "text": text} | changes
 
 
-def test_locomos_turns_are_paired_by_speaker_and_dated_by_session(tmp_path: Path) -> None:
+def test_locomo_turns_are_paired_by_speaker_and_dated(tmp_path: Path) -> None:
     conversation = {
         "speaker_a": "Ada",
         "speaker_b": "Bob",
@@ -158,12 +158,12 @@ def test_locomos_turns_are_paired_by_speaker_and_dated_by_session(tmp_path: Path
         ("a damaged turn", "conversation 1, session 1"),
         ("a damaged turn", "conversation 1, session 1"),
         ("a damaged session", "conversation 1, session 3"),
-        ("no conversation", "conversation 2"),
-        ("no conversation", "conversation 3"),
+        ("not a conversation", "conversation 2"),
+        ("not a conversation", "conversation 3"),
     ]
 
 
-def test_conversations_without_a_name_share_no_key(tmp_path: Path) -> None:
+def test_conversations_without_an_id_have_unique_keys(tmp_path: Path) -> None:
     said = {
         "speaker_a": "Ada",
         "session_1_date_time": "1:56 pm on 8 May, 2023",
@@ -174,7 +174,7 @@ def test_conversations_without_a_name_share_no_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not (DATA / "locomo-dev.json").is_file(), reason="the published file is not here")
-def test_the_published_conversations_are_read_whole() -> None:
+def test_the_published_conversations_are_read_completely() -> None:
     entries = json.loads((DATA / "locomo-dev.json").read_text(encoding="utf-8"))
     said = [
         each["text"]

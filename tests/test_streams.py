@@ -1,4 +1,4 @@
-"""Replies that are read while they are written, against a real server on this machine."""
+"""Streamed replies of an LLM, from a real server on this machine."""
 
 import itertools
 import json
@@ -51,7 +51,7 @@ async def listen(talked: Any, request: ChatRequest = REQUEST) -> tuple[Any, list
     return await talked.chat.complete(request, heard.append), heard
 
 
-async def test_pieces_are_heard_and_the_reply_is_whole_and_counted() -> None:
+async def test_pieces_are_passed_on_and_the_whole_reply_is_counted() -> None:
     async with talk(stream(*WHOLE)) as talked:
         reply, heard = await listen(talked)
     assert heard == ["In ", "Porto."]
@@ -62,7 +62,7 @@ async def test_pieces_are_heard_and_the_reply_is_whole_and_counted() -> None:
     assert "response_format" not in body
 
 
-async def test_a_reply_without_a_form_asks_for_none_and_needs_no_stream() -> None:
+async def test_a_reply_without_schema_or_listener_is_not_streamed() -> None:
     async with talk(completion("In Porto.")) as talked:
         assert (await talked.chat.complete(REQUEST)).text == "In Porto."
     (body,) = talked.server.bodies
@@ -71,26 +71,26 @@ async def test_a_reply_without_a_form_asks_for_none_and_needs_no_stream() -> Non
     assert body["messages"][0]["content"] == "You talk."
 
 
-async def test_a_reply_may_be_asked_to_be_shorter_than_the_endpoint_allows_but_not_longer() -> None:
+async def test_a_request_may_lower_the_endpoints_reply_limit() -> None:
     async with talk(completion("In Porto.")) as talked:
         await talked.chat.complete(replace(REQUEST, reply_tokens=48))
         await talked.chat.complete(replace(REQUEST, reply_tokens=10**9))
     assert [body["max_completion_tokens"] for body in talked.server.bodies] == [48, OUTPUT_TOKENS]
 
 
-async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
+async def test_tokens_are_estimated_if_the_server_does_not_count() -> None:
     async with talk(stream(chunk("In Porto."), DONE)) as talked:
         reply, _ = await listen(talked)
     assert reply.usage.completion_tokens == estimate_tokens("In Porto.")
 
 
-async def test_a_reply_at_a_limit_of_tokens_is_cut() -> None:
+async def test_a_reply_at_the_token_limit_is_marked_as_cut() -> None:
     async with talk(stream(chunk("In"), chunk(None, "length"))) as talked:
         reply, _ = await listen(talked)
     assert reply.is_cut
 
 
-async def test_a_server_that_does_not_stream_is_heard_in_one_piece() -> None:
+async def test_a_reply_that_is_not_streamed_is_passed_on_in_one_piece() -> None:
     async with talk(completion("In Porto.")) as talked:
         reply, heard = await listen(talked)
     assert heard == ["In Porto."]
@@ -105,7 +105,7 @@ async def test_a_server_that_does_not_stream_is_heard_in_one_piece() -> None:
         (chunk("In "), b"data: {broken\n\n"),
     ],
 )
-async def test_a_stream_that_ends_too_soon_is_an_error_and_not_asked_again(events: Sequence[bytes]) -> None:
+async def test_an_incomplete_stream_is_an_error_and_not_retried(events: Sequence[bytes]) -> None:
     async with talk(stream(*events)) as talked:
         with pytest.raises(ModelError, match="broke its reply off") as caught:
             await listen(talked)
@@ -113,48 +113,48 @@ async def test_a_stream_that_ends_too_soon_is_an_error_and_not_asked_again(event
     assert "Nadia" not in str(caught.value)
 
 
-async def test_a_connection_that_breaks_after_a_piece_is_an_error_and_not_asked_again() -> None:
+async def test_a_break_after_the_first_piece_is_not_retried() -> None:
     async with talk(stream(*WHOLE, sent_bytes=len(WHOLE[0]) + 4)) as talked:
         with pytest.raises(PassingError):
             await listen(talked)
     assert len(talked.server.asked) == 1
 
 
-async def test_a_failure_before_the_first_piece_is_tried_again() -> None:
+async def test_a_failure_before_the_first_piece_is_retried() -> None:
     async with talk([api_error(503), stream(*WHOLE)]) as talked:
         reply, heard = await listen(talked)
     assert "".join(heard) == reply.text == "In Porto."
     assert len(talked.pauses_s) == 1
 
 
-async def test_attempts_end_when_nothing_is_ever_heard() -> None:
+async def test_attempts_end_if_no_piece_ever_arrives() -> None:
     async with talk(api_error(503)) as talked:
         with pytest.raises(PassingError):
             await listen(talked)
     assert len(talked.server.asked) == ATTEMPTS
 
 
-async def test_what_is_no_chat_api_is_an_error() -> None:
+async def test_an_answer_of_another_api_is_an_error() -> None:
     async with talk(Reply(b"<html>hello</html>", headers={"content-type": "text/html"})) as talked:
         with pytest.raises(ModelError, match="not as a chat API"):
             await listen(talked)
 
 
-async def test_a_refused_reply_in_words_makes_no_form_plainer() -> None:
+async def test_a_refused_plain_reply_does_not_change_the_dialect() -> None:
     async with talk(refusing(lambda body: "temperature" in body, api_error(400))) as talked:
         await talked.chat.complete(REQUEST)
         await talked.chat.complete(replace(REQUEST, form=FORM))
     assert rung_of(talked.server.bodies[-1]).value == "json_schema"
 
 
-async def test_the_barest_dialect_asks_for_no_count() -> None:
+async def test_the_plainest_dialect_does_not_ask_for_token_counts() -> None:
     async with talk(stream(*WHOLE), dialect=BAREST) as talked:
         await listen(talked)
     assert "stream_options" not in talked.server.bodies[0]
 
 
 @given(st.lists(st.integers(1, 200), max_size=20))
-def test_a_stream_reads_the_same_wherever_its_parts_end(cuts: list[int]) -> None:
+def test_a_stream_reads_the_same_in_any_chunks(cuts: list[int]) -> None:
     body = b": a comment\r\n" + b"".join(WHOLE).replace(b"\n", b"\r\n")
     heard: list[str] = []
     read = Stream(heard.append)
@@ -165,7 +165,7 @@ def test_a_stream_reads_the_same_wherever_its_parts_end(cuts: list[int]) -> None
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "thin", "k>", "a", " ", "\n", "<b>", "</"]), max_size=12))
-def test_what_is_heard_is_the_beginning_of_what_is_said_unless_the_opening_mark_is_missing(parts: list[str]) -> None:
+def test_passed_on_pieces_are_a_prefix_of_the_reply(parts: list[str]) -> None:
     speech = Speech()
     heard = "".join(speech.hear(part) for part in parts)
     whole = "".join(parts)

@@ -1,4 +1,4 @@
-"""What `tools/list` costs and says: every client pays for it in every conversation, and many read nothing else."""
+"""The list of tools: its length, and its descriptions, schemas and bounds."""
 
 import json
 import re
@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 
 from tests.servers import BUSY_BACKGROUND, PipeServer
 
-# As the protocol's official memory server needs, measured in the same way.
+# Length of the list of the protocol's official memory server, measured in the same way.
 WHOLE_MAX_CHARS = 11_900
 WITHOUT_RESULTS_MAX_CHARS = 6_600
 INSTRUCTIONS_MAX_CHARS = 800
 WHEN = re.compile(r"Call (?:once )?(?:when|whenever|after|before)\b")
-# Nothing of what they say is meant by these calls; they are to come past the check of the arguments.
+# Arguments that pass the checks. Their content does not matter.
 GIVEN: dict[str, dict[str, Any]] = {
     "add_memory": {"user_input": "I keep bees.", "agent_response": ""},
     "retrieve_memory": {"query": "bees"},
@@ -32,7 +32,7 @@ REFUSED_ALL_THE_SAME = {"correct_memory": "id: "}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PipeServer]:
-    """One server with a topic, for all that is only asked or refused."""
+    """A server with one topic, for all tests that change nothing."""
     with PipeServer(tmp_path_factory.mktemp("listed") / "data", BUSY_BACKGROUND) as running:
         for number in range(6):
             running.add(f"I am a beekeeper and I love my {number} hives.")
@@ -54,7 +54,7 @@ def arguments_of(server: PipeServer) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_the_list_is_no_longer_than_that_of_the_official_server(server: PipeServer) -> None:
+def test_the_list_is_no_longer_than_the_official_servers(server: PipeServer) -> None:
     tools = tools_of(server).values()
     without_results = [{name: said for name, said in tool.items() if name != "outputSchema"} for tool in tools]
     assert len(json.dumps(list(tools))) <= WHOLE_MAX_CHARS
@@ -65,7 +65,7 @@ def test_every_description_begins_with_when_to_call(server: PipeServer) -> None:
     assert [name for name, tool in tools_of(server).items() if not WHEN.match(tool["description"])] == []
 
 
-def test_the_instructions_leave_to_descriptions_what_they_say(data: Path) -> None:
+def test_instructions_do_not_repeat_descriptions(data: Path) -> None:
     with PipeServer(data) as server:
         assert len(server.initialise()["instructions"]) <= INSTRUCTIONS_MAX_CHARS
 
@@ -78,7 +78,7 @@ def test_no_argument_is_a_choice_between_a_type_and_null(server: PipeServer) -> 
         assert "null" not in json.dumps(schema), (tool, name)
 
 
-def test_every_argument_that_may_be_left_out_may_be_null(server: PipeServer) -> None:
+def test_every_optional_argument_may_be_null(server: PipeServer) -> None:
     for tool, listed in tools_of(server).items():
         optional = listed["inputSchema"]["properties"].keys() - GIVEN[tool].keys()
         result = server.result(server.send_call(tool, GIVEN[tool] | dict.fromkeys(optional)))
@@ -88,13 +88,13 @@ def test_every_argument_that_may_be_left_out_may_be_null(server: PipeServer) -> 
             assert not result.get("isError"), result["content"]
 
 
-def test_null_is_no_value_for_what_is_required(server: PipeServer) -> None:
+def test_a_required_argument_may_not_be_null(server: PipeServer) -> None:
     for tool, listed in tools_of(server).items():
         for name in listed["inputSchema"].get("required", []):
             assert server.refusal(tool, **GIVEN[tool] | {name: None}).startswith(f"{name}: ")
 
 
-def test_the_bounds_that_are_listed_are_those_that_hold(server: PipeServer) -> None:
+def test_the_listed_bounds_are_enforced(server: PipeServer) -> None:
     bounded = [(tool, name, schema) for tool, name, schema in arguments_of(server) if schema["type"] == "integer"]
     assert len(bounded) == 5
     for tool, name, schema in bounded:
@@ -104,7 +104,7 @@ def test_the_bounds_that_are_listed_are_those_that_hold(server: PipeServer) -> N
             assert server.refusal(tool, **GIVEN[tool] | {name: beyond}).startswith(f"{name}: ")
 
 
-def test_every_result_is_what_its_schema_says(server: PipeServer) -> None:
+def test_every_result_matches_its_schema(server: PipeServer) -> None:
     calls = GIVEN | {"retrieve_memory": {"query": "hives", "explain": True}}
     facts = [one["id"] for one in server.call("list_memories", tier="knowledge")["memories"]]
     page = server.add("And I sell honey.")

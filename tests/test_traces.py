@@ -1,4 +1,4 @@
-"""Traces as a collector gets them: only when asked for, one span a call, and not a word of what was said."""
+"""Traces as a collector receives them: a span for each call, only if configured, and without dialogue."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from tests.servers import PipeServer, clean_environment, wait_until
 from tests.trace_collector import Collector, attributes
 
 LIMIT_S = 120
-# No name, text, key or id that a caller hands over may reach the collector.
+# Names, texts, keys and ids of callers contain this word, which may not reach the collector.
 MARKER = "zqmarker"
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{CALLER}-01"
@@ -41,7 +41,7 @@ def answer(asked: Asked) -> Answer:
     return completion(json.dumps(reply_to(asked.body["messages"])), tokens=(11, 7))
 
 
-async def test_calls_are_spans_that_hold_no_text_user_or_key(data: Path) -> None:
+async def test_spans_of_calls_contain_no_text_user_or_key(data: Path) -> None:
     settings: dict[str, object] = {
         "short_term_capacity": 0,
         "consolidation_batch_pages": len(WAYS),
@@ -107,7 +107,7 @@ async def test_calls_are_spans_that_hold_no_text_user_or_key(data: Path) -> None
         assert not any(span.events or span.status.message or span.trace_state for span in collector.spans)
 
 
-async def test_a_call_belongs_to_the_trace_that_the_message_or_the_request_names(data: Path) -> None:
+async def test_a_call_joins_the_trace_of_its_message_or_request(data: Path) -> None:
     other = TRACE[::-1]
     in_message = {"_meta": {"traceparent": f"00-{other}-{CALLER}-01", "tracestate": f"vendor={MARKER}"}}
     call = tool_call("get_memory_stats")
@@ -133,7 +133,7 @@ async def test_a_call_belongs_to_the_trace_that_the_message_or_the_request_names
         assert MARKER.encode() not in b"".join(collector.received)
 
 
-async def test_a_call_of_the_llm_that_fails_is_a_span_with_the_kind_of_its_error(data: Path) -> None:
+async def test_a_failed_llm_call_is_a_span_with_its_error_type(data: Path) -> None:
     settings: dict[str, object] = {"short_term_capacity": 0, "consolidation_batch_pages": 1, **NO_MODEL}
     with Collector() as collector:
         async with asyncio.timeout(LIMIT_S), llm_server(api_error(401, MARKER)) as llm:
@@ -152,7 +152,7 @@ async def test_a_call_of_the_llm_that_fails_is_a_span_with_the_kind_of_its_error
 @pytest.mark.parametrize("ends_by", ["the end of stdin", "SIGTERM"])
 def test_over_stdio_spans_are_sent_before_the_process_ends(data: Path, ends_by: str) -> None:
     with Collector() as collector:
-        # Nothing is sent by the clock, only by the end.
+        # Spans are sent only when the process ends, not by the timer.
         env = {**collector.environment, "OTEL_BSP_SCHEDULE_DELAY": "3600000"}
         with PipeServer(data, NO_MODEL, env=env) as server:
             server.add(f"I am called {MARKER}.")
@@ -168,17 +168,17 @@ def test_over_stdio_spans_are_sent_before_the_process_ends(data: Path, ends_by: 
         assert MARKER.encode() not in b"".join(collector.received)
 
 
-def test_a_collector_that_is_gone_costs_no_call_and_no_clean_end(data: Path) -> None:
+def test_a_missing_collector_affects_neither_calls_nor_shutdown(data: Path) -> None:
     env = {ENDPOINT: f"http://127.0.0.1:{free_port()}", "OTEL_BSP_SCHEDULE_DELAY": "20"}
     with PipeServer(data, NO_MODEL, env=env) as server:
         page = server.add(f"I am called {MARKER}.")
-        wait_until(lambda: "export" in server.stderr.lower(), "that nobody is there is logged")
+        wait_until(lambda: "export" in server.stderr.lower(), "the log reports the missing collector")
         assert server.call("retrieve_memory", query=MARKER)["short_term_memory"][0]["page_id"] == page
         assert server.close() == 0
         assert MARKER not in server.stderr
 
 
-def test_without_being_asked_for_nothing_of_it_is_imported() -> None:
+def test_without_tracing_opentelemetry_is_not_imported() -> None:
     statement = (
         "import sys, memoryos_mcp.cli.main, memoryos_mcp.server.stdio, memoryos_mcp.server.http.serving\n"
         "import memoryos_mcp.config.telemetry as traces\n"
@@ -195,7 +195,7 @@ def test_without_being_asked_for_nothing_of_it_is_imported() -> None:
     assert done.stderr == b""
 
 
-def test_asked_for_without_the_extra_the_server_says_what_to_install(
+def test_tracing_without_the_extra_names_what_to_install(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
@@ -216,7 +216,7 @@ def test_asked_for_without_the_extra_the_server_says_what_to_install(
         ({ENDPOINT: " "}, None),
     ],
 )
-def test_what_cannot_be_had_is_warned_of_and_nothing_is_set_up(
+def test_unusable_tracing_options_cause_a_warning_only(
     caplog: pytest.LogCaptureFixture, environ: dict[str, str], said: str | None
 ) -> None:
     assert open_tracing(environ) is None

@@ -1,4 +1,4 @@
-"""Embedding models of a few kilobytes with random weights, in the shapes of real ones, saved as those are."""
+"""Embedding models of a few kilobytes with random weights, in the architectures and file formats of real ones."""
 
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ CORPUS = [
     "On day one we walked three miles along the river, and the water was cold.",
     "My sister keeps bees on the roof of her house in Porto. She sells the honey.",
     "Represent this sentence for searching relevant passages: query: passage:",
-    "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:",
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
 ]
 
 
 def bge_shaped(folder: Path, *, seed: int = 1) -> Path:
-    """Save an XLM-RoBERTa with a SentencePiece-like tokenizer, as BGE-M3 is, without modules of the library."""
+    """Save an XLM-RoBERTa with a SentencePiece-like tokenizer, like BGE-M3, without the library's modules."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
@@ -63,7 +63,7 @@ def bge_shaped(folder: Path, *, seed: int = 1) -> Path:
 
 
 def qwen_shaped(folder: Path) -> Path:
-    """Save a Qwen3 with a byte-level tokenizer that ends each text with a mark, as Qwen3-Embedding is."""
+    """Save a Qwen3 with a byte-level tokenizer that ends each text with a mark, like Qwen3-Embedding."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -92,7 +92,7 @@ def qwen_shaped(folder: Path) -> Path:
 
 
 def byte_shaped(folder: Path) -> Path:
-    """Save a T5 encoder that reads bytes; its tokenizer cannot tell where pieces stand."""
+    """Save a T5 encoder of bytes, whose tokenizer cannot return the positions of its pieces."""
     config = T5Config(
         vocab_size=384, d_model=DIMENSION, d_kv=8, d_ff=64, num_layers=2, num_heads=4, architectures=["T5EncoderModel"]
     )
@@ -100,7 +100,7 @@ def byte_shaped(folder: Path) -> Path:
 
 
 def static(folder: Path) -> Path:
-    """Save a table of vectors of words; it has nothing for letters that it does not know."""
+    """Save a table of word vectors, without a vector for unknown letters."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=200, show_progress=False))
@@ -111,7 +111,7 @@ def static(folder: Path) -> Path:
 
 
 def with_modules(plain: Path, folder: Path, pooling: str, **saved: Any) -> Path:
-    """Save a plain model as the library saves models: with its modules, and with prompts."""
+    """Save a plain model as the library does, with modules and prompts."""
     transformer = Transformer(str(plain))
     SentenceTransformer(
         modules=[transformer, Pooling(DIMENSION, pooling), Normalize()], device="cpu", **saved
@@ -120,7 +120,7 @@ def with_modules(plain: Path, folder: Path, pooling: str, **saved: Any) -> Path:
 
 
 def spoilt(folder: Path, value: float) -> Path:
-    """Save a model all of whose weights are one number."""
+    """Save a model whose weights are all the same number."""
     bge_shaped(folder)
     model = XLMRobertaModel.from_pretrained(folder)
     with torch.no_grad():
@@ -139,7 +139,7 @@ def _saved(kind: type[PreTrainedModel], config: Any, tokenizer: Any, folder: Pat
     model = kind(config)
     with torch.no_grad():
         for parameter in model.parameters():
-            # Ten times as wide as a fresh model's, which would tell hardly any text from another.
+            # Ten times the usual spread of new weights, with which all texts would get nearly the same vector.
             parameter.add_(torch.randn_like(parameter) * 0.2)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

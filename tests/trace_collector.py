@@ -1,4 +1,4 @@
-"""A real collector of traces: an HTTP server on loopback that takes what OTLP exporters send."""
+"""A real collector of traces: an HTTP server on this machine that accepts OTLP."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +15,7 @@ END_LIMIT_S = 10.0
 
 
 class Collector:
-    """What arrived. Use it as a context manager.
+    """A running collector, to be used as a context manager.
 
     Attributes:
         received: Head and body of every request.
@@ -39,7 +39,7 @@ class Collector:
                 self.wfile.write(answer)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Do not log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -57,7 +57,7 @@ class Collector:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that have a server send here, and soon."""
+        """The variables with which a server sends spans here without delay."""
         endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         return {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "20"}
 
@@ -77,7 +77,7 @@ class Collector:
 
     @property
     def resource(self) -> dict[str, str]:
-        """What the spans say of the process they come from."""
+        """The attributes of the process that sent the spans."""
         [first, *_] = ExportTraceServiceRequest.FromString(self._bodies[0]).resource_spans
         return {each.key: each.value.string_value for each in first.resource.attributes}
 

@@ -17,7 +17,7 @@ class Instructions:
 
 _NONE = Instructions()
 _RELEVANT_PASSAGES = Instructions(query="Represent this sentence for searching relevant passages: ")
-_WEB_SEARCH = "Instruct: Overrides a web search query, retrieve relevant passages that answer the query\nQuery:"
+_WEB_SEARCH = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
 
 # The first row whose pattern occurs in the name is used. Names also contain sizes, versions, file formats, or the
 # prefix "text-embedding-".

@@ -1,6 +1,6 @@
-"""Builds the MCP server: dispatches calls to tools, resources and prompts, and turns errors into clear answers.
+"""Builds the MCP server, which dispatches requests to tools, resources and prompts and reports errors.
 
-Tools and resources that a caller may not use are not listed. Requests for them fail as unknown names do.
+Tools and resources that a caller may not use are not listed. Requests for them fail like requests for unknown names.
 """
 
 import json
@@ -30,20 +30,20 @@ from memoryos_mcp.text.quoting import one_line
 logger = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
-# Returns the sender of a request.
-Who = Callable[[Context], Caller]
-# The protocol's limit for one completion.
+# Returns the caller who sent a request.
+FindCaller = Callable[[Context], Caller]
+# The protocol's limit on the suggestions of one completion.
 MAX_COMPLETIONS = 100
 
 
-def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
+def make_server(service: MemoryService, find_caller: FindCaller) -> Server[dict[str, Any]]:
     """Return an MCP server for both protocol eras, ready to run on any transport.
 
     Args:
-        service: The memories; the caller closes the service.
-        who: Called for each request, because one client may send requests of different users.
+        service: The memories. The code that opened the service must close it.
+        find_caller: Returns the caller of a request. One connection may carry requests of different users.
     """
-    surface = _Surface(service, who)
+    surface = _Surface(service, find_caller)
     return Server(
         "memoryos",
         version=__version__,
@@ -63,42 +63,42 @@ def make_server(service: MemoryService, who: Who) -> Server[dict[str, Any]]:
 class _Surface:
     """Handlers for the protocol's requests."""
 
-    def __init__(self, service: MemoryService, who: Who) -> None:
+    def __init__(self, service: MemoryService, find_caller: FindCaller) -> None:
         self._service = service
-        self._who = who
+        self._find_caller = find_caller
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        caller = self._who(context)
+        caller = self._find_caller(context)
         return types.ListToolsResult(tools=_listings(may_write=caller.may_write, may_act_as=caller.may_act_as))
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = self._who(context)
+        caller = self._find_caller(context)
         known = {tool.name: tool for tool in _tools(may_write=caller.may_write)}
         tool = known.get(params.name)
         if tool is None:
-            return _refusal(f"no such tool; known are: {', '.join(known)}")
+            return _tool_error(f"no such tool; the tools are: {', '.join(known)}")
         try:
             return await call(tool, self._service, caller, params.arguments or {})
         except MemoryOSError as error:
             logger.info("%s refused: %s", tool.name, type(error).__name__)
-            return _refusal(str(error))
+            return _tool_error(str(error))
         except Exception:
             logger.exception("%s failed unexpectedly", tool.name)
-            return _refusal(f"{tool.name} failed unexpectedly; the server's log says where")
+            return _tool_error(f"{tool.name} failed unexpectedly; see the server's log")
 
     async def list_resources(
         self, context: Context, _: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[one.listing for one in _resources(self._who(context))])
+        return types.ListResourcesResult(resources=[one.listing for one in _resources(self._find_caller(context))])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        caller, uri = self._who(context), str(params.uri)
+        caller, uri = self._find_caller(context), str(params.uri)
         known = {one.listing.uri: one for one in _resources(caller)}
         resource = known.get(uri)
         if resource is None:
-            raise MCPError(code=INVALID_PARAMS, message=f"no such resource; known are: {', '.join(known)}")
+            raise MCPError(code=INVALID_PARAMS, message=f"no such resource; the resources are: {', '.join(known)}")
         try:
             text = await resource.read(self._service.as_seen_by(caller), caller.user_id)
         except MemoryOSError as error:
@@ -107,12 +107,12 @@ class _Surface:
         return types.ReadResourceResult(contents=[contents])
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Suggest topics that begin with the typed text; other arguments get no suggestions."""
+        """Suggest topics that begin with the typed text for a prompt's topic, and nothing for other arguments."""
         ref, typed = params.ref, params.argument.value.casefold()
         fitting: list[str] = []
         if isinstance(ref, types.PromptReference) and is_about_a_topic(ref.name, params.argument.name):
             try:
-                caller = self._who(context)
+                caller = self._find_caller(context)
                 async with self._service.as_seen_by(caller).user(caller.user_id) as engine:
                     topics = map(one_line, await engine.topics())
                     fitting = [topic for topic in topics if topic.casefold().startswith(typed)]
@@ -122,7 +122,7 @@ class _Surface:
         completion = types.Completion(values=shown, total=len(fitting), has_more=len(shown) < len(fitting))
         return types.CompleteResult(completion=completion)
 
-    # Prompts are the same for all.
+    # Prompts are the same for all callers.
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=PROMPTS)
@@ -136,7 +136,7 @@ class _Surface:
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A resource: its listing and the function that reads it. Resources for admins are about the server, not a user."""
+    """A resource as it is listed, and the function that reads it."""
 
     listing: types.Resource
     read: Callable[[Memories, str], Awaitable[str]]
@@ -148,7 +148,7 @@ async def _status(service: Memories, user_id: str) -> str:
     return answer.result.model_dump_json(indent=2)
 
 
-async def _config(service: Memories, user_id: str) -> str:  # noqa: ARG001 - it is the same for all users
+async def _config(service: Memories, user_id: str) -> str:  # noqa: ARG001 - settings are the same for all users
     return json.dumps(service.settings.public(), indent=2, ensure_ascii=False)
 
 
@@ -172,8 +172,8 @@ _RESOURCES = (
         types.Resource(
             uri="memoryos://config",
             name="config",
-            title="Settings in force",
-            description="Every setting of this server; keys are only said to be set or not.",
+            title="Settings in use",
+            description="Every setting of this server. Keys are not shown, only whether they are set.",
             mime_type="application/json",
         ),
         _config,
@@ -202,9 +202,9 @@ def _tools(*, may_write: bool) -> Sequence[ToolDefinition]:
 
 @cache
 def _listings(*, may_write: bool, may_act_as: bool) -> list[types.Tool]:
-    """Return the listed tools; cached for each kind of caller, because building the schemas takes time."""
+    """Return the tools for a kind of caller. They are cached, because building the schemas takes time."""
     return [listing(tool, may_act_as=may_act_as) for tool in _tools(may_write=may_write)]
 
 
-def _refusal(message: str) -> types.CallToolResult:
+def _tool_error(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)

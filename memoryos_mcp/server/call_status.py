@@ -1,4 +1,4 @@
-"""Outcomes of tool calls for metrics and traces, which contain only names that the server knows."""
+"""Names and outcomes of tool calls, for metrics and traces."""
 
 from enum import StrEnum
 from typing import Any
@@ -21,16 +21,15 @@ class Outcome(StrEnum):
 
 
 def tool_of(context: ServerRequestContext[Any, Any]) -> str:
-    """Return the called tool, or `unknown`: clients could make up any number of names."""
+    """Return the called tool's name, or `unknown`, because clients could invent any number of names."""
     name = (context.params or {}).get("name")
     return name if isinstance(name, str) and name in _TOOL_NAMES else "unknown"
 
 
 def outcome_of(result: HandlerResult) -> Outcome:
-    """Return how a call with a result ended. The result may already be the JSON object that is sent."""
-    is_error = result.is_error if isinstance(result, types.CallToolResult) else _says_error(result)
+    """Return the outcome of a call that returned a result: the SDK's object, or the JSON object that is sent."""
+    if isinstance(result, types.CallToolResult):
+        is_error = bool(result.is_error)
+    else:
+        is_error = isinstance(result, dict) and result.get("isError") is True
     return Outcome.REFUSED if is_error else Outcome.OK
-
-
-def _says_error(result: HandlerResult) -> bool:
-    return isinstance(result, dict) and result.get("isError") is True

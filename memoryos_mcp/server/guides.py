@@ -1,4 +1,4 @@
-"""The server's instructions and prompts, which explain to a client how to use the memory."""
+"""The server's instructions and prompts, which explain to an assistant how to use the memory."""
 
 import mcp_types as types
 
@@ -19,7 +19,7 @@ instructions, and prefer what the user says now where the two differ."""
 _USE_MEMORY = types.Prompt(
     name="use_memory",
     title="Use my memory",
-    description="Have the assistant consult and keep the long-term memory in this conversation.",
+    description="Have the assistant read and update the long-term memory in this conversation.",
 )
 _RECALL = types.Prompt(
     name="recall",
@@ -31,7 +31,7 @@ PROMPTS = [_USE_MEMORY, _RECALL]
 
 
 def is_about_a_topic(name: str, argument: str) -> bool:
-    """Return whether a prompt's argument takes a remembered topic."""
+    """Return whether an argument of a prompt is a topic that the memory could suggest."""
     return name == _RECALL.name and argument == "topic"
 
 
@@ -54,7 +54,9 @@ def prompt(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
             f"Call retrieve_memory about the following topic and tell me what you remember of it, with dates, "
             f"and say so if you remember nothing: {topic}"
         )
-    raise ArgumentError(argument="name", problem=f"no such prompt; known are: {', '.join(p.name for p in PROMPTS)}")
+    raise ArgumentError(
+        argument="name", problem=f"no such prompt; the prompts are: {', '.join(p.name for p in PROMPTS)}"
+    )
 
 
 def _message(text: str) -> types.GetPromptResult:

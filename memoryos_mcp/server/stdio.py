@@ -1,4 +1,4 @@
-"""Serving over stdin and stdout: models load after the first answer, and every shutdown is a clean one."""
+"""Serving over stdin and stdout. Models load after the first answer; memories are closed before the process ends."""
 
 import logging
 import os
@@ -26,10 +26,10 @@ CLOSE_TIMEOUT_S = 20.0
 
 
 async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> None:
-    """Serve the configured user until stdin ends or a signal asks to stop.
+    """Serve the configured user until stdin ends, or until SIGINT or SIGTERM ends the process.
 
-    SIGINT and SIGTERM close everything, ``tracing`` included, and end the process here, because the thread that waits
-    for stdin can't be stopped. Otherwise the caller closes ``tracing``.
+    A signal ends the process here, because the thread that waits for stdin cannot be stopped. All memories and
+    ``tracing`` are closed first. If stdin ends, the caller has to close ``tracing``.
     """
     with claimed_wire() as (requests, replies):
         tracer = tracing.tracer if tracing is not None else None
@@ -42,7 +42,7 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
                 from memoryos_mcp.server.tracing import CallSpans
 
                 server.middleware.append(CallSpans(tracer, lambda _: "stdio"))
-            server.middleware.append(_Warmth(service, settings.user_id, group))
+            server.middleware.append(_WarmUp(service, settings.user_id, group))
             files = anyio.wrap_file(requests), anyio.wrap_file(cast(IO[str], replies))
             async with stdio_server(*files) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
@@ -50,24 +50,24 @@ async def serve_stdio(settings: Settings, tracing: "Tracing | None" = None) -> N
 
 
 def local_caller(settings: Settings) -> Caller:
-    """Return the caller on stdio: the user who started this process, and who may see everything."""
+    """Return the caller over stdio: the configured user, with all rights, and with ``act_as`` only if it is set."""
     scopes = {Scope.READ, Scope.WRITE, Scope.ADMIN} | ({Scope.ACT_AS} if settings.act_as else set())
     return Caller(settings.user_id, frozenset(scopes))
 
 
-class _Warmth:
-    """Opens the user's memory after the first answer, so that models load while the client thinks."""
+class _WarmUp:
+    """Middleware that opens the user's memory after the first answer, so that loading the models does not delay it."""
 
     def __init__(self, service: MemoryService, user_id: str, group: anyio.abc.TaskGroup) -> None:
         self._service = service
         self._user_id = user_id
         self._group = group
-        self._is_begun = False
+        self._has_begun = False
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
-        if not self._is_begun:
-            self._is_begun = True
+        if not self._has_begun:
+            self._has_begun = True
             self._group.start_soon(self._open)
         return result
 
@@ -76,7 +76,7 @@ class _Warmth:
             async with self._service.user(self._user_id):
                 pass
         except MemoryOSError as error:
-            logger.error("the memory could not be opened: %s", error)  # noqa: TRY400 - the text says it all
+            logger.error("the memory could not be opened: %s", error)  # noqa: TRY400 - a traceback would not help the user
 
 
 async def _stop_on_signal(service: MemoryService, tracing: "Tracing | None") -> None:

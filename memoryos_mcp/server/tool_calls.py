@@ -1,4 +1,4 @@
-"""Tools as the protocol has them: how one is listed, and how a call is checked and answered."""
+"""Lists tools and carries out tool calls, in the protocol's types."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ async def call(
     """Check the arguments, call the tool and return the protocol's result.
 
     Raises:
-        MemoryOSError: The call failed; the message says what to do.
+        MemoryOSError: The arguments are not valid, or the call failed. The message says what to do.
     """
     user_id = caller.user_id
     if caller.may_act_as:
@@ -32,7 +32,7 @@ async def call(
 
 
 def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
-    """Return a tool as a client sees it; callers who may act as another user can name one."""
+    """Return a tool as the protocol lists it, with the argument `user_id` for callers who may act as another user."""
     schema = input_schema(tool.arguments)
     if may_act_as:
         schema["properties"] = {**schema["properties"], USER_ID: USER_ID_SCHEMA}
@@ -44,7 +44,7 @@ def listing(tool: ToolDefinition, *, may_act_as: bool) -> types.Tool:
         output_schema=output_schema(tool.result),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.reads_only,
-            # The hint has a meaning only for tools that write.
+            # By the protocol, this hint applies only to tools that write.
             destructive_hint=None if tool.reads_only else tool.destroys,
             open_world_hint=False,
         ),

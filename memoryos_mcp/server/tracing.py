@@ -1,7 +1,7 @@
-"""Traces of tool calls: the tool, its transport, outcome and duration, but nothing of what was said.
+"""Traces of tool calls: each span has the tool, transport, outcome and duration, but no text from a conversation.
 
-The protocol's library also makes spans, for any tracing that is set up for the whole process. They contain names, ids
-and error texts from clients and libraries. The spans made here contain only names that the server knows.
+The SDK also makes spans if tracing is set up for the whole process. Its spans contain names, ids and error texts from
+clients and libraries. The spans made here contain only names that the server knows.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ _PARENT = "traceparent"
 
 
 class CallSpans:
-    """Middleware that makes a span of each tool call, within the client's own trace if it names one."""
+    """Middleware that makes a span for each tool call, in the client's own trace if the call names one."""
 
     def __init__(self, tracer: Tracer, transport: Callable[[ServerRequestContext[Any, Any]], str]) -> None:
         self._tracer = tracer
         self._transport = transport
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Make a span of a call."""
+        """Make a span for a tool call."""
         if ctx.method != CALL_METHOD:
             return await call_next(ctx)
         tool, outcome = tool_of(ctx), Outcome.FAILED
@@ -39,7 +39,7 @@ class CallSpans:
                 "gen_ai.tool.name": tool,
                 "memoryos.transport": self._transport(ctx),
             },
-            # An error's text may quote the client.
+            # The text of an error may quote the client.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -54,9 +54,9 @@ class CallSpans:
 
 
 def _parent(ctx: ServerRequestContext[Any, Any]) -> Context | None:
-    """Return the client's span, from the message or else from the HTTP request; None without one.
+    """Return the client's span that the message or else the HTTP request names, or None if neither does.
 
-    Vendors may put any text into `tracestate`, so it is left out.
+    `tracestate` is ignored, because it may contain any text.
     """
     meta = cast(Mapping[str, object], ctx.meta or {})
     named = meta.get(_PARENT) or (ctx.request and ctx.request.headers.get(_PARENT))

@@ -1,8 +1,11 @@
-"""The wire of stdio: only lines of JSON-RPC, and an answer to every request.
+"""The files through which the SDK reads stdin and writes stdout.
 
-The SDK reads and writes through these two files. They handle four cases that it does not: a lone surrogate (its parser
-refuses it), a line that is not a message (it drops it), requests under way when the input ends (it cancels them), and
-a client that has left (it fails).
+They handle four cases in which the SDK alone would fail:
+
+- A message contains a lone surrogate: the SDK's parser would refuse it.
+- A line is not a message: the SDK would not answer it.
+- The input ends while requests are under way: the SDK would cancel them.
+- The client has left: the SDK would raise an error.
 """
 
 import io
@@ -21,7 +24,7 @@ from pydantic import ValidationError
 
 logger = logging.getLogger(__name__)
 
-# How long to wait for replies after the end of input; a cancelled request may never get one.
+# How long to wait for replies after the end of input. A cancelled request may never get a reply.
 DRAIN_TIMEOUT_S = 10.0
 
 # One JSON escape: a surrogate pair, a lone surrogate (captured), or any other escape.
@@ -33,72 +36,72 @@ _FIRST_ID = re.compile(_ID)
 _REPLY_ID = re.compile(r'\{"jsonrpc":"2\.0",' + _ID)
 
 
-class _Ledger:
-    """The requests that still wait for a reply. Used by the reading and the writing thread."""
+class _PendingRequests:
+    """The requests without a reply yet. Safe to use from the reading and the writing thread."""
 
     def __init__(self) -> None:
-        self._waiting: set[int | str] = set()
+        self._ids: set[int | str] = set()
         self._changed = threading.Condition()
 
-    def asked(self, request: int | str) -> None:
+    def add(self, request_id: int | str) -> None:
         with self._changed:
-            self._waiting.add(request)
+            self._ids.add(request_id)
 
-    def answered(self, request: int | str) -> None:
+    def discard(self, request_id: int | str) -> None:
         with self._changed:
-            self._waiting.discard(request)
+            self._ids.discard(request_id)
             self._changed.notify_all()
 
     def wait_for_replies(self, timeout_s: float) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: not self._waiting, timeout_s):
-                logger.warning("the input ended with %d requests unanswered", len(self._waiting))
+            if not self._changed.wait_for(lambda: not self._ids, timeout_s):
+                logger.warning("the input ended and %d requests were not answered in time", len(self._ids))
 
 
 class Replies:
     """Stdout for the SDK: writes whole lines, one at a time, from any thread."""
 
-    def __init__(self, descriptor: int, ledger: _Ledger) -> None:
+    def __init__(self, descriptor: int, pending: _PendingRequests) -> None:
         self._descriptor = descriptor
-        self._ledger = ledger
+        self._pending = pending
         self._lock = threading.Lock()
         self._is_gone = False
 
     def write(self, text: str) -> int:
-        """Write a line. If the client has left, the line is dropped; the end of input will stop the server."""
+        """Write a line, or drop it if the client has left. The end of input will then stop the server."""
         with self._lock:
             try:
                 self._write(text.encode())
             except OSError:
                 if not self._is_gone:
-                    logger.warning("the client no longer reads; what it asked for is done all the same")
+                    logger.warning("the client no longer reads replies; its requests are still carried out")
                 self._is_gone = True
         if found := _REPLY_ID.match(text):
-            self._ledger.answered(json.loads(found[1]))
+            self._pending.discard(json.loads(found[1]))
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: `write` passes each line to the system at once."""
+        """Do nothing, because `write` does not buffer."""
 
     def _write(self, line: bytes) -> None:
         left = memoryview(line)
         while left and not self._is_gone:
             try:
                 left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:  # the client has made the pipe non-blocking, and reads slowly
+            except BlockingIOError:  # the pipe is non-blocking and full, because the client reads slowly
                 select.select([], [self._descriptor], [])
 
 
 class Requests(io.TextIOWrapper):
-    """Stdin for the SDK: returns only lines that are messages, and ends only when every request was answered."""
+    """Stdin for the SDK: returns only lines that are messages, and ends only after every request was answered."""
 
-    def __init__(self, buffer: io.BufferedReader, ledger: _Ledger, replies: Replies) -> None:
+    def __init__(self, buffer: io.BufferedReader, pending: _PendingRequests, replies: Replies) -> None:
         super().__init__(buffer, encoding="utf-8", errors="replace")
-        self._ledger = ledger
+        self._pending = pending
         self._replies = replies
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # typeshed has no default for text
-        """Return the next message, or "" at the end."""
+        """Return the next line that is a message, or "" at the end of input."""
         while line := super().readline(size):
             line = repair(line)
             try:
@@ -107,18 +110,18 @@ class Requests(io.TextIOWrapper):
                 self._refuse(line)
                 continue
             if isinstance(message, types.JSONRPCRequest):
-                self._ledger.asked(message.id)
+                self._pending.add(message.id)
             return line
-        self._ledger.wait_for_replies(DRAIN_TIMEOUT_S)
+        self._pending.wait_for_replies(DRAIN_TIMEOUT_S)
         return ""
 
     def _refuse(self, line: str) -> None:
-        """Answer an invalid line, so that nobody waits for ever; with its id if one is found."""
+        """Answer an invalid line with an error, with the line's request id if it has one."""
         if not line.strip():
             return
         found = _FIRST_ID.search(line)
         request = json.loads(found[1]) if found else None
-        text = "the line is no JSON-RPC message, or its JSON is nested too deep or has a number out of bounds"
+        text = "the line is not a JSON-RPC message, or its JSON is nested too deeply or has a number out of range"
         error = {"code": types.PARSE_ERROR, "message": text}
         self._replies.write(json.dumps({"jsonrpc": "2.0", "id": request, "error": error}) + "\n")
 
@@ -132,17 +135,17 @@ def repair(line: str) -> str:
 
 @contextmanager
 def claimed_wire() -> Iterator[tuple[Requests, Replies]]:
-    """Yield stdin and stdout for our use alone; other output of this process to stdout goes to stderr."""
+    """Yield stdin and stdout for the protocol alone; anything else that this process prints goes to stderr."""
     sys.stdout.flush()
     wire_in, wire_out = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    ledger = _Ledger()
-    replies = Replies(wire_out, ledger)
+    pending = _PendingRequests()
+    replies = Replies(wire_out, pending)
     try:
-        yield Requests(os.fdopen(wire_in, "rb", closefd=False), ledger, replies), replies
+        yield Requests(os.fdopen(wire_in, "rb", closefd=False), pending, replies), replies
     finally:
         os.dup2(wire_in, 0)
         os.dup2(wire_out, 1)

@@ -1,8 +1,8 @@
-"""Reading of JSON documents of any size, one entry at a time: entries are cut out by their brackets, then parsed.
+"""Reading of JSON documents of any size, one entry at a time: each entry is cut out by its brackets, then parsed.
 
-Parsing gigabytes at once would need many times their size in memory, and one bad spot would lose everything. Here an
-entry that is too long is skipped without being kept in memory, and damage inside an entry costs only that entry.
-(Known streaming parsers stop for good at an unpaired surrogate, which exports do contain.)
+A gigabyte that is parsed at once takes several gigabytes of memory. Here an entry that is too long is skipped without
+being held in memory, and damage inside an entry affects only that entry. Other streaming parsers cannot continue after
+an unpaired surrogate, which exports do contain.
 """
 
 import json
@@ -20,8 +20,8 @@ OUTLINE_BYTES = 1 << 18
 
 TOO_LONG = "longer than 64 MB"
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-NO_JSON = "no valid JSON"
-_CUT_OFF = "it is cut off"
+NOT_JSON = "not valid JSON"
+_CUT_OFF = "the file is cut off"
 
 _BLANK = re.compile(rb"[ \t\r\n]*+")
 _MARK = re.compile(rb'[\[\]{}"]')
@@ -35,7 +35,7 @@ class Bytes(Protocol):
     """A source of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most ``size``; empty at the end."""
+        """Return the next bytes, at most ``size``, or empty bytes at the end."""
         ...
 
 
@@ -44,10 +44,10 @@ class Entry:
     """One entry of a document.
 
     Attributes:
-        section: Key in the top-level object; empty if the document is a list.
-        number: Position in the section, from 1.
-        value: The parsed JSON; None if there is a problem.
-        problem: Why the entry could not be read, without quoted text.
+        section: The key in the top-level object, or empty if the document is a list.
+        number: The position in the section, from 1.
+        value: The parsed JSON, or None if there is a problem.
+        problem: Why the entry could not be read, without text of the entry.
     """
 
     section: str
@@ -61,8 +61,8 @@ class Outline:
     """Keys found at the beginning of a document.
 
     Attributes:
-        top: Keys of the top-level object; empty if the document is a list.
-        inner: Keys of the objects in a list that is the document itself or a value of the top-level object.
+        top: Keys of the top-level object. There are none if the document is a list.
+        inner: Keys of objects in a list. The list is the document itself or a value of the top-level object.
     """
 
     top: frozenset[str]
@@ -75,7 +75,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
     Args:
         stream: The document, UTF-8.
         name: The document's name in error messages.
-        max_bytes: A larger entry is not kept; it has a problem instead of a value.
+        max_bytes: A larger entry has a problem instead of a value.
 
     Raises:
         ImportFormatError: The document is empty, cut off, or damaged between its entries.
@@ -83,7 +83,7 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
     window = _Window(stream, name)
     opener = window.peek()
     if opener not in (b"[", b"{"):
-        message = f"{name} holds no JSON list or object."
+        message = f"{name} does not contain a JSON list or object."
         raise ImportFormatError(message)
     for number, key in enumerate(window.members(), 1):
         if opener == b"[":
@@ -94,11 +94,11 @@ def entries(stream: Bytes, *, name: str = "The file", max_bytes: int = ENTRY_MAX
         else:
             yield Entry(key, 1, *_parsed(*window.cut(max_bytes)))
     if window.peek():
-        window.fail("there is more after its end")
+        window.fail("there is data after the end")
 
 
 def outline(stream: Bytes) -> Outline:
-    """Return the keys at the beginning of a document; empty sets if it is not JSON."""
+    """Return the keys at the beginning of a document, which are none if it is not JSON."""
     head = stream.read(OUTLINE_BYTES)
     top, inner, open_marks = set(), set(), ""
     for match in _OUTLINE_MARK.finditer(head):
@@ -119,7 +119,7 @@ def parse(text: bytes) -> tuple[Any, str | None]:
     try:
         return json.loads(text.decode("utf-8")), None
     except (ValueError, RecursionError):
-        return None, NO_JSON
+        return None, NOT_JSON
 
 
 def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
@@ -127,7 +127,7 @@ def _parsed(text: bytes | None, problem: str | None) -> tuple[Any, str | None]:
 
 
 class _Window:
-    """A buffer that moves over a document."""
+    """A buffer over a part of a document."""
 
     def __init__(self, stream: Bytes, name: str) -> None:
         self._stream = stream
@@ -140,7 +140,7 @@ class _Window:
             self._at = len(_BYTE_ORDER_MARK)
 
     def peek(self) -> bytes:
-        """Return the next byte that is not blank without consuming it; empty at the end."""
+        """Return the next byte that is not whitespace, without consuming it, or empty bytes at the end."""
         while True:
             blank = _BLANK.match(self._bytes, self._at)
             self._at = blank.end() if blank else self._at
@@ -150,7 +150,10 @@ class _Window:
                 return b""
 
     def members(self) -> Iterator[str]:
-        """Yield the key of each member of the list or object that begins here; cut each one before the next."""
+        """Yield the key of each member of the list or object that begins here, "" in a list.
+
+        The caller has to `cut` each member before the next one.
+        """
         is_object = self._take(b"[{") == b"{"
         closer = b"}" if is_object else b"]"
         number = 0
@@ -162,7 +165,7 @@ class _Window:
         self._take(closer)
 
     def cut(self, max_bytes: int) -> tuple[bytes | None, str | None]:
-        """Consume the value that begins here; return its bytes and None, or None and the problem."""
+        """Consume the value that begins here, and return its bytes and None, or None and the problem."""
         first = self.peek()
         if not first or first in b",:]}":
             self.fail("a value is missing" if first else _CUT_OFF)
@@ -202,7 +205,7 @@ class _Window:
         return found
 
     def _pieces(self, first: bytes) -> Iterator[tuple[bytes, int]]:
-        """Yield a value's bytes in pieces, each with the deepest nesting so far."""
+        """Yield a value's bytes in pieces, each with the number of levels of nesting so far."""
         if first in b'[{"':
             yield from self._bracketed()
             return
@@ -232,7 +235,7 @@ class _Window:
             if not depth and not is_in_text and not needs_more:
                 break
             if needs_more:
-                # At most a backslash is left; the character that it escapes is in the next chunk.
+                # At most a backslash is left over, and the character that it escapes is in the next chunk.
                 yield self._bytes[start : self._at], deepest
                 if not self._more():
                     self.fail(_CUT_OFF)
@@ -240,7 +243,7 @@ class _Window:
         yield self._bytes[start : self._at], deepest
 
     def _more(self) -> bool:
-        """Read the next chunk and drop the consumed bytes; return whether there was a chunk."""
+        """Read the next chunk, drop the consumed bytes, and return whether there was a chunk."""
         chunk = self._stream.read(CHUNK_BYTES)
         self._passed += self._at
         self._bytes, self._at = self._bytes[self._at :] + chunk, 0

@@ -1,4 +1,4 @@
-"""Lines of an untrusted file; at most one line of limited length is in memory at once."""
+"""Reads the lines of an untrusted file, with limits on their length and on decompression."""
 
 import gzip
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import Tell
+from memoryos_mcp.transfer.interface import Progress
 
 # Longer than any line of an export: a page has at most ten million characters, each at most six bytes as JSON.
 LINE_MAX_BYTES = 64 * 1024 * 1024
-# Text compresses about tenfold; a much higher ratio means a file made to fill disks.
+# Text compresses about tenfold. With a much higher ratio, the file was made to fill disks.
 UNPACKED_PER_PACKED = 100
 UNPACKED_FREELY_BYTES = 64 * 1024 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -21,10 +21,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Yield a file, decompressed if it is gzip, and the raw file on disk.
+    """Yield a stream of a file's decompressed data, and the file on disk, which may be the same.
 
     Raises:
-        ImportFormatError: It cannot be read or decompressed, or is cut off.
+        ImportFormatError: The file is cut off, or cannot be read or decompressed.
     """
     try:
         with path.open("rb") as raw:
@@ -36,10 +36,10 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             with gzip.GzipFile(fileobj=raw, mode="rb") as unpacked:
                 yield cast("BinaryIO", unpacked), raw
     except EOFError as error:
-        msg = f"{path} is cut off: its packing has no end; nothing more was read. Get the whole file"
+        msg = f"{path} is cut off: its compressed data is incomplete. Get the whole file"
         raise ImportFormatError(msg) from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        msg = f"{path} is damaged: it cannot be unpacked. Get the file again"
+        msg = f"{path} is damaged: it cannot be decompressed. Get the file again"
         raise ImportFormatError(msg) from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else type(error).__name__
@@ -47,8 +47,8 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         raise ImportFormatError(msg) from error
 
 
-def lines(path: Path, tell: Tell) -> Iterator[bytes]:
-    """Yield the lines of a file with their line ends; the last one may lack it.
+def lines(path: Path, progress: Progress) -> Iterator[bytes]:
+    """Yield the lines of a file with their line ends. The last line may have none.
 
     Raises:
         ImportFormatError: The file cannot be read, is cut off, or exceeds a limit.
@@ -59,14 +59,14 @@ def lines(path: Path, tell: Tell) -> Iterator[bytes]:
         while line := file.readline(LINE_MAX_BYTES + 1):
             number += 1
             if len(line) > LINE_MAX_BYTES:
-                msg = f"{path}, line {number:,} is over {LINE_MAX_BYTES:,} bytes: this is no file of ours, or damaged"
+                msg = f"{path}, line {number:,} is over {LINE_MAX_BYTES:,} bytes: it is not an export of memoryos-mcp"
                 raise ImportFormatError(msg)
             unpacked += len(line)
             if unpacked > UNPACKED_FREELY_BYTES + UNPACKED_PER_PACKED * raw.tell():
                 msg = (
-                    f"{path} unpacks to over {UNPACKED_PER_PACKED} times its size, as files do that are made to fill "
-                    "disks. If you trust it, unpack it yourself and import what comes out"
+                    f"{path} would unpack to over {UNPACKED_PER_PACKED} times its size, like a file made to fill "
+                    "disks. If you trust it, unpack it yourself and import the unpacked file"
                 )
                 raise ImportFormatError(msg)
-            tell(raw.tell())
+            progress(raw.tell())
             yield line

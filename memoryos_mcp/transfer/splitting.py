@@ -1,19 +1,19 @@
-"""Splitting of pages that exceed the maximum page length."""
+"""Splitting of pages that are longer than the maximum page length."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from memoryos_mcp.model.pages import NewTurn
 
-# A part ends after a paragraph, line, sentence or word, if one of these ends in its last tenth.
+# A part ends after the first of these marks that is in its last tenth, or else at the maximum length.
 _ENDS = ("\n\n", "\n", ". ", " ")
 
 
 def split(page: NewTurn, max_chars: int) -> Iterator[NewTurn]:
     """Yield a page unchanged, or in parts of at most ``max_chars`` characters, both sides together.
 
-    The parts of the user's text come first; no character is lost. The first part keeps the page's key, the second one's
-    key ends in ``#2``.
+    The parts of the user's text come first, and no character is lost. The first part has the page's key, and the others
+    have the key with ``#2``, ``#3`` and so on.
     """
     if len(page.user_input) + len(page.agent_response) <= max_chars:
         yield page

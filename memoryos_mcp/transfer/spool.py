@@ -1,4 +1,4 @@
-"""Temporary storage for imported turns: they are checked, then returned in order of time, whatever their number."""
+"""Temporary storage on disk that sorts imported turns by time."""
 
 import pickle
 import sqlite3
@@ -9,7 +9,7 @@ from memoryos_mcp.errors import ArgumentError, StorageError
 from memoryos_mcp.model.knowledge import AddFact
 from memoryos_mcp.model.pages import NewTurn, Turn, checked, parse_timestamp, storable
 from memoryos_mcp.model.redaction import Redaction
-from memoryos_mcp.transfer.found import Found, FoundFact, Skipped
+from memoryos_mcp.transfer.interface import ImportedFact, Item, Skipped
 from memoryos_mcp.transfer.splitting import split
 from memoryos_mcp.transfer.tally import Tally
 
@@ -22,14 +22,14 @@ CREATE TABLE turns (
 
 
 class Spool:
-    """The results of an importer, in an unnamed temporary file; end it with `close`.
+    """Checked turns of an importer in an unnamed temporary file, and its facts in memory. Close it with `close`.
 
     Args:
-        prepare: Redacts a turn before it is stored; raises `ArgumentError` if it may not be stored.
+        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
         max_page_chars: Maximum length of both sides of a page together.
-        zone: The user's zone; None means this machine's.
+        zone: The user's zone. None means this machine's.
         now: The current time, with a zone.
-        tally: Counts what was found.
+        tally: Counts the items.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Spool:
         self._file.execute("PRAGMA synchronous = OFF")
         self._file.execute(_TABLE)
 
-    def fill(self, found: Iterator[Found]) -> None:
-        """Store everything that an importer yields.
+    def fill(self, found: Iterator[Item]) -> None:
+        """Store the items of an importer.
 
         Raises:
-            ImportFormatError: The importer cannot read on.
+            ImportFormatError: The importer cannot read the file to its end.
             StorageError: There is no space for the temporary file.
         """
         try:
@@ -65,19 +65,19 @@ class Spool:
                     self._take(each)
                 self._file.execute("CREATE INDEX by_time ON turns (occurred_at, number)")
         except sqlite3.OperationalError as error:
-            msg = "no space for temporary files; nothing was stored. Free some, or name another folder in TMPDIR"
+            msg = "no space for temporary files; nothing was imported. Free some space, or set TMPDIR to another folder"
             raise StorageError(msg) from error
 
     def turns(self) -> Iterator[Turn]:
-        """Yield the turns in order of time; turns of the same time in the order they were found."""
+        """Yield the turns in order of time, those of the same time in the order of the importer."""
         for (turn,) in self._file.execute("SELECT turn FROM turns ORDER BY occurred_at, number"):
-            yield pickle.loads(turn)  # noqa: S301 - written by this process into a file without a name
+            yield pickle.loads(turn)  # noqa: S301 - this process has written it to a file without a name
 
     def close(self) -> None:
         """Remove the temporary file."""
         self._file.close()
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: Item) -> None:
         if isinstance(found, Skipped):
             self._tally.skip(found)
             return
@@ -90,7 +90,7 @@ class Spool:
                 self.facts.append(self._fact(found))
                 self._tally.found["fact"] += 1
         except ArgumentError as error:
-            where = found.key if isinstance(found, FoundFact) else found.idempotency_key or ""
+            where = found.key if isinstance(found, ImportedFact) else found.idempotency_key or ""
             self._tally.skip(Skipped(reason=str(error), where=where))
 
     def _turn(self, page: NewTurn) -> Turn:
@@ -101,12 +101,12 @@ class Spool:
         self._tally.redacted.update(redaction.kinds)
         return redaction.turn
 
-    def _fact(self, fact: FoundFact) -> AddFact:
+    def _fact(self, fact: ImportedFact) -> AddFact:
         text = " ".join(storable(fact.text).split())
         if not text or len(text) > FACT_MAX_CHARS:
             raise ArgumentError(argument="fact", problem=f"is empty or over {FACT_MAX_CHARS:,} characters")
         at = parse_timestamp(fact.at, zone=self._zone, now=self._now)
-        # Facts follow the rules of pages: text that may not be stored in a page may not be stored in a fact.
+        # Facts are redacted like turns.
         prepared = self._prepared(Turn(user_input=text, agent_response="", occurred_at=at))
         return AddFact(about=fact.about, text=prepared.user_input, slot=None, valid_from=at, evidence=())
 

@@ -1,7 +1,7 @@
-"""Input files of an import as streams: plain, in a folder, or inside a ZIP archive.
+"""Opens a plain file, the files of a folder, or the members of a ZIP archive as streams.
 
-An archive is never unpacked to disk, so the names of its members never reach the file system. A member with an
-implausible compression ratio is refused before it is read.
+An archive is never unpacked to disk, so names from inside it never reach the file system. A member with an implausible
+compression ratio is refused before it is read.
 """
 
 import re
@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import Tell
+from memoryos_mcp.transfer.interface import Progress
 
-# Dialogue as JSON compresses about tenfold; a hundredfold is not plausible.
+# Dialogue as JSON compresses about tenfold. A hundredfold is not plausible.
 MAX_RATIO = 100
 SMALL_BYTES = 64 << 20
 _ZIP_BEGINS = b"PK\x03\x04"
@@ -27,49 +27,41 @@ class Stream:
     """A stream of bytes that reports its progress.
 
     Args:
-        name: The file's own name, never a path.
+        name: The name of the file or member, without folders.
         stream: The source of the bytes.
-        file: The file on disk that contains it.
-        before: Total size of the files read before this one.
-        tell: Receives the number of bytes read so far.
+        file: The file on disk, which may be an archive that contains the source.
+        before: Size in bytes of all files that were read before this one.
+        progress: Receives the number of bytes read so far.
     """
 
-    def __init__(self, name: str, stream: IO[bytes], *, file: IO[bytes], before: int, tell: Tell) -> None:
+    def __init__(self, name: str, stream: IO[bytes], *, file: IO[bytes], before: int, progress: Progress) -> None:
         self.name = name
         self._stream = stream
         self._file = file
         self._before = before
-        self._tell = tell
+        self._progress = progress
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            ImportFormatError: They could not be read.
-        """
+        """Return the next bytes. Raises ImportFormatError if they cannot be read."""
         return self._got(lambda: self._stream.read(size))
 
     def line(self, size: int) -> bytes:
-        """Return the bytes up to the next line end, or the next ``size`` of them.
-
-        Raises:
-            ImportFormatError: They could not be read.
-        """
+        """Return the next line, or its first ``size`` bytes. Raises ImportFormatError if they cannot be read."""
         return self._got(lambda: self._stream.readline(size))
 
     def _got(self, read: Callable[[], bytes]) -> bytes:
         try:
             data = read()
-            self._tell(self._before + self._file.tell())
+            self._progress(self._before + self._file.tell())
         except _FOREIGN as error:
             _refuse(self.name, error)
         return data
 
 
-def streams(path: Path, wanted: re.Pattern[str], tell: Tell) -> Iterator[Stream]:
-    """Yield the file itself, or the files of a folder or archive whose own name matches, in order of name.
+def streams(path: Path, wanted: re.Pattern[str], progress: Progress) -> Iterator[Stream]:
+    """Yield a file, or the files in a folder or archive whose name matches ``wanted``, in order of name.
 
-    Read each stream before you request the next.
+    Each stream has to be read before the next one is requested.
 
     Raises:
         ImportFormatError: A file cannot be opened, or an archive is not safe to read.
@@ -81,19 +73,15 @@ def streams(path: Path, wanted: re.Pattern[str], tell: Tell) -> Iterator[Stream]
             stream.seek(0)
             if is_archive:
                 for name, member in _members(stream, wanted):
-                    yield Stream(name, member, file=stream, before=before, tell=tell)
+                    yield Stream(name, member, file=stream, before=before, progress=progress)
             else:
-                yield Stream(file.name, stream, file=stream, before=before, tell=tell)
+                yield Stream(file.name, stream, file=stream, before=before, progress=progress)
             before += file.stat().st_size
 
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading.
-
-    Raises:
-        ImportFormatError: It cannot be opened.
-    """
+    """Open a file for reading. Raises ImportFormatError if it cannot be opened."""
     try:
         stream = file.open("rb")
     except OSError as error:
@@ -103,11 +91,7 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 
 
 def listing(folder: Path) -> list[Path]:
-    """Return the contents of a folder, in order of name.
-
-    Raises:
-        ImportFormatError: The folder cannot be read.
-    """
+    """Return the contents of a folder in order of name. Raises ImportFormatError if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError as error:
@@ -141,12 +125,12 @@ def _members(file: IO[bytes], wanted: re.Pattern[str]) -> Iterator[tuple[str, IO
 
 def _check(name: str, info: zipfile.ZipInfo) -> None:
     if info.compress_type not in _READABLE:
-        message = f"{name} is packed by an unusual method; unpack the archive and import the file itself."
+        message = f"{name} is compressed by an unusual method; unpack the archive and import the file itself."
         raise ImportFormatError(message)
     if info.file_size > SMALL_BYTES and info.file_size > MAX_RATIO * info.compress_size:
         message = (
-            f"{name} would unpack to over {MAX_RATIO} times its size, as no export does; if you trust it, unpack the "
-            "archive and import the file itself."
+            f"{name} would unpack to over {MAX_RATIO} times its size, like a file that is made to fill disks; if you "
+            "trust it, unpack the archive and import the file itself."
         )
         raise ImportFormatError(message)
 

@@ -1,22 +1,22 @@
-"""Counts of what an import found, added and skipped."""
+"""Counts of the items of an import: in the file, new and skipped."""
 
 from collections import Counter, defaultdict
 
-from memoryos_mcp.transfer.found import Skipped
+from memoryos_mcp.transfer.interface import Skipped
 
-# Number of places reported for each reason.
-PLACES_TOLD = 3
+# Number of places that are reported for each reason.
+PLACES_SHOWN = 3
 
 
 class Tally:
-    """Counts of what was found, what of it is new, and what was skipped and why.
+    """Counts of the items of an import.
 
     Attributes:
-        found: By kind, what can be imported.
-        new: By kind, what was not in the memory before; also the number of archived facts.
-        skipped: Number of skipped things by reason.
-        places: The first places by reason.
-        redacted: By kind, secrets removed from what can be imported.
+        found: Number of items that can be imported, by kind.
+        new: Number of these items that were not in the memory before, by kind. Also the number of archived facts.
+        skipped: Number of skipped items, by reason.
+        places: The first places of skipped items, by reason.
+        redacted: Number of secrets that are removed from the items, by kind of secret.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Tally:
         self.places = defaultdict[str, list[str]](list)
 
     def skip(self, skipped: Skipped) -> None:
-        """Count something that is skipped."""
+        """Count an item that is skipped."""
         self.skipped[skipped.reason] += 1
-        if len(self.places[skipped.reason]) < PLACES_TOLD:
+        if len(self.places[skipped.reason]) < PLACES_SHOWN:
             self.places[skipped.reason].append(skipped.where)

@@ -27,10 +27,10 @@ from memoryos_mcp.storage.damage import DAMAGE_FIX, damage_told
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import ARCHIVED
 from memoryos_mcp.text.amounts import amount
-from memoryos_mcp.transfer import own
-from memoryos_mcp.transfer.found import Reader
+from memoryos_mcp.transfer import export_format
 from memoryos_mcp.transfer.importers import READERS, recognise
-from memoryos_mcp.transfer.taking_in import TakingIn
+from memoryos_mcp.transfer.importing import Import
+from memoryos_mcp.transfer.interface import Reader
 from memoryos_mcp.transfer.tally import Tally
 
 STDOUT = "-"
@@ -99,7 +99,7 @@ async def export_memory(settings: Settings, target: str, *, as_json: bool = Fals
         pages = (await store.counts()).pages
         with progress_on_stderr() as show, _target(target) as put:
             tell = _stoppable(lambda done: show("exporting", done, pages))
-            contents = await store.user_data.copy_out(lambda records: own.write(_told(records, tell), put))
+            contents = await store.user_data.copy_out(lambda records: export_format.write(_told(records, tell), put))
         damaged = await store.damaged_pages()
     if as_json:
         print_report({"file": target, "counts": contents.counts, "damaged_pages": list(damaged)}, [], as_json=True)
@@ -136,12 +136,13 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
                 yield store
                 waiting = (await store.counts()).backlog
 
-        taking = TakingIn(opening, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
+        taking = Import(opening, path, prepare=prepare, show=tell, is_dry_run=is_dry_run)
         try:
             if reader is None:
-                await taking.own()
+                await taking.import_own()
             else:
-                await taking.found(reader, max_page_chars=settings.max_page_chars, zone=settings.zone, now=utc_now())
+                limit, zone = settings.max_page_chars, settings.zone
+                await taking.import_foreign(reader, max_page_chars=limit, zone=zone, now=utc_now())
         except (StorageError, asyncio.CancelledError):
             if taking.tally.new and not is_dry_run:
                 pages = amount(taking.tally.new["page"], "page")
@@ -153,7 +154,7 @@ async def import_memory(settings: Settings, path: Path, *, name: str | None, is_
 
 def _chosen(path: Path, name: str | None) -> Reader | None:
     """Return the importer for a file; None for our own format."""
-    names = [own.NAME, *(reader.NAME for reader in READERS)]
+    names = [export_format.NAME, *(reader.NAME for reader in READERS)]
     if name is not None and name not in names:
         close = nearest_name(name, names)
         meant = f"; did you mean {close}?" if close else ""
@@ -169,7 +170,7 @@ def _chosen(path: Path, name: str | None) -> Reader | None:
         raise ImportFormatError(msg)
     if name is not None:
         return next((reader for reader in READERS if name == reader.NAME), None)
-    if own.recognises(path):
+    if export_format.recognises(path):
         return None
     reader = recognise(path)
     if reader is None:
@@ -214,7 +215,7 @@ def _check_target(path: Path, target: str) -> None:
         raise ArgumentError(argument=target, problem="is a folder; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentError(argument=target, problem="the folder does not exist; create it or name another file")
-    if path.is_file() and path.stat().st_size and not own.recognises(path):
+    if path.is_file() and path.stat().st_size and not export_format.recognises(path):
         raise ArgumentError(argument=target, problem="is not an export that could be replaced; name a new file")
     if path.suffix.lower() in _OTHER_FORMATS:
         problem = f"would contain JSON lines, not {path.suffix}; end its name in .jsonl, or .jsonl.gz to compress it"
@@ -261,7 +262,7 @@ def _writing(target: str) -> Iterator[None]:
 
 def _report(reader: Reader | None, tally: Tally, waiting: int, *, is_dry_run: bool) -> ImportReport:
     return ImportReport(
-        format=own.NAME if reader is None else reader.NAME,
+        format=export_format.NAME if reader is None else reader.NAME,
         is_dry_run=is_dry_run,
         found=dict(tally.found),
         new={kind: tally.new[kind] for kind in tally.found if kind == "page" or not is_dry_run},

@@ -1,5 +1,5 @@
-"""The memory over HTTP: who is calling, the guards in front of every route, and serving.
+"""The MCP server over HTTP: `app` has the routes and the guards in front of them, and `serving` runs it.
 
-`access` identifies the caller by a static token from an operator, or by a token of an OAuth or OIDC issuer, which
+`access` identifies the caller by a static token that the operator made, or by a JWT of an OAuth or OIDC issuer, which
 `jwt_tokens` checks.
 """

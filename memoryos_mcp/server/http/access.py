@@ -1,15 +1,15 @@
-"""Who is calling over HTTP: one verifier for static tokens and for an issuer's JWTs."""
+"""Identifies callers over HTTP by bearer tokens: static tokens, or JWTs of an issuer."""
+
+from collections.abc import Iterable
 
 import anyio
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
 
 from memoryos_mcp.model.callers import TOKEN_PREFIX, Caller, Scope
-from memoryos_mcp.server.http.jwt_tokens import JwtVerifier
+from memoryos_mcp.server.http.jwt_tokens import NO_TOKEN, JwtVerifier
 from memoryos_mcp.storage.capabilities import Tokens
 
-# An `AccessToken` is passed around and may be printed, so it does not keep the client's token.
-_NOT_KEPT = ""
 _INCLUDED = {
     Scope.READ: frozenset({Scope.READ}),
     Scope.WRITE: frozenset({Scope.READ, Scope.WRITE}),
@@ -19,24 +19,24 @@ _INCLUDED = {
 
 
 class BearerVerifier:
-    """Identifies the owner of a bearer token: the SDK's ``TokenVerifier``. Safe to share between tasks.
+    """Checks bearer tokens, as the SDK's ``TokenVerifier``. Safe to share between tasks.
 
-    A token with our prefix is looked up only among the static tokens. Any other token is treated as a JWT.
+    A token with the prefix of static tokens is looked up only among these. Any other token is treated as a JWT.
 
     Args:
         tokens: The static tokens.
-        jwts: Checks an issuer's tokens; None refuses them.
-        resource: This server's own URL, the audience of static tokens; None if it is not set.
+        jwts: Checks JWTs. With None, every JWT is refused.
+        resource: This server's own URL, which is the audience of static tokens. None if it is not set.
     """
 
     def __init__(self, tokens: Tokens, jwts: JwtVerifier | None, *, resource: str | None = None) -> None:
         self._tokens = tokens
         self._jwts = jwts
         self._resource = resource
-        self._threads = anyio.CapacityLimiter(1)  # one look-up is much shorter than a call
+        self._threads = anyio.CapacityLimiter(1)  # a look-up takes much less time than a call
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return a token's user and scopes, implied ones included; None if it is not valid.
+        """Return a token's user and scopes, including implied ones, or None if it is not valid.
 
         The field ``token`` of the result is empty.
 
@@ -46,10 +46,11 @@ class BearerVerifier:
         """
         if token.startswith(TOKEN_PREFIX):
             return await self._static(token)
-        return await self._jwt(token)
+        content = None if self._jwts is None else await self._jwts.verify(token)
+        return content and content.model_copy(update={"scopes": _with_included(content.scopes)})
 
     async def is_needed(self) -> bool:
-        """Return whether a static token was ever made, so that callers need one from now on.
+        """Return whether callers need a token, because a static token was made at some time.
 
         Raises:
             StorageError: The static tokens could not be read.
@@ -61,7 +62,7 @@ class BearerVerifier:
         if entry is None:
             return None
         return AccessToken(
-            token=_NOT_KEPT,
+            token=NO_TOKEN,
             client_id=entry.token_id,
             scopes=_with_included(entry.scopes),
             expires_at=None if entry.expires_at is None else int(entry.expires_at.timestamp()),
@@ -69,23 +70,9 @@ class BearerVerifier:
             subject=entry.user_id,
         )
 
-    async def _jwt(self, token: str) -> AccessToken | None:
-        grant = None if self._jwts is None else await self._jwts.verify(token)
-        if grant is None:
-            return None
-        return AccessToken(
-            token=_NOT_KEPT,
-            client_id=grant.client_id,
-            scopes=_with_included(grant.scopes),
-            expires_at=int(grant.expires_at.timestamp()),
-            resource=grant.audience,
-            subject=grant.user_id,
-            claims={"iss": grant.issuer},
-        )
-
 
 def caller_of(access: AccessToken) -> Caller:
-    """Return the caller described by a result of `BearerVerifier`."""
+    """Return the caller that a result of `BearerVerifier` describes."""
     return Caller(
         user_id=access.subject or "",
         scopes=frozenset(Scope(name) for name in access.scopes),
@@ -93,7 +80,7 @@ def caller_of(access: AccessToken) -> Caller:
     )
 
 
-def _with_included(scopes: frozenset[Scope]) -> list[str]:
-    """Return the names of scopes and of those that they imply, weakest first."""
-    all_scopes = frozenset[Scope]().union(*(_INCLUDED[scope] for scope in scopes))
+def _with_included(scopes: Iterable[str]) -> list[str]:
+    """Return the names of the scopes and of those that they imply, weakest first."""
+    all_scopes = frozenset[Scope]().union(*(_INCLUDED[Scope(scope)] for scope in scopes))
     return [scope.value for scope in Scope if scope in all_scopes]

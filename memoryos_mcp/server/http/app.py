@@ -1,12 +1,10 @@
-"""The app: one ASGI application with every route of the server, and the guards in front of them.
+"""The ASGI application with all routes of the server, and the guards in front of them.
 
 A request passes `HostGuard`, `CallerGuard`, `ClosingGuard`, `BodyGuard` and `RateGuard` in this order, then reaches its
 route.
 """
 
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.auth.routes import build_resource_metadata_url
@@ -50,7 +48,7 @@ def make_app(
     closing: Closing,
     tracer: "Tracer | None" = None,
 ) -> Starlette:
-    """Return the application. Its lifespan ends every session; the caller closes the service."""
+    """Return the application. Its lifespan ends all sessions. The caller has to close the service."""
     metrics = Metrics(service)
     server = make_server(service, _who)
     server.middleware += [closing, metrics]
@@ -58,7 +56,7 @@ def make_app(
         from memoryos_mcp.server.tracing import CallSpans
 
         server.middleware.append(CallSpans(tracer, _transport))
-    # Plain JSON answers: shutdown cuts event streams, together with the answers under way on them.
+    # Answers are plain JSON, because a shutdown would cut off event streams and the answers on them.
     sessions = StreamableHTTPSessionManager(
         server,
         json_response=True,
@@ -69,7 +67,7 @@ def make_app(
 
     async def show_metrics(request: Request) -> Response:
         if not caller_of(request.scope).is_admin:
-            return refusal(403, "metrics are for tokens with the scope admin")
+            return refusal(403, "metrics need a token with the scope admin")
         return Response(await metrics.text(), media_type=CONTENT_TYPE)
 
     async def ready(_: Request) -> Response:
@@ -109,7 +107,7 @@ def make_app(
                 clock=time.monotonic,
             ),
         ],
-        lifespan=lambda _: _lifespan(sessions),
+        lifespan=lambda _: sessions.run(),
     )
 
 
@@ -121,14 +119,8 @@ def _transport(ctx: ServerRequestContext[Any, Any]) -> str:
     return "http" if cast(Request, ctx.request).url.path == MCP_PATH else "sse"
 
 
-@contextlib.asynccontextmanager
-async def _lifespan(sessions: StreamableHTTPSessionManager) -> AsyncIterator[None]:
-    async with sessions.run():
-        yield
-
-
 def _sse_routes(server: Server[Any], max_body_bytes: int) -> list[BaseRoute]:
-    """Return the routes of the older transport: one for streams, and one for posted messages."""
+    """Return the routes of SSE, the older transport: one for streams, and one for posted messages."""
     transport = SseServerTransport(MESSAGES_PATH, max_request_body_size=max_body_bytes)
 
     unread = UnreadReplies(_key)

@@ -1,4 +1,4 @@
-"""Callers over HTTP: a request's token decides which memory it uses and what it may do."""
+"""Finds the caller of each HTTP request from its token."""
 
 import logging
 from collections.abc import Collection
@@ -20,16 +20,19 @@ _BEARER = "bearer "
 
 
 class CallerGuard:
-    """Passes only requests with a known caller: by a bearer token, or as the configured user where none is needed.
+    """Refuses requests without a valid bearer token (401), unless no token is needed.
 
-    The routes get the caller from `caller_of`. The SDK gets the owner of a session from ``scope["user"]``.
+    If tokens cannot be checked, requests are refused too (503).
+
+    Routes get the caller from `caller_of`. The SDK gets the owner of a session from ``scope["user"]``.
 
     Args:
         app: The guarded application.
         verifier: Checks tokens.
-        anonymous: The caller of a request without a token, until a token was ever made; None if one is always required.
-        open_paths: Served to anybody, because they reveal nothing about users.
-        metadata_url: Where clients find the issuer of tokens; None without an issuer.
+        anonymous: The caller of requests without a token while no token was ever made. With None, every request needs
+            a token.
+        open_paths: Paths that need no token, because they reveal nothing about users.
+        metadata_url: The address at which clients learn the issuer of tokens. None without an issuer.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class CallerGuard:
             self._challenge += f', resource_metadata="{metadata_url}"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 401 without a valid token, 503 if tokens cannot be checked now."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http" or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
             return
@@ -62,7 +65,7 @@ class CallerGuard:
             await answer(scope, receive, send)
             return
         if token is None:
-            problem = "give a valid token as `Authorization: Bearer ...`"
+            problem = "send a valid token as `Authorization: Bearer ...`"
             await refusal(401, problem, www_authenticate=self._challenge)(scope, receive, send)
             return
         scope["user"] = AuthenticatedUser(token)

@@ -1,13 +1,14 @@
-"""Guards: the checks that every request has to pass before its route.
+"""The checks that every request has to pass before it reaches its route.
 
-Pure ASGI, with an independent class for each check: the host and origin, the size and speed of the body, and the rate
-of each caller.
+Each check is an independent ASGI class: one for host and origin, one for the size and speed of the body, and one for
+each caller's rate.
 """
 
 import math
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 import anyio
 from mcp_types import INVALID_REQUEST
@@ -17,43 +18,47 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memoryos_mcp.config.http import LOOPBACK
 
-# Time limit for a whole body; one page takes a few seconds on a slow line.
+# Time limit for receiving a whole body. On a slow line, a page takes a few seconds.
 BODY_TIMEOUT_S = 20.0
-# Time limit for work after the answer, such as passing on an accepted message.
+# Time limit for work that goes on after the answer, such as passing on an accepted message.
 AFTER_ANSWER_S = 10.0
-# Callers whose rate is remembered. The least recently seen are dropped, which only resets their rate.
+# Number of callers whose rate is remembered. The least recently seen are dropped, which only resets their rate.
 CALLERS_REMEMBERED = 10_000
-# Open streams of one caller: one for each window of a few editors.
+# Maximum number of one caller's open streams. Each window of an editor needs one.
 STREAMS_PER_CALLER = 64
-# One caller may use a 1/SHARE_OF_ONE share of all concurrent requests, and always ALWAYS_AT_ONCE of them.
+# One caller may have 1/SHARE_OF_ONE of all concurrent requests, but at least ALWAYS_AT_ONCE.
 SHARE_OF_ONE = 8
 ALWAYS_AT_ONCE = 8
 
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f.]*:[0-9a-f:.]*)\]|([^:\[\]]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://(.+)", re.IGNORECASE)
-# Values of Sec-Fetch-Site for requests from pages of another site, or of another port of this machine.
+# Values of Sec-Fetch-Site in requests from web pages of another site, or of another port of this machine.
 _OF_ANOTHER_PAGE = frozenset({"cross-site", "same-site"})
 
 
 def refusal(status: int, problem: str, **headers: str) -> JSONResponse:
-    """Return a refusal that says what is wrong and what to do.
+    """Return an answer that refuses a request. Its body is a JSON-RPC error, because clients do not show other bodies.
 
-    The body is a JSON-RPC error without a request id, because clients do not show other bodies.
+    Args:
+        status: The HTTP status.
+        problem: What is wrong, and what to do.
+        headers: Further headers, with underscores for hyphens in their names.
     """
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": problem}}
     return JSONResponse(body, status_code=status, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 class HostGuard:
-    """Passes only requests that use one of the server's own names, and in browsers only known origins.
+    """Refuses requests that name another host (421), and those of web pages with an unknown origin (403).
 
-    A web page can make its visitor's browser send requests to this machine; it cannot choose ``Host`` and ``Origin``.
+    A web page can make its visitor's browser send requests to this machine, but it cannot choose ``Host`` and
+    ``Origin``.
 
     Args:
         app: The guarded application.
         hosts: The server's names in lower case, without ports.
-        origins: Origins that may call it from a browser, ``scheme://host[:port]``. A request to a loopback name among
-            ``hosts`` may also come from the origin that it is sent to.
+        origins: Origins whose pages may call the server, as ``scheme://host[:port]``. If a request names a loopback
+            host, pages of that same host and port may also send it.
     """
 
     def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str]) -> None:
@@ -62,20 +67,20 @@ class HostGuard:
         self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on or refuse it: 421 for an unknown host, 403 for an unknown origin."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self._hosts:
-            answer = refusal(421, "this server does not go by that name; name it in allowed_hosts if it should")
+            answer = refusal(421, "this is not a name of this server; add it to allowed_hosts if it should be")
             await answer(scope, receive, send)
         elif not all(self._is_known(origin, hosts[0]) for origin in origins) or (
             not origins and headers.get("sec-fetch-site") in _OF_ANOTHER_PAGE
         ):
             answer = refusal(
-                403, "pages of that origin may not call this server; name it in allowed_origins if they may"
+                403, "web pages of that origin may not call this server; add it to allowed_origins if they may"
             )
             await answer(scope, receive, send)
         else:
@@ -89,15 +94,15 @@ class HostGuard:
 
 
 def _host_name(authority: str) -> str | None:
-    """Return the lower-case name in ``name[:port]``, without brackets; None for any other form."""
+    """Return the lower-case name in ``name[:port]``, without brackets, or None for any other form."""
     found = _AUTHORITY.fullmatch(authority)
     return found and (found[1] or found[2]).lower()
 
 
 class BodyGuard:
-    """Passes a request on with its whole body, and refuses one that is too large (413) or too slow (408).
+    """Reads a request's whole body before passing it on. Refuses a body that is too large (413) or too slow (408).
 
-    A request is cancelled when its client has left, and releases what it holds.
+    A request is cancelled when its client disconnects.
     """
 
     def __init__(self, app: ASGIApp, max_bytes: int, timeout_s: float = BODY_TIMEOUT_S) -> None:
@@ -106,7 +111,7 @@ class BodyGuard:
         self._timeout_s = timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its whole body until its client leaves, or refuse it."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
             return
@@ -118,19 +123,21 @@ class BodyGuard:
                 with anyio.fail_after(self._timeout_s):
                     is_too_large = not await self._read(receive, body)
         except TimeoutError:
-            await refusal(408, "the body did not come in time; send it again", connection="close")(scope, receive, send)
+            await refusal(408, "the body did not arrive in time; send it again", connection="close")(
+                scope, receive, send
+            )
             return
         if body and body[-1]["type"] == "http.disconnect":
             return
         if is_too_large:
             problem = f"the body is larger than {self._max_bytes} bytes; send less at once"
-            # The rest of the body is discarded: a client that is cut off while sending would not see the answer.
+            # The connection stays open, because a client that is cut off while sending would not see the answer.
             await refusal(413, problem)(scope, receive, send)
             return
         await self._run(body, scope, receive, send)
 
     async def _run(self, body: list[Message], scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application on a complete body, and cancel it when its client has left."""
+        """Run the application on a complete body, and cancel it when its client disconnects."""
         gone, is_answered = anyio.Event(), False
 
         async def replay() -> Message:
@@ -148,7 +155,7 @@ class BodyGuard:
             while (await receive())["type"] != "http.disconnect":
                 pass
             gone.set()
-            # The server also reports a disconnect once the answer was sent.
+            # A disconnect is also reported after the answer was sent.
             if is_answered:
                 await anyio.sleep(AFTER_ANSWER_S)
             running.cancel()
@@ -176,16 +183,16 @@ class BodyGuard:
 
 
 class RateGuard:
-    """Limits each caller's rate, all concurrent requests, and each caller's share of them; refuses more with 429.
+    """Limits each caller's rate, the number of concurrent requests, and each caller's share of them (429).
 
-    A request counts until the connection has taken its answer, because unread answers stay in memory. Streams (GET) do
-    not count as requests; each caller may have `STREAMS_PER_CALLER` open.
+    A request counts until the client has read its answer, because unread answers stay in memory. Streams (GET) do not
+    count as requests. Each caller may have `STREAMS_PER_CALLER` of them open.
 
     Args:
         app: The guarded application.
-        caller: Returns a key for the sender of a request; callers without a key share one limit.
-        per_second: Requests of one caller in the long run; bursts may be twice as large.
-        max_at_once: Concurrent requests of all callers.
+        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
+        per_second: Average rate of one caller. Bursts may have twice as many requests.
+        max_at_once: Maximum number of concurrent requests of all callers.
         clock: Monotonic clock in seconds.
     """
 
@@ -204,11 +211,10 @@ class RateGuard:
         self._burst = max(1.0, 2 * per_second)
         self._max_at_once = max_at_once
         self._clock = clock
-        self._at_once = 0
         self._max_of_one = max(ALWAYS_AT_ONCE, max_at_once // SHARE_OF_ONE)
         self._of_each: Counter[str] = Counter()
         self._streams: Counter[str] = Counter()
-        # Per caller: what is left of the burst, and the time of that count.
+        # By caller: how many more requests may come at once, and the time of that count.
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -224,21 +230,14 @@ class RateGuard:
         key = self._caller(scope)
         wait_s = self._wait_s(key)
         if wait_s > 0:
-            answer = refusal(429, "too many requests with this token", retry_after=str(math.ceil(wait_s)))
+            answer = refusal(429, "too many requests with this token; try again", retry_after=str(math.ceil(wait_s)))
             await answer(scope, receive, send)
             return
-        if self._at_once >= self._max_at_once or self._of_each[key] >= self._max_of_one:
+        if self._of_each.total() >= self._max_at_once or self._of_each[key] >= self._max_of_one:
             await refusal(429, "too many requests at once; try again", retry_after="1")(scope, receive, send)
             return
-        self._at_once += 1
-        self._of_each[key] += 1
-        try:
-            await self._app(scope, receive, _until_taken(send))
-        finally:
-            self._at_once -= 1
-            self._of_each[key] -= 1
-            if not self._of_each[key]:
-                del self._of_each[key]
+        with _counted(self._of_each, key):
+            await self._app(scope, receive, _until_read(send))
 
     async def _listen(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = self._caller(scope)
@@ -246,30 +245,37 @@ class RateGuard:
             problem = "too many streams are open with this token; close one"
             await refusal(429, problem, retry_after="10")(scope, receive, send)
             return
-        self._streams[key] += 1
-        try:
+        with _counted(self._streams, key):
             await self._app(scope, receive, send)
-        finally:
-            self._streams[key] -= 1
-            if not self._streams[key]:
-                del self._streams[key]
 
     def _wait_s(self, key: str) -> float:
-        """Return how long the caller has to wait; 0 means that the request is admitted and counted."""
+        """Return the seconds that the caller has to wait. 0 means that the request is admitted and counted."""
         now = self._clock()
         left, since = self._left.pop(key, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._per_second)
-        is_let = left >= 1
-        self._left[key] = (left - is_let, now)
+        is_admitted = left >= 1
+        self._left[key] = (left - is_admitted, now)
         if len(self._left) > CALLERS_REMEMBERED:
             self._left.popitem(last=False)
-        return 0.0 if is_let else (1 - left) / self._per_second
+        return 0.0 if is_admitted else (1 - left) / self._per_second
 
 
-def _until_taken(send: Send) -> Send:
-    """Return a ``send`` that sends the end of an answer only after the connection has taken the rest.
+@contextmanager
+def _counted(counts: Counter[str], key: str) -> Iterator[None]:
+    """Count a key within the block."""
+    counts[key] += 1
+    try:
+        yield
+    finally:
+        counts[key] -= 1
+        if not counts[key]:
+            del counts[key]
 
-    A server with much unsent data accepts one message and blocks before the next.
+
+def _until_read(send: Send) -> Send:
+    """Return a ``send`` that sends the end of an answer only after the client has read the rest.
+
+    A server with much unsent data accepts one message and blocks before the next, so the last message is sent as two.
     """
 
     async def send_in_two(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Request ids: each request gets one, which appears in its answer and in every log line about it."""
+"""Request ids, which appear in the answer and in every log line about a request."""
 
 import re
 import secrets
@@ -9,18 +9,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memoryos_mcp.config.logs import request_id
 
 HEADER = "x-request-id"
-# A proxy's id is kept, so that its log and ours can be matched.
+# The id of a proxy is used, so that its log and ours can be matched.
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestIds:
-    """Gives every request an id."""
+    """Middleware that gives every request an id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its id."""
+        """Pass the request on, with its id in the log and in the answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

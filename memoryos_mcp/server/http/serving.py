@@ -1,4 +1,4 @@
-"""Serving over HTTP: one process, one port, and every shutdown is a clean one."""
+"""Serving over HTTP. At shutdown, running calls are answered and memories are closed before the process ends."""
 
 import logging
 import signal
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Idle time between two requests of a connection; proxies keep idle connections for a minute.
+# Idle time of a connection between two requests. It is longer than the minute for which proxies reuse one.
 KEEP_ALIVE_S = 75
 BACKLOG = 2048
-# It logs messages that it cannot parse, and they may contain dialogue. The client gets the error anyway.
+# This logger quotes messages that cannot be parsed, which may contain dialogue. The client gets the error anyway.
 _TALKATIVE = "mcp.server.sse"
-# These loggers write a line for a request, so callers control how often.
+# These loggers write a line for some requests, so callers could fill the log.
 _SELDOM = (
     "memoryos_mcp.server.http.callers",
     "memoryos_mcp.server.http.jwt_tokens",
@@ -45,10 +45,10 @@ _SELDOM = (
 
 
 async def serve_http(settings: Settings, tracer: "Tracer | None" = None) -> None:
-    """Serve until a signal asks to stop. Calls under way are answered within the grace time, then all is closed.
+    """Serve until a signal asks to stop. Running calls then have `shutdown_grace_s` to finish.
 
     Raises:
-        ConfigError: The address cannot be listened on, or the audience of the issuer's tokens is not set.
+        ConfigError: The address cannot be used, or the audience of the issuer's tokens is not set.
     """
     logging.getLogger(_TALKATIVE).setLevel(logging.CRITICAL)
     seldom = Seldom()
@@ -91,9 +91,11 @@ def _warn_of_tokens(settings: Settings, tokens: Tokens) -> None:
         if tokens.is_needed():
             tokens.entries()
         elif not settings.is_only_for_this_machine and not settings.oidc_issuer:
-            logger.warning("nobody can call: there is no token yet; make one with `memoryos-mcp token add USER`")
+            logger.warning(
+                "all callers are refused: there is no token yet; make one with `memoryos-mcp token add USER`"
+            )
     except StorageError as error:
-        logger.warning("no token can be checked: %s", error)
+        logger.warning("tokens cannot be checked: %s", error)
 
 
 def _jwts(settings: Settings) -> JwtVerifier | None:
@@ -107,7 +109,7 @@ def _jwts(settings: Settings) -> JwtVerifier | None:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us, because uvicorn would raise them again before the memories are closed."""
+    """A uvicorn server without its signal handlers, which would end the process before the memories are closed."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -119,16 +121,16 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        message = f"host and port: {host}:{port} cannot be listened on ({error.strerror}); choose another port"
+        message = f"host and port: cannot listen on {host}:{port} ({error.strerror}); choose another port"
         raise ConfigError(message) from error
-    # Connections inherit it; asyncio sets it only on sockets that name their protocol. Without it the body of an answer
-    # waits 40 ms until the client has acknowledged its head.
+    # Without this, the body of an answer waits 40 ms until the client has acknowledged the headers. Connections inherit
+    # the option; asyncio sets it only on sockets that were created with an explicit protocol.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 async def _stop_on_signal(server: uvicorn.Server, closing: Closing) -> None:
-    """Stop at the first signal after answering calls under way, within the grace time; at the second, at once."""
+    """Stop at the first signal when running calls are answered or the grace time is over, at the second one at once."""
     numbers = [signal.SIGINT, signal.SIGTERM] if sys.platform != "win32" else [signal.SIGINT]
     with anyio.open_signal_receiver(*numbers) as signals:
         async with anyio.create_task_group() as group:

@@ -1,4 +1,4 @@
-"""Limits on what each caller can keep in memory: sessions of Streamable HTTP, and unread replies on SSE."""
+"""Limits on the memory that each caller can take up: sessions of Streamable HTTP, and unread replies over SSE."""
 
 import json
 import logging
@@ -22,20 +22,20 @@ from memoryos_mcp.server.http.guard import refusal
 logger = logging.getLogger(__name__)
 
 SESSION_HEADER = "mcp-session-id"
-# A session keeps its opening message as long as it lasts; a client's name and capabilities take a few hundred bytes.
+# The SDK keeps a session's first message until the session ends. It normally takes a few hundred bytes.
 OPENING_BYTES_AT_MOST = 64 * 1024
-# One caller's calls over SSE with replies that are not read yet.
+# Calls over SSE of one caller whose replies the client has not read yet.
 UNREAD_AT_MOST = 32
-# Bytes of these replies, for one caller and for all. A call without a reply yet counts as REPLY_BYTES; otherwise many
-# calls could pass before the size of their first reply is known.
+# Size of these replies, for one caller and for all. A call without a reply yet counts as REPLY_BYTES; otherwise many
+# calls could be accepted before the size of their first reply is known.
 UNREAD_BYTES = 64 * 1024 * 1024
 UNREAD_BYTES_OF_ALL = 256 * 1024 * 1024
 REPLY_BYTES = 4 * 1024 * 1024
-# The SDK keeps several copies of a stream's last message until the next one.
-LAST_IS_KEPT = 5
-# For the connection to take a stream's last messages after its end.
-LAST_WORDS_S = 1.0
-# For a session to accept the cancellation of a call.
+# The SDK keeps this many copies of a stream's last message until the next message.
+COPIES_OF_LAST = 5
+# Time limit for sending a stream's last messages after it has ended.
+LAST_SEND_S = 1.0
+# Time limit for passing the cancellation of a call to its session.
 CANCELLING_S = 5.0
 _RETRY_AFTER_S = "10"
 _METHODS = ("GET", "POST", "DELETE")
@@ -46,29 +46,30 @@ _STREAM_NAME = re.compile(rb"session_id=([0-9a-f]{32})")
 
 
 class SessionGuard:
-    """Limits each caller's sessions of Streamable HTTP, and keeps the calls in a session apart.
+    """Limits each caller's sessions of Streamable HTTP, and the ids of requests within a session.
 
-    Only a successful handshake opens a session. When a caller opens one too many, their idlest session is ended, so
-    that forgotten sessions lock nobody out. In a session, a second request with the id of one under way is refused: the
-    SDK would answer only one of them and leave the other waiting for ever. A call is cancelled when its client leaves.
+    Only a successful `initialize` opens a session. If a caller opens one session too many, the session that they have
+    not used for longest is ended, so that forgotten sessions lock nobody out. Within a session, a request with the id
+    of a running request is refused, because the SDK would answer only one of the two. A call is cancelled when its
+    client disconnects.
 
     Args:
-        app: The guarded application; it opens a session for a request without one, and ends one on DELETE.
-        caller: Returns a key for the sender of a request; callers without a key share one limit.
-        max_per_caller: Sessions of one caller.
+        app: The guarded application. It opens a session for a request without one, and ends one on DELETE.
+        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
+        max_per_caller: Maximum number of sessions of one caller.
     """
 
     def __init__(self, app: ASGIApp, caller: Callable[[Scope], str], *, max_per_caller: int) -> None:
         self._app = app
         self._caller = caller
         self._max_per_caller = max_per_caller
-        # Per caller and session: the number of requests under way. The least recently used session comes first.
+        # By caller and session: the number of running requests. The least recently used session comes first.
         self._in_use: dict[str, OrderedDict[str, int]] = {}
-        # Caller, session and id of the calls under way.
+        # Caller, session and request id of the running calls.
         self._calls: set[tuple[str, str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, after ending a session if this one opens one too many, or refuse it."""
+        """Pass the request on or refuse it."""
         if scope["type"] != "http" or _needs_no_session(scope):
             await self._app(scope, receive, send)
             return
@@ -84,7 +85,7 @@ class SessionGuard:
         elif isinstance(message, JSONRPCRequest) and message.method == "initialize":
             await self._begin(key, size, scope, receive, send)
         elif scope["method"] in _METHODS:
-            problem = f"begin a session with initialize, or name yours in {SESSION_HEADER}"
+            problem = f"begin a session with initialize, or send the id of your session in {SESSION_HEADER}"
             await refusal(400, problem)(scope, receive, send)
         else:
             await refusal(405, f"use {', '.join(_METHODS)}", allow=", ".join(_METHODS))(scope, receive, send)
@@ -92,7 +93,7 @@ class SessionGuard:
     async def _go_on(
         self, key: str, name: str, message: JSONRPCMessage | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass on a request in a session."""
+        """Pass on a request of a session."""
         status = 0
 
         async def watched(answer: Message) -> None:
@@ -114,7 +115,7 @@ class SessionGuard:
     async def _call(
         self, key: str, name: str, request_id: RequestId, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Pass a call on unless one with its id is under way; cancel it if its client leaves."""
+        """Pass a call on, or refuse it if its id is in use; cancel it if its client disconnects."""
         call = (key, name, str(request_id))
         if call in self._calls:
             await _refuse_id(scope, receive, send)
@@ -144,14 +145,14 @@ class SessionGuard:
             await send(message)
 
         if size > OPENING_BYTES_AT_MOST:
-            problem = f"what begins a session is larger than {OPENING_BYTES_AT_MOST} bytes; send less"
+            problem = f"the request that begins a session is larger than {OPENING_BYTES_AT_MOST} bytes; send less"
             await refusal(413, problem)(scope, receive, send)
             return
         await self._make_room(key, scope)
         await self._app(scope, receive, watched)
         if opened is not None:
             self._in_use.setdefault(key, OrderedDict())[opened] = 0
-            await self._make_room(key, scope, leaving=0)
+            await self._make_room(key, scope, free=0)
 
     def _count(self, key: str, name: str, change: int) -> None:
         sessions = self._in_use.get(key)
@@ -159,36 +160,36 @@ class SessionGuard:
             sessions[name] += change
             sessions.move_to_end(name)
 
-    async def _make_room(self, key: str, scope: Scope, leaving: int = 1) -> None:
-        """End a caller's idlest sessions until there is room for ``leaving`` more."""
+    async def _make_room(self, key: str, scope: Scope, free: int = 1) -> None:
+        """End a caller's least recently used sessions, idle ones first, until ``free`` more may be opened."""
         sessions = self._in_use.get(key, OrderedDict())
-        while len(sessions) > self._max_per_caller - leaving:
+        while len(sessions) > self._max_per_caller - free:
             idlest = next((name for name, uses in sessions.items() if not uses), next(iter(sessions)))
             self._forget(key, idlest)
             await self._end(idlest, scope)
-            logger.info("a session was ended: its caller has opened more than max_sessions_per_token")
+            logger.info("a session was ended, because its caller has opened more than max_sessions_per_token")
 
     async def _end(self, name: str, scope: Scope) -> None:
         """End a session as its client would."""
         headers = [(SESSION_HEADER.encode(), name.encode())]
-        await self._say({**scope, "method": "DELETE", "headers": headers}, b"")
+        await self._request({**scope, "method": "DELETE", "headers": headers}, b"")
 
     async def _cancel(self, request_id: RequestId, scope: Scope) -> None:
         """Cancel a call as its client would."""
         cancelling = {"jsonrpc": "2.0", "method": _CANCELLED, "params": {"requestId": request_id}}
         headers = [each for each in scope["headers"] if each[0] != b"content-length"]
-        await self._say({**scope, "headers": headers}, json.dumps(cancelling).encode())
+        await self._request({**scope, "headers": headers}, json.dumps(cancelling).encode())
 
-    async def _say(self, scope: Scope, body: bytes) -> None:
-        """Send a request and ignore the answer."""
+    async def _request(self, scope: Scope, body: bytes) -> None:
+        """Send a request to the application and ignore its answer."""
 
         async def receive() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
 
-        async def unheard(_: Message) -> None:
+        async def ignore(_: Message) -> None:
             return
 
-        await self._app(scope, receive, unheard)
+        await self._app(scope, receive, ignore)
 
     def _forget(self, key: str, name: str) -> None:
         sessions = self._in_use.get(key)
@@ -201,19 +202,19 @@ class SessionGuard:
 class UnreadReplies:
     """Refuses calls over SSE while too many replies are unread.
 
-    A call over SSE is accepted at once. Its reply is sent on the stream, and stays in memory until the client takes it.
+    A call over SSE is accepted at once. Its reply is sent on a stream, and stays in memory until the client reads it.
 
     Args:
-        caller: Returns a key for the sender of a request; callers without a key share one limit.
+        caller: Returns a key for the sender of a request. Callers with an empty key share one limit.
     """
 
     def __init__(self, caller: Callable[[Scope], str]) -> None:
         self._caller = caller
-        # Per caller and stream.
+        # By caller and stream.
         self._unread: dict[tuple[str, str], _Unread] = {}
 
     async def stream(self, scope: Scope, send: Send, serve: Callable[[Send], Awaitable[None]]) -> None:
-        """Serve a stream, and count what the connection has not taken yet."""
+        """Serve a stream, and count its data that the client has not read yet."""
         key, name, unread = self._caller(scope), "", _Unread()
         put, waiting = anyio.create_memory_object_stream[Message](math.inf)
 
@@ -228,43 +229,45 @@ class UnreadReplies:
 
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(_hand_over, waiting, send, unread)
+                group.start_soon(_send_all, waiting, send, unread)
                 with put:
                     await serve(queue)
-                group.cancel_scope.deadline = anyio.current_time() + LAST_WORDS_S
+                group.cancel_scope.deadline = anyio.current_time() + LAST_SEND_S
         finally:
             self._unread.pop((key, name), None)
 
-    async def post(self, scope: Scope, receive: Receive, send: Send, hand_on: ASGIApp) -> None:
-        """Pass a message on, or refuse it: 429 if too much is unread, 409 if a call with its id is under way."""
+    async def post(self, scope: Scope, receive: Receive, send: Send, app: ASGIApp) -> None:
+        """Pass a message on, or refuse it: 429 if too many replies are unread, 409 if its request id is in use."""
         key, name = self._caller(scope), QueryParams(scope["query_string"]).get("session_id", "")
         unread = self._unread.get((key, name))
         if scope["method"] != "POST" or unread is None:
-            await hand_on(scope, receive, send)
+            await app(scope, receive, send)
             return
         receive, _, message = await _read(receive)
         if isinstance(message, JSONRPCRequest):
-            await self._call(key, unread, str(message.id), scope, receive, send, hand_on)
+            await self._call(key, unread, str(message.id), scope, receive, send, app)
             return
-        await hand_on(scope, receive, send)
+        await app(scope, receive, send)
         if isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             unread.calls.discard(str((message.params or {}).get("requestId")))
 
     async def _call(
-        self, key: str, unread: "_Unread", call: str, scope: Scope, receive: Receive, send: Send, hand_on: ASGIApp
+        self, key: str, unread: "_Unread", call: str, scope: Scope, receive: Receive, send: Send, app: ASGIApp
     ) -> None:
         if call in unread.calls:
             await _refuse_id(scope, receive, send)
             return
         of_one = [each for (caller, _), each in self._unread.items() if caller == key]
-        kept = LAST_IS_KEPT * sum(each.last for each in of_one if each is not unread)
+        kept = COPIES_OF_LAST * sum(each.last for each in of_one if each is not unread)
         number = sum(len(each.calls) + each.replies for each in of_one)
         if number >= UNREAD_AT_MOST or _size(of_one) + kept >= UNREAD_BYTES:
-            problem = "too much was asked for with this token's streams; read what waits on them, or close one"
+            problem = "too many replies are unread on the streams of this token; read them, or close a stream"
             await refusal(429, problem, retry_after="1")(scope, receive, send)
             return
         if _size(self._unread.values()) >= UNREAD_BYTES_OF_ALL:
-            await refusal(429, "too many replies wait to be read; try again", retry_after="1")(scope, receive, send)
+            await refusal(429, "too many replies of all callers are unread; try again", retry_after="1")(
+                scope, receive, send
+            )
             return
         unread.calls.add(call)
         status = 0
@@ -275,7 +278,7 @@ class UnreadReplies:
             await send(answer)
 
         try:
-            await hand_on(scope, receive, watched)
+            await app(scope, receive, watched)
         finally:
             if status != 202:
                 unread.calls.discard(call)
@@ -283,12 +286,12 @@ class UnreadReplies:
 
 @dataclass(slots=True)
 class _Unread:
-    """Data of one stream that is not delivered yet.
+    """Data of one stream that the client has not read yet.
 
     Attributes:
         calls: Ids of calls without a reply yet.
-        replies: Replies that the connection has not taken.
-        size: Bytes that the connection has not taken.
+        replies: Number of unread replies.
+        size: Bytes of unread data.
         last: Bytes of the last reply.
     """
 
@@ -298,7 +301,7 @@ class _Unread:
     last: int = 0
 
     def add(self, body: bytes) -> None:
-        """Count a message on the stream."""
+        """Count a message that is put on the stream."""
         self.size += len(body)
         if body.startswith(_REPLY):
             self.last = len(body)
@@ -307,18 +310,18 @@ class _Unread:
                 self.calls.discard(str(json.loads(found[1])))
 
     def take(self, size: int, *, is_reply: bool) -> None:
-        """Count what the connection has taken."""
+        """Count a message of ``size`` bytes as read."""
         self.size -= size
         self.replies -= is_reply
 
 
 def _size(unread: Iterable[_Unread]) -> int:
-    """Return the bytes that wait, with REPLY_BYTES for each call without a reply yet."""
+    """Return the number of unread bytes, with REPLY_BYTES for each call without a reply yet."""
     return sum(each.size + len(each.calls) * REPLY_BYTES for each in unread)
 
 
-async def _hand_over(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
-    """Send a stream's messages as fast as its connection takes them."""
+async def _send_all(waiting: MemoryObjectReceiveStream[Message], send: Send, unread: _Unread) -> None:
+    """Send a stream's messages as fast as the client reads them."""
     with waiting:
         async for message in waiting:
             body: bytes = message.get("body", b"")
@@ -326,24 +329,24 @@ async def _hand_over(waiting: MemoryObjectReceiveStream[Message], send: Send, un
             await send(message)
             if message.get("more_body"):
                 del message, body  # the connection has its own copy
-                # This returns only after the connection has taken the message.
+                # This returns only after the message was read, or is in the buffers of the network.
                 await send({"type": "http.response.body", "body": b"", "more_body": True})
             unread.take(size, is_reply=is_reply)
 
 
 async def _refuse_id(scope: Scope, receive: Receive, send: Send) -> None:
-    problem = "a request with this id is under way in this session; give each request an id of its own"
+    problem = "a request with this id is running in this session; give each request its own id"
     await refusal(409, problem)(scope, receive, send)
 
 
 def _needs_no_session(scope: Scope) -> bool:
-    """Whether a request uses the newer protocol, which has no sessions; the SDK uses the same test."""
+    """Return whether a request uses the newer protocol, which has no sessions, by the test that the SDK uses."""
     version = Headers(scope=scope).get(MCP_PROTOCOL_VERSION_HEADER)
     return version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
 
 
 async def _read(receive: Receive) -> tuple[Receive, int, JSONRPCMessage | None]:
-    """Return a ``receive`` that repeats the body, the body's size in bytes, and its message (None if not valid)."""
+    """Return a ``receive`` that repeats the body, the body's size in bytes, and its message, or None without one."""
     messages: list[Message] = []
     while True:
         messages.append(await receive())

@@ -1,4 +1,4 @@
-"""Closing: calls under way are answered before their streams are cut."""
+"""Shutdown: new requests are refused, and running calls are answered before their connections are closed."""
 
 from typing import Any
 
@@ -8,19 +8,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memoryos_mcp.server.http.guard import refusal
 
-# An accepted message may not be a call yet, and an answer may not have reached its client yet.
+# How often calls are counted. Two counts of 0 are needed, because an accepted message may become a call in between.
 SETTLE_S = 0.1
 
 
 class Closing:
-    """Tracks whether the server is closing and how many calls are under way."""
+    """Tracks whether the server is closing, and as middleware how many calls are running."""
 
     def __init__(self) -> None:
         self.has_begun = False
         self._calls = 0
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Count a call while it is under way."""
+        """Count a call while it is running."""
         self._calls += 1
         try:
             return await call_next(ctx)
@@ -28,7 +28,7 @@ class Closing:
             self._calls -= 1
 
     async def drain(self, grace_s: float) -> None:
-        """Have new requests refused, and return when every call was answered or the grace time is over."""
+        """Begin to refuse new requests, and return when every call was answered or the grace time is over."""
         self.has_begun = True
         quiet = 0
         with anyio.move_on_after(grace_s):
@@ -38,7 +38,7 @@ class Closing:
 
 
 class ClosingGuard:
-    """Refuses requests with 503 once the server is closing, but not GET and HEAD: health checks still work."""
+    """Refuses requests with 503 once the server is closing, except GET and HEAD, so that health checks still work."""
 
     def __init__(self, app: ASGIApp, closing: Closing) -> None:
         self._app = app

@@ -1,7 +1,7 @@
-"""Time limits for sending the head of a request and for reading an answer, where uvicorn waits for ever.
+"""Time limits for slow clients where uvicorn has none: for sending a request's head, and for reading an answer.
 
-A refusal is sent before the whole body has arrived. uvicorn then waits for ever for the rest, because the first byte of
-it ends the keep-alive limit.
+A request may be answered before its whole body has arrived. uvicorn then waits for the rest without a limit, because
+the first byte of it ends the keep-alive limit. So the rest of such a body is limited too.
 """
 
 import asyncio
@@ -9,16 +9,16 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# For the first request after connecting, for the rest of a head after its first byte, and for the rest of a body that
-# was already answered.
+# Time limit for the head of the first request after connecting, for the rest of a later head after its first byte, and
+# for the rest of a body that was already answered.
 HEAD_TIMEOUT_S = 15.0
-# Unread answers stay in memory, so a client has to read at least this much of one within this time.
+# A client has to read at least this much of an answer within this time, because unread answers stay in memory.
 READ_TIMEOUT_S = 30.0
 READ_AT_LEAST_BYTES = 256 * 1024
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that disconnects clients that are too slow to send a request's head or leftover body, or to read."""
+    """HTTP/1.1 that disconnects clients that are too slow."""
 
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
@@ -29,15 +29,15 @@ class PatientProtocol(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Process the data; parts of a head or of an answered body do not extend the time limit."""
+        """Process the data. Incomplete heads and bodies do not extend the time limit."""
         super().data_received(data)
-        if self._is_owed():
+        if self._is_incomplete():
             self._wait()
         else:
             self._stop_waiting()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a malformed request, and drop the application's own answer, which would fail with a traceback."""
+        """Answer a malformed request, and drop the application's answer, which could not be sent any more."""
         super().send_400_response(msg)
         if self.cycle is not None:
             self.cycle.disconnected = True
@@ -49,19 +49,19 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Start to watch whether the client reads."""
+        """Start to check how fast the client reads."""
         super().pause_writing()
         self._watch_reading()
 
     def resume_writing(self) -> None:
-        """Stop watching once the client has read."""
+        """Stop the check, because the client has read enough."""
         self._stop_watching()
         super().resume_writing()
 
-    def _is_owed(self) -> bool:
-        """Whether the client owes the rest of a head, or of a body that was already answered.
+    def _is_incomplete(self) -> bool:
+        """Return whether the rest of a head is missing, or the rest of a body that was already answered.
 
-        `BodyGuard` limits other bodies. Between requests, the server's keep-alive limit applies until data arrives.
+        `BodyGuard` limits other bodies. Between requests, the keep-alive limit applies until data arrives.
         """
         import h11
 

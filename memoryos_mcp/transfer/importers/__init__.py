@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from memoryos_mcp.transfer.found import Reader
 from memoryos_mcp.transfer.importers import (
     chatgpt,
     claude,
@@ -13,19 +12,11 @@ from memoryos_mcp.transfer.importers import (
     playground,
     server_memory,
 )
+from memoryos_mcp.transfer.interface import Reader
 
-READERS: tuple[Reader, ...] = (
-    memoryos,
-    memoryos_chroma,
-    playground,
-    chatgpt,
-    claude,
-    mem0,
-    server_memory,
-    locomo,
-)
+READERS: tuple[Reader, ...] = (memoryos, memoryos_chroma, playground, chatgpt, claude, mem0, server_memory, locomo)
 
 
 def recognise(path: Path) -> Reader | None:
-    """Return the first importer that recognises a file or folder; None if none does."""
+    """Return the first importer that recognises a file or folder, or None."""
     return next((reader for reader in READERS if reader.recognises(path)), None)

@@ -1,4 +1,4 @@
-"""ChatGPT's export: ``conversations.json``, or ``conversations-000.json`` and so on, alone or inside its ZIP archive.
+"""Importer of ChatGPT's export: ``conversations.json``, ``conversations-000.json`` and so on, also in a ZIP archive.
 
 Each conversation is a tree of messages, because questions can be edited and answers regenerated. Only the branch that
 the user saw last is imported.
@@ -8,37 +8,37 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.importers.chat_exports import ATTACHED, DAMAGED, NOT_SAID, SYSTEM, TOOL, conversations, hold
+from memoryos_mcp.transfer.importers.chat_exports import (
+    ATTACHED,
+    DAMAGED,
+    NOT_SAID,
+    SYSTEM,
+    TOOL,
+    has_conversations,
+    read_conversations,
+)
 from memoryos_mcp.transfer.importers.keys import name_of
-from memoryos_mcp.transfer.importers.turns import Chat, Message, instant, pages
+from memoryos_mcp.transfer.importers.turns import Chat, Message, from_unix, pages
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "chatgpt"
 
 _TO_TOOL = "a message to a tool"
-_OTHER_BRANCH = "a branch that an edit or a new answer took the place of"
+_OTHER_BRANCH = "a branch that was replaced by an edit or a new answer"
 _NOT_SAID_TYPES = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 
 
 def recognises(path: Path) -> bool:
     """Return whether a file, folder or archive contains conversations with a tree of messages."""
-    return hold(path, "mapping")
+    return has_conversations(path, "mapping")
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the pages of each conversation, one conversation at a time.
-
-    Raises:
-        ImportFormatError: A file cannot be read on.
-    """
-    for found in conversations(path, "mapping", Mapping, tell):
-        if isinstance(found, Skipped):
-            yield found
-        else:
-            yield from _conversation(*found)
+def read(path: Path, progress: Progress) -> Iterator[Item]:
+    """Yield the pages of each conversation, one conversation at a time."""
+    return read_conversations(path, "mapping", Mapping, _conversation, progress)
 
 
-def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
+def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
     nodes = value["mapping"]
     branch = _branch(nodes, name_of(value.get("current_node")))
     messages: list[Message] = []
@@ -56,16 +56,16 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
         system=NAME,
         name=name_of(value.get("conversation_id")) or name_of(value.get("id")),
         title=title if isinstance(title, str) else "",
-        at=instant(value.get("create_time")),
+        at=from_unix(value.get("create_time")),
     )
     yield from pages(chat, messages)
 
 
 def _branch(nodes: Mapping[str, Any], last: str) -> list[str]:
-    """Return the names of the nodes from the root to the last one, or to the newest if the last is unknown."""
+    """Return the names of the nodes from the root to the last one, or to the newest one if the last is unknown."""
     if last not in nodes:
         last = max(nodes, key=lambda name: _time(nodes[name]), default="")
-    # A dict keeps the order; a name that comes again means a cycle.
+    # A dict keeps the order, and finds a name that repeats because of a cycle.
     passed: dict[str, None] = {}
     while last in nodes and last not in passed:
         passed[last] = None
@@ -76,12 +76,12 @@ def _branch(nodes: Mapping[str, Any], last: str) -> list[str]:
 
 def _time(node: object) -> float:
     message = node.get("message") if isinstance(node, Mapping) else None
-    at = instant(message.get("create_time")) if isinstance(message, Mapping) else None
+    at = from_unix(message.get("create_time")) if isinstance(message, Mapping) else None
     return at.timestamp() if at else 0.0
 
 
 def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
-    """Return a node's message, if it has one, and the reasons for what was skipped."""
+    """Return a node's message, if it has one, and a reason for each part that is skipped."""
     if not isinstance(node, Mapping):
         return None, [DAMAGED]
     message = node.get("message")
@@ -96,7 +96,7 @@ def _message(name: str, node: object) -> tuple[Message | None, list[str]]:
     if not text:
         return None, left
     is_users = author["role"] == "user"
-    return Message(is_users=is_users, text=text, at=instant(message.get("create_time")), name=name), left
+    return Message(is_users=is_users, text=text, at=from_unix(message.get("create_time")), name=name), left
 
 
 def _not_dialogue(role: object, message: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:

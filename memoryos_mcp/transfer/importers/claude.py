@@ -1,14 +1,21 @@
-"""Claude's export: ``conversations.json``, alone or inside its ZIP archive; each conversation is a list of messages."""
+"""Importer of Claude's export: ``conversations.json``, also in its ZIP archive."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.model.pages import NewTurn, Source
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.importers.chat_exports import ATTACHED, DAMAGED, NOT_SAID, TOOL, conversations, hold
+from memoryos_mcp.transfer.importers.chat_exports import (
+    ATTACHED,
+    DAMAGED,
+    NOT_SAID,
+    TOOL,
+    has_conversations,
+    read_conversations,
+)
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import Chat, Message, moment, notes, pages
+from memoryos_mcp.transfer.importers.turns import Chat, Message, from_iso, meta_data, pages
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "claude"
 
@@ -17,31 +24,24 @@ _REASONS = {"tool_use": TOOL, "tool_result": TOOL, "thinking": NOT_SAID, "token_
 
 def recognises(path: Path) -> bool:
     """Return whether a file, folder or archive contains conversations with lists of chat messages."""
-    return hold(path, "chat_messages")
+    return has_conversations(path, "chat_messages")
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
+def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield the pages of each conversation, one conversation at a time.
 
-    The text of an attached file becomes a separate page with the source "document": it was shown, not said.
-
-    Raises:
-        ImportFormatError: A file cannot be read on.
+    The text of an attached file becomes a separate page with the source "document", because nobody said it.
     """
-    for found in conversations(path, "chat_messages", list, tell):
-        if isinstance(found, Skipped):
-            yield found
-        else:
-            yield from _conversation(*found)
+    return read_conversations(path, "chat_messages", list, _conversation, progress)
 
 
-def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
+def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Item]:
     title = value.get("name")
     chat = Chat(
         system=NAME,
         name=name_of(value.get("uuid")),
         title=title if isinstance(title, str) else "",
-        at=moment(value.get("created_at")),
+        at=from_iso(value.get("created_at")),
     )
     messages: list[Message] = []
     for number, raw in enumerate(value["chat_messages"], 1):
@@ -50,7 +50,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
             yield Skipped(DAMAGED, place)
             continue
         text, left = _text(raw)
-        at, name = moment(raw.get("created_at")), name_of(raw.get("uuid"))
+        at, name = from_iso(raw.get("created_at")), name_of(raw.get("uuid"))
         if text:
             messages.append(Message(is_users=raw["sender"] == "human", text=text, at=at, name=name))
         for reason in left:
@@ -62,7 +62,7 @@ def _conversation(where: str, value: Mapping[str, Any]) -> Iterator[Found]:
 def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the text of a message, and a reason for each block without text.
 
-    ``text`` is the older form; in a message with blocks it only contains placeholders for them.
+    Older exports have ``text`` instead of blocks. In a message with blocks, it only contains placeholders for them.
     """
     words, left = [], []
     content = raw.get("content")
@@ -78,7 +78,7 @@ def _text(raw: Mapping[str, Any]) -> tuple[str, list[str]]:
     return "\n".join(words), left
 
 
-def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: str) -> Iterator[Found]:
+def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: str) -> Iterator[Item]:
     attached = raw.get("attachments")
     for file in attached if isinstance(attached, list) else []:
         text = file.get("extracted_content") if isinstance(file, Mapping) else None
@@ -91,7 +91,7 @@ def _attachments(raw: Mapping[str, Any], chat: Chat, message: Message, where: st
             agent_response="",
             timestamp=message.at,
             idempotency_key=key(NAME, chat.name, message.name, f"file-{digest(text)}"),
-            meta_data=notes(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
+            meta_data=meta_data(conversation=chat.name, title=chat.title, file=name if isinstance(name, str) else ""),
             source=Source.DOCUMENT,
         )
     files = raw.get("files")

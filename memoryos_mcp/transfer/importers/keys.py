@@ -1,8 +1,8 @@
-"""Keys of imported pages and facts: the same at every import, and within the length limit of keys."""
+"""Keys of imported pages and facts, which are the same at every import and within the length limit of keys."""
 
 import hashlib
 
-MAX_CHARS = 200  # leaves room for the suffix of a page's further parts
+MAX_CHARS = 200  # leaves room for the suffixes of a page that is split
 
 
 def key(system: str, *names: str) -> str:
@@ -12,7 +12,7 @@ def key(system: str, *names: str) -> str:
 
 
 def digest(*texts: str) -> str:
-    """Return 128 bits of the texts' SHA-256 as hexadecimal; the boundaries between the texts are hashed too."""
+    """Return the first 128 bits of a SHA-256 of the texts and their lengths, in hexadecimal."""
     hashed = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -21,5 +21,5 @@ def digest(*texts: str) -> str:
 
 
 def name_of(value: object) -> str:
-    """Return an identifier as text; empty if it is not a text or an integer."""
+    """Return an identifier as text, or an empty text if it is neither a text nor an integer."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

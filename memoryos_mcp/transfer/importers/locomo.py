@@ -1,4 +1,4 @@
-"""LoCoMo's published conversations: sessions between two speakers, the first of whom becomes the user."""
+"""Importer of LoCoMo's published conversations between two speakers. The first speaker becomes the user."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.model.pages import NewTurn
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import notes
-from memoryos_mcp.transfer.json_entries import entries
-from memoryos_mcp.transfer.streams import streams
+from memoryos_mcp.transfer.importers.turns import meta_data
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "locomo"
 
 _SESSION = re.compile(r"session_(\d{1,6})")
 _TIME = "%I:%M %p on %d %B, %Y"
-# Gives the pages of a session different times, so that their order is kept.
+# Gives the pages of a session different times, so that they stay in order.
 _PAGE_INTERVAL = timedelta(seconds=10)
 
 
@@ -29,25 +27,20 @@ def recognises(path: Path) -> bool:
     )
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the pages of each conversation; its questions are ignored.
-
-    Raises:
-        ImportFormatError: The file cannot be read on.
-    """
-    for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream, name=stream.name):
-            where = f"conversation {entry.number}"
-            conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
-            if entry.problem or not isinstance(conversation, Mapping):
-                yield Skipped(entry.problem or "no conversation", where)
-            else:
-                # Every conversation numbers its turns from 1; unnamed ones are distinguished by their place.
-                unnamed = f"#{entry.number}" if entry.number > 1 else ""
-                yield from _conversation(name_of(entry.value.get("sample_id")) or unnamed, conversation, where)
+def read(path: Path, progress: Progress) -> Iterator[Item]:
+    """Yield the pages of each conversation; its questions are ignored."""
+    for entry in file_entries(path, progress):
+        where = f"conversation {entry.number}"
+        conversation = entry.value.get("conversation") if isinstance(entry.value, Mapping) else None
+        if entry.problem or not isinstance(conversation, Mapping):
+            yield Skipped(entry.problem or "not a conversation", where)
+        else:
+            # Turns are numbered from 1 in every conversation, so conversations without an id need different names.
+            unnamed = f"#{entry.number}" if entry.number > 1 else ""
+            yield from _conversation(name_of(entry.value.get("sample_id")) or unnamed, conversation, where)
 
 
-def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Iterator[Item]:
     first = conversation.get("speaker_a")
     for number in sorted(int(match[1]) for part in conversation if (match := _SESSION.fullmatch(part))):
         turns, began = conversation.get(f"session_{number}"), _time(conversation.get(f"session_{number}_date_time"))
@@ -66,12 +59,12 @@ def _conversation(name: str, conversation: Mapping[str, Any], where: str) -> Ite
                 agent_response=assistant,
                 timestamp=began + index * _PAGE_INTERVAL,
                 idempotency_key=key(NAME, name, turn_id or f"{number}-{index}-{digest(user, assistant)}"),
-                meta_data=notes(conversation=name),
+                meta_data=meta_data(conversation=name),
             )
 
 
 def _pairs(turns: list[Mapping[str, Any]], first: object) -> list[dict[bool, Mapping[str, Any]]]:
-    """Return a session's turns as pages: a turn of the first speaker, and the other's turn if it comes next."""
+    """Return a session's pages: each turn of the first speaker, with the other speaker's turn if it follows."""
     pages: list[dict[bool, Mapping[str, Any]]] = []
     for turn in turns:
         is_first = turn.get("speaker") == first

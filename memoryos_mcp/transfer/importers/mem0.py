@@ -1,18 +1,17 @@
-"""Mem0's memories, as its client returns and exports them: a list, or an object with the list under ``results``.
+"""Importer of mem0's memories, as its client returns and exports them: a list, or an object with such a list.
 
-Each memory is a fact. Each relation of its graph, if there is one, is a fact of three words.
+Each memory becomes a fact, and so does each relation of mem0's graph.
 """
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
-from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import moment
-from memoryos_mcp.transfer.json_entries import Entry, entries
-from memoryos_mcp.transfer.streams import streams
+from memoryos_mcp.transfer.importers.turns import from_iso
+from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
+from memoryos_mcp.transfer.json_entries import Entry
 
 NAME = "mem0"
 
@@ -27,46 +26,41 @@ def recognises(path: Path) -> bool:
     )
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the facts of the first user in the file; those of other users are skipped.
-
-    Raises:
-        ImportFormatError: The file cannot be read on.
-    """
+def read(path: Path, progress: Progress) -> Iterator[Item]:
+    """Yield the facts of the first user in the file; those of other users are skipped."""
     user: str | None = None
-    for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream, name=stream.name):
-            where = f"{'relation' if entry.section == _RELATIONS else 'memory'} {entry.number}"
-            if entry.section not in _SECTIONS and entry.section != _RELATIONS:
-                continue
-            if entry.problem or not isinstance(entry.value, Mapping):
-                yield Skipped(entry.problem or "no memory", where)
-                continue
-            whose = name_of(entry.value.get("user_id"))
-            user = user or whose
-            if whose and whose != user:
-                yield Skipped("a memory of another user", where)
-            else:
-                yield _relation(entry, where) if entry.section == _RELATIONS else _memory(entry, where)
+    for entry in file_entries(path, progress):
+        where = f"{'relation' if entry.section == _RELATIONS else 'memory'} {entry.number}"
+        if entry.section not in _SECTIONS and entry.section != _RELATIONS:
+            continue
+        if entry.problem or not isinstance(entry.value, Mapping):
+            yield Skipped(entry.problem or "not a memory", where)
+            continue
+        entry_user = name_of(entry.value.get("user_id"))
+        user = user or entry_user
+        if entry_user and entry_user != user:
+            yield Skipped("a memory of another user", where)
+        else:
+            yield _relation(entry, where) if entry.section == _RELATIONS else _memory(entry, where)
 
 
-def _memory(entry: Entry, where: str) -> FoundFact | Skipped:
+def _memory(entry: Entry, where: str) -> ImportedFact | Skipped:
     text = entry.value.get("memory")
     if not isinstance(text, str) or not text.strip():
-        return Skipped("no memory", where)
+        return Skipped("not a memory", where)
     is_assistants = bool(entry.value.get("agent_id")) and not entry.value.get("user_id")
-    return FoundFact(
+    return ImportedFact(
         about=About.ASSISTANT if is_assistants else About.USER,
         text=text.strip(),
-        at=moment(entry.value.get("updated_at")) or moment(entry.value.get("created_at")),
+        at=from_iso(entry.value.get("updated_at")) or from_iso(entry.value.get("created_at")),
         key=key(NAME, name_of(entry.value.get("id")) or digest(text)),
     )
 
 
-def _relation(entry: Entry, where: str) -> FoundFact | Skipped:
+def _relation(entry: Entry, where: str) -> ImportedFact | Skipped:
     value = entry.value
     parts = [value.get("source"), value.get("relationship"), value.get("target", value.get("destination"))]
     words = [part.replace("_", " ").strip() for part in parts if isinstance(part, str)]
     if len(words) < len(parts) or not all(words):
-        return Skipped("no relation", where)
-    return FoundFact(about=About.USER, text=" ".join(words), at=None, key=key(NAME, "relation", digest(*words)))
+        return Skipped("not a relation", where)
+    return ImportedFact(about=About.USER, text=" ".join(words), at=None, key=key(NAME, "relation", digest(*words)))

@@ -1,7 +1,6 @@
-"""The data folder of MemoryOS, or one user's folder in it: JSON files for each tier.
+"""Importer of MemoryOS' data folder, or of one user's folder in it, which contains a JSON file for each tier.
 
-Short-term and mid-term pages are read and ordered together. Vectors, heat and topic summaries are ignored, because they
-are computed again from the pages.
+Vectors, heat and topic summaries are not read, because they are computed again from the pages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,60 +8,58 @@ from functools import partial
 from pathlib import Path
 
 from memoryos_mcp.errors import ImportFormatError
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.importers.forms import JSON_FILES
-from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering, knowledge
-from memoryos_mcp.transfer.json_entries import Entry, entries
-from memoryos_mcp.transfer.streams import listing, streams
+from memoryos_mcp.model.knowledge import About
+from memoryos_mcp.transfer.importers.json_files import file_entries
+from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
+from memoryos_mcp.transfer.json_entries import Entry
+from memoryos_mcp.transfer.streams import listing
 
 NAME = "memoryos-folder"
 
 SHORT_TERM, MID_TERM, USERS_FACTS = "short_term.json", "mid_term.json", "long_term_user.json"
 ASSISTANTS_FACTS = "long_term_assistant.json"
 _TIERS = (SHORT_TERM, MID_TERM, USERS_FACTS)
-# A topic contains a vector of some kilobytes for each page.
+# A topic is one entry, and contains a vector of some kilobytes for each page.
 _TOPIC_MAX_BYTES = 1 << 30
 _SHOWN_USERS = 5
+_ABOUT = {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}
 _KINDS = {"sessions": "topic", "user_profiles": "profile", "knowledge_base": "fact", "assistant_knowledge": "fact"}
 
 
 def recognises(path: Path) -> bool:
-    """Return whether a folder is a user's, or contains users' folders."""
+    """Return whether a folder is a user's folder or contains such folders."""
     try:
         return path.is_dir() and (_is_users(path) or bool(_users(path)))
     except ImportFormatError:
         return False
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
+def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one user's pages in order, each once, then the facts.
 
-    The assistant's facts are read only if the folder has a single user: they may have been learned from any user.
-
-    Raises:
-        ImportFormatError: The folder has several users or none, or a file cannot be read.
+    The assistant's facts are read only if the folder has a single user, because they may come from any user.
     """
     gathering, before = Gathering(), 0
     for file in _files(path):
-        for stream in streams(file, JSON_FILES, partial(_tell_on, tell, before)):
-            for entry in entries(stream, name=stream.name, max_bytes=_TOPIC_MAX_BYTES):
-                yield from _take(gathering, file.name, entry)
+        for entry in file_entries(file, partial(_add_progress, progress, before), max_bytes=_TOPIC_MAX_BYTES):
+            yield from _take(gathering, file.name, entry)
         before += file.stat().st_size
     yield from gathering.found()
 
 
-def _tell_on(tell: Tell, before: int, at: int) -> None:
-    tell(before + at)
+def _add_progress(progress: Progress, before: int, size: int) -> None:
+    progress(before + size)
 
 
 def _files(path: Path) -> list[Path]:
     users = [path] if _is_users(path) else _users(path)
     if not users:
-        message = f"The folder holds no user's memory: there is no {', '.join(_TIERS)} in it nor below users/."
+        message = f"The folder contains no user's memory: neither it nor a folder in users/ has {', '.join(_TIERS)}."
         raise ImportFormatError(message)
     if len(users) > 1:
         shown = ", ".join(repr(user.name) for user in users[:_SHOWN_USERS])
-        message = f"The folder holds {len(users)} users' memories, such as {shown}; import one of users/ in it."
+        message = f"The folder contains {len(users)} users' memories, such as {shown}; import one folder of users/."
         raise ImportFormatError(message)
     files = [users[0] / name for name in _TIERS]
     if users[0] != path:
@@ -82,7 +79,7 @@ def _users(path: Path) -> list[Path]:
 def _take(gathering: Gathering, file: str, entry: Entry) -> Iterator[Skipped]:
     is_page = file == SHORT_TERM and not entry.section
     is_topic = file == MID_TERM and entry.section == "sessions"
-    about, is_profile = knowledge(entry.section), entry.section == "user_profiles"
+    about, is_profile = _ABOUT.get(entry.section), entry.section == "user_profiles"
     if not (is_page or is_topic or about or is_profile):
         return
     where = f"{file}, {_KINDS.get(entry.section, 'page')} {entry.number}"

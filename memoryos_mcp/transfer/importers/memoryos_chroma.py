@@ -1,8 +1,7 @@
-"""The storage of MemoryOS on Chroma: ``chroma.sqlite3`` and ``metadata_<user>_<assistant>.json`` beside it.
+"""Importer of MemoryOS' storage on Chroma: ``chroma.sqlite3`` and ``metadata_<user>_<assistant>.json`` next to it.
 
-Neither file is complete: short-term pages and chains are in the JSON file, and the first page of a topic may be in
-Chroma alone. The database is read as a plain SQLite file, without Chroma. Only its tables with names and texts are
-needed: collections, segments, embeddings and embedding_metadata.
+Neither file is complete. Short-term pages and chains are only in the JSON file, and the first page of a topic may be
+only in the database. The database is read as a plain SQLite file, without Chroma.
 """
 
 import re
@@ -14,8 +13,8 @@ from pathlib import Path
 
 from memoryos_mcp.errors import ImportFormatError
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
 from memoryos_mcp.transfer.importers.reference import DAMAGED, Gathering
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, Entry, entries
 from memoryos_mcp.transfer.streams import listing, streams
 
@@ -25,7 +24,7 @@ _DATABASE = "chroma.sqlite3"
 _FOLDER = "chroma_storage"
 _METADATA = re.compile(r"metadata_.+\.json")
 _PAGES, _USERS_FACTS, _ASSISTANTS_FACTS = "mid_term_memory_user_", "user_knowledge_", "assistant_knowledge_"
-# One row per value; the rows of an entry are adjacent.
+# Returns a row for each value of an entry. The rows of an entry are adjacent.
 _ENTRIES = """
 SELECT embeddings.embedding_id, embedding_metadata.key, embedding_metadata.string_value
 FROM collections
@@ -42,8 +41,8 @@ class _Store:
     """One user's part of a storage.
 
     Attributes:
-        metadata: The JSON file; None if it is missing.
-        assistant: The assistant whose facts are read too; None if they may have been learned from other users.
+        metadata: The JSON file, or None if it is missing.
+        assistant: The assistant whose facts are read too, or None if they may come from other users.
     """
 
     database: Path
@@ -59,20 +58,15 @@ def recognises(path: Path) -> bool:
     return is_ours and any((place / _DATABASE).is_file() for place in (folder, folder / _FOLDER))
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
+def read(path: Path, progress: Progress) -> Iterator[Item]:
     """Yield one user's pages in order, each once, then the facts.
 
-    Args:
-        path: The folder, or one user's metadata file if the folder has several users.
-        tell: Receives the number of bytes read so far.
-
-    Raises:
-        ImportFormatError: The folder has several users, or a file cannot be read.
+    ``path`` is the folder, or one user's metadata file if the folder has several users.
     """
     gathering = Gathering()
     store = _store(path)
     with closing(_opened(store.database)) as database:
-        # Chroma first: its entries are in order of arrival.
+        # The database comes first, because its entries are in order of arrival.
         for number, values in enumerate(_entries(database, _PAGES + store.user), 1):
             if values.get("type") == "page":
                 yield from gathering.page(values, f"{_DATABASE}, page {number}")
@@ -82,9 +76,9 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
             for number, values in enumerate(_entries(database, _ASSISTANTS_FACTS + store.assistant), 1):
                 yield from gathering.fact(values, About.ASSISTANT, f"{_DATABASE}, fact {number} about the assistant")
     size = store.database.stat().st_size
-    tell(size)
+    progress(size)
     if store.metadata:
-        for stream in streams(store.metadata, _METADATA, lambda at: tell(size + at)):
+        for stream in streams(store.metadata, _METADATA, lambda at: progress(size + at)):
             for entry in entries(stream, name=stream.name):
                 yield from _take(gathering, entry)
     yield from gathering.found()
@@ -95,25 +89,25 @@ def _store(path: Path) -> _Store:
     places = [place for place in (folder, folder / _FOLDER) if place.is_dir()]
     database = next((place / _DATABASE for place in places if (place / _DATABASE).is_file()), None)
     if database is None:
-        message = f"There is no {_DATABASE} in the folder nor in its {_FOLDER}."
+        message = f"There is no {_DATABASE} in the folder or in its {_FOLDER}."
         raise ImportFormatError(message)
     beside = sorted(file for place in places for file in listing(place) if _METADATA.fullmatch(file.name))
     metadata = path if path.is_file() else next(iter(beside), None)
     if path.is_dir() and len(beside) > 1:
-        message = f"The folder holds the memories of {len(beside)} users; import one of their files metadata_….json."
+        message = f"The folder contains the memories of {len(beside)} users; import one of their files metadata_….json."
         raise ImportFormatError(message)
     with closing(_opened(database)) as opened:
         rows = _rows(opened, "SELECT name FROM collections WHERE substr(name, 1, ?) = ?", (len(_PAGES), _PAGES))
         users = [str(name).removeprefix(_PAGES) for (name,) in rows]
     if metadata is None:
         if len(users) != 1:
-            message = f"{_DATABASE} holds the memories of {len(users)} users and no file metadata_….json says which."
+            message = f"{_DATABASE} contains the memories of {len(users)} users; a file metadata_….json is missing."
             raise ImportFormatError(message)
         return _Store(database, None, users[0], None)
     name = metadata.stem.removeprefix("metadata_")
     user = max((user for user in users if name.startswith(f"{user}_")), key=len, default=None)
     if user is None:
-        message = f"{_DATABASE} holds nothing of the user that {metadata.name!r} is named after."
+        message = f"{_DATABASE} contains no memory of the user in the name of {metadata.name!r}."
         raise ImportFormatError(message)
     return _Store(database, metadata, user, name.removeprefix(f"{user}_") if len(users) == 1 else None)
 
@@ -139,7 +133,7 @@ def _take(gathering: Gathering, entry: Entry) -> Iterator[Skipped]:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    # Not opened as immutable: the latest writes of a running program are in a second file, and would be missed.
+    # Not opened as immutable, because that would miss a running program's latest writes, which are in a second file.
     try:
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, ENTRY_MAX_BYTES)

@@ -1,13 +1,11 @@
-"""The file that MemoryOS' playground imports: ``{"conversations": [{user_input, agent_response, timestamp?}]}``."""
+"""Importer of the file of MemoryOS' playground: ``{"conversations": [{user_input, agent_response, timestamp?}]}``."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from memoryos_mcp.transfer.found import Found, Skipped, Tell
-from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.json_files import file_entries, outlines
 from memoryos_mcp.transfer.importers.reference import Gathering
-from memoryos_mcp.transfer.json_entries import entries
-from memoryos_mcp.transfer.streams import streams
+from memoryos_mcp.transfer.interface import Item, Progress, Skipped
 
 NAME = "playground"
 
@@ -19,20 +17,15 @@ def recognises(path: Path) -> bool:
     return path.is_file() and any(_SECTION in found.top and "user_input" in found.inner for found in outlines(path))
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield the pages in order of time.
-
-    Raises:
-        ImportFormatError: The file cannot be read on.
-    """
+def read(path: Path, progress: Progress) -> Iterator[Item]:
+    """Yield the pages in order of time."""
     gathering = Gathering()
-    for stream in streams(path, JSON_FILES, tell):
-        for entry in entries(stream, name=stream.name):
-            where = f"conversation {entry.number}"
-            if entry.section != _SECTION:
-                continue
-            if entry.problem:
-                yield Skipped(entry.problem, where)
-            else:
-                yield from gathering.page(entry.value, where)
+    for entry in file_entries(path, progress):
+        where = f"conversation {entry.number}"
+        if entry.section != _SECTION:
+            continue
+        if entry.problem:
+            yield Skipped(entry.problem, where)
+        else:
+            yield from gathering.page(entry.value, where)
     yield from gathering.found()

@@ -1,8 +1,8 @@
-"""Shared parts of both storage formats of MemoryOS: unordered and duplicate pages, facts, profile texts.
+"""Code shared by the importers of MemoryOS: collecting pages that are unordered and repeated, facts and profile texts.
 
-A page is stored in every topic that it was filed under, and only one of the copies links to the next page. A short-term
-page has no id yet. So a page's key is made from its text and time, which are the same in every copy and do not change
-when the page moves on. The ``page_id`` distinguishes copies from repetitions.
+MemoryOS stores a page in every topic to which it belongs, and only one of the copies links to the next page. A
+short-term page has no id. So a page's key is made from its text and time, which are the same in every copy and in every
+tier. Two pages with different ids are different pages, even if text and time are the same.
 """
 
 from collections import Counter
@@ -12,14 +12,14 @@ from datetime import datetime
 
 from memoryos_mcp.model.knowledge import About
 from memoryos_mcp.model.pages import NewTurn, Source
-from memoryos_mcp.transfer.found import Found, FoundFact, Skipped
 from memoryos_mcp.transfer.importers.keys import digest, key, name_of
-from memoryos_mcp.transfer.importers.turns import moment, notes
+from memoryos_mcp.transfer.importers.turns import from_iso, meta_data
+from memoryos_mcp.transfer.interface import ImportedFact, Item, Skipped
 
 SYSTEM = "memoryos"
-ERROR_TEXT = "an error message where an LLM's words should be"
+ERROR_TEXT = "an error message instead of an LLM's answer"
 NO_FACT = "a note that nothing was found"
-NO_WORDS = "a page without words"
+NO_WORDS = "a page without text"
 DAMAGED = "a damaged entry"
 _ERROR = "Error: Could not get response"
 _NOTHING = frozenset({"", "none", "null", "n/a", "nothing"})
@@ -30,10 +30,10 @@ class _Copy:
     """One copy of a page.
 
     Attributes:
-        at: Time as written in the file; empty if missing.
-        before: Id of the previous page in the chain; empty if this copy has no link.
-        after: Id of the next page, likewise.
-        is_newest: Whether the page is still short-term, and so comes after all that are not.
+        at: The time as written in the file, or empty if it is missing.
+        before: The id of the previous page in the chain, or empty if this copy has no link to it.
+        after: The id of the next page in the chain, or empty if this copy has no link to it.
+        is_newest: Whether the page is short-term, and so comes after all other pages.
     """
 
     page_id: str
@@ -48,14 +48,14 @@ class _Copy:
 
 @dataclass(slots=True)
 class Gathering:
-    """Collects the contents of a memory and returns them in order: pages by time, then along chains; then facts."""
+    """Collects the contents of a memory, and returns pages by time and chain, then facts."""
 
     _pages: dict[str, _Copy] = field(default_factory=dict)
-    _facts: list[FoundFact] = field(default_factory=list)
+    _facts: list[ImportedFact] = field(default_factory=list)
     _documents: list[NewTurn] = field(default_factory=list)
 
     def page(self, raw: object, where: str, *, is_newest: bool = False) -> Iterator[Skipped]:
-        """Add one copy of a page; yield what was skipped of it."""
+        """Add one copy of a page, and yield what is skipped of it."""
         if not isinstance(raw, Mapping):
             yield Skipped(DAMAGED, where)
             return
@@ -63,9 +63,9 @@ class Gathering:
         words = [text if isinstance(text, str) else "" for text in sides]
         if any(text is not None and not isinstance(text, str) for text in sides):
             yield Skipped(DAMAGED, where)
-        if any(is_error(text) for text in words):
+        if any(_is_error(text) for text in words):
             yield Skipped(ERROR_TEXT, where)
-            words = ["" if is_error(text) else text for text in words]
+            words = ["" if _is_error(text) else text for text in words]
         if not any(text.strip() for text in words):
             yield Skipped(NO_WORDS, where)
             return
@@ -77,40 +77,40 @@ class Gathering:
             at=_time(raw.get("timestamp")),
             before=name_of(raw.get("pre_page")),
             after=name_of(raw.get("next_page")),
-            summary=summary if isinstance(summary, str) and not is_error(summary) else "",
+            summary=summary if isinstance(summary, str) and not _is_error(summary) else "",
             is_newest=is_newest,
         )
         known = self._pages.get(copy.page_id)
         if known and (known.user_input, known.agent_response) != (copy.user_input, copy.agent_response):
-            # Two pages have the same id: both are kept.
+            # Two different pages have the same id, so one gets another id.
             copy = replace(copy, page_id=f"{copy.page_id}#{digest(*words)}")
             known = self._pages.get(copy.page_id)
         self._pages[copy.page_id] = _joined(known, copy) if known else copy
 
     def fact(self, raw: object, about: About, where: str) -> Iterator[Skipped]:
-        """Add one fact, or yield why it was skipped."""
+        """Add one fact, or yield why it is skipped."""
         text = raw.get("knowledge", raw.get("text")) if isinstance(raw, Mapping) else raw
         at = raw.get("timestamp") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
             yield Skipped(DAMAGED, where)
-        elif is_error(text):
+        elif _is_error(text):
             yield Skipped(ERROR_TEXT, where)
-        elif is_nothing(text):
+        elif _is_nothing(text):
             yield Skipped(NO_FACT, where)
         else:
             words = text.strip().removeprefix("- ").strip()
-            self._facts.append(FoundFact(about, words, moment(at), key(SYSTEM, "fact", about, digest(words))))
+            self._facts.append(ImportedFact(about, words, from_iso(at), key(SYSTEM, "fact", about, digest(words))))
 
     def profile(self, raw: object, where: str) -> Iterator[Skipped]:
-        """Add a profile's text as a document: it can be found, but a trait needs pages as evidence."""
+        """Add a profile's text as a document, because a trait would need pages as evidence."""
         text = raw.get("data") if isinstance(raw, Mapping) else raw
         at = raw.get("last_updated") if isinstance(raw, Mapping) else None
         if not isinstance(text, str):
             if text is not None:
                 yield Skipped(DAMAGED, where)
-        elif is_error(text):
+        elif _is_error(text):
             yield Skipped(ERROR_TEXT, where)
-        elif not is_nothing(text):
+        elif not _is_nothing(text):
             self._documents.append(
                 NewTurn(
                     user_input=text,
@@ -122,8 +122,8 @@ class Gathering:
                 )
             )
 
-    def found(self) -> Iterator[Found]:
-        """Yield everything that was added: pages in order, each once, then profile texts, then facts."""
+    def found(self) -> Iterator[Item]:
+        """Yield the pages in order, each once, then profile texts, then facts."""
         places = _places(self._pages)
         copies = sorted(self._pages.values(), key=lambda copy: places[copy.page_id])
         seen: Counter[str] = Counter()
@@ -137,28 +137,28 @@ class Gathering:
                 agent_response=copy.agent_response,
                 timestamp=before or None,
                 idempotency_key=key(SYSTEM, name if seen[name] == 1 else f"{name}-{seen[name]}"),
-                meta_data=notes(chain=copy.summary),
+                meta_data=meta_data(chain=copy.summary),
             )
         yield from self._documents
         yield from self._facts
 
 
-def is_error(text: str) -> bool:
+def _is_error(text: str) -> bool:
     """Return whether a text is the error message of a failed LLM call."""
     return text.lstrip().startswith(_ERROR)
 
 
-def is_nothing(text: str) -> bool:
-    """Return whether a text only says that there is nothing."""
+def _is_nothing(text: str) -> bool:
+    """Return whether a text is empty or only a word like "none"."""
     return text.strip(" \t\r\n-*.`'\"").lower() in _NOTHING
 
 
 def _time(value: object) -> str:
-    return value.strip() if isinstance(value, str) and moment(value) else ""
+    return value.strip() if isinstance(value, str) and from_iso(value) else ""
 
 
 def _joined(known: _Copy, copy: _Copy) -> _Copy:
-    """Return a page with the known fields of both copies."""
+    """Return a page with the fields of both copies."""
     return replace(
         known,
         at=known.at or copy.at,
@@ -169,10 +169,9 @@ def _joined(known: _Copy, copy: _Copy) -> _Copy:
 
 
 def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
-    """Return each page's sort key: its time and position.
+    """Return each page's sort key: its time, and its position among pages of the same second.
 
-    Times are whole seconds, so pages of the same second follow their chains, or else the order in which they were
-    found. A page without a time comes after its predecessor.
+    The position follows the chains, or else the order in the files. A page without a time follows its predecessor.
     """
     after = {copy.before: name for name, copy in pages.items() if copy.before in pages}
     after |= {name: copy.after for name, copy in pages.items() if copy.after in pages}
@@ -186,12 +185,7 @@ def _places(pages: Mapping[str, _Copy]) -> dict[str, tuple[datetime, int]]:
             step = after.get(step)
     places, at = {}, datetime.min  # noqa: DTZ901 - only compared with times without a zone
     for number, name in enumerate(ordered):
-        known = moment(pages[name].at)
+        known = from_iso(pages[name].at)
         at = known.replace(tzinfo=None) if known else at
         places[name] = (at, number)
     return places
-
-
-def knowledge(section: str) -> About | None:
-    """Return whom the facts of a section are about; None if it contains no facts."""
-    return {"knowledge_base": About.USER, "assistant_knowledge": About.ASSISTANT}.get(section)

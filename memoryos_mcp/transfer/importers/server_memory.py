@@ -1,13 +1,13 @@
-"""The knowledge graph of the official memory server: one JSON object per line, an entity or a relation."""
+"""Importer of the official memory server's knowledge graph: each line is a JSON object, an entity or a relation."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memoryos_mcp.model.knowledge import About
-from memoryos_mcp.transfer.found import Found, FoundFact, Skipped, Tell
-from memoryos_mcp.transfer.importers.forms import JSON_FILES, outlines
+from memoryos_mcp.transfer.importers.json_files import JSON_FILES, outlines
 from memoryos_mcp.transfer.importers.keys import digest, key
+from memoryos_mcp.transfer.interface import ImportedFact, Item, Progress, Skipped
 from memoryos_mcp.transfer.json_entries import ENTRY_MAX_BYTES, TOO_LONG, parse
 from memoryos_mcp.transfer.streams import Stream, streams
 
@@ -21,13 +21,9 @@ def recognises(path: Path) -> bool:
     return path.is_file() and any(found.top >= marks for found in outlines(path) for marks in _MARKS)
 
 
-def read(path: Path, tell: Tell) -> Iterator[Found]:
-    """Yield a fact for each observation and each relation.
-
-    Raises:
-        ImportFormatError: The file cannot be read on.
-    """
-    for stream in streams(path, JSON_FILES, tell):
+def read(path: Path, progress: Progress) -> Iterator[Item]:
+    """Yield a fact for each observation and each relation."""
+    for stream in streams(path, JSON_FILES, progress):
         for number, text, problem in _lines(stream):
             where = f"line {number}"
             value, problem = (None, problem) if problem else parse(text)
@@ -42,7 +38,7 @@ def read(path: Path, tell: Tell) -> Iterator[Found]:
 
 
 def _lines(stream: Stream) -> Iterator[tuple[int, bytes, str | None]]:
-    """Yield number, bytes and problem of each line that is not blank; a line that is too long has no bytes."""
+    """Yield number, bytes and problem of each line that is not blank. A line that is too long has no bytes."""
     number = 0
     while line := stream.line(ENTRY_MAX_BYTES):
         number += 1
@@ -55,7 +51,7 @@ def _lines(stream: Stream) -> Iterator[tuple[int, bytes, str | None]]:
             yield number, line, None
 
 
-def _entity(value: Mapping[str, Any], where: str) -> Iterator[Found]:
+def _entity(value: Mapping[str, Any], where: str) -> Iterator[Item]:
     name, observations = value.get("name"), value.get("observations")
     if not isinstance(name, str) or not name.strip() or not isinstance(observations, list):
         yield Skipped("a damaged entity", where)
@@ -69,7 +65,7 @@ def _entity(value: Mapping[str, Any], where: str) -> Iterator[Found]:
             yield Skipped("a damaged observation", where)
 
 
-def _relation(value: Mapping[str, Any], where: str) -> Found:
+def _relation(value: Mapping[str, Any], where: str) -> Item:
     parts = [value.get(name) for name in ("from", "relationType", "to")]
     words = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     if len(words) < len(parts):
@@ -77,5 +73,5 @@ def _relation(value: Mapping[str, Any], where: str) -> Found:
     return _fact(" ".join([words[0], words[1].replace("_", " "), words[2]]))
 
 
-def _fact(text: str) -> FoundFact:
-    return FoundFact(about=About.USER, text=text, at=None, key=key(NAME, digest(text)))
+def _fact(text: str) -> ImportedFact:
+    return ImportedFact(about=About.USER, text=text, at=None, key=key(NAME, digest(text)))

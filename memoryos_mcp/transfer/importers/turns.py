@@ -1,4 +1,4 @@
-"""Conversion of chat messages to pages: consecutive messages of the user with the assistant's consecutive answers."""
+"""Conversion of chat messages to pages: a page joins consecutive messages of the user with the answers to them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Message:
     """A message of the user or the assistant.
 
     Attributes:
-        name: Identifier in the export; empty if missing.
+        name: Identifier in the export, or empty if it is missing.
     """
 
     is_users: bool
@@ -27,13 +27,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The conversation of messages.
+    """A conversation.
 
     Attributes:
-        system: Prefix of keys.
-        name: Identifier in the export; empty if missing.
-        title: Empty if missing.
-        at: When it began; used for messages without a time.
+        system: Prefix of the pages' keys.
+        name: Identifier in the export, or empty if it is missing.
+        title: Title, or empty if it is missing.
+        at: When the conversation began, for messages without a time.
     """
 
     system: str
@@ -52,9 +52,9 @@ class _Exchange:
 
 
 def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
-    """Yield the pages of one conversation, in order; every message is in exactly one.
+    """Yield the pages of one conversation in order. Every message is on exactly one page.
 
-    A page's key contains its last message, so an exchange that continued after an export is imported again.
+    A page's key contains its last message, so an exchange that continued after an earlier export is imported again.
     """
     at, named = chat.at, set()
     for exchange in _exchanges(messages):
@@ -65,8 +65,8 @@ def pages(chat: Chat, messages: Iterable[Message]) -> Iterator[NewTurn]:
         yield _page(chat, exchange, name, at)
 
 
-def instant(seconds: object) -> datetime | None:
-    """Return the time of a number of seconds since 1970; None if the value is not valid."""
+def from_unix(seconds: object) -> datetime | None:
+    """Return the time of a number of seconds since 1970, or None if it is not valid."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return None
     try:
@@ -75,16 +75,16 @@ def instant(seconds: object) -> datetime | None:
         return None
 
 
-def moment(text: object) -> datetime | None:
-    """Return the time of an ISO 8601 text, with or without a zone; None if it is not valid."""
+def from_iso(text: object) -> datetime | None:
+    """Return the time of an ISO 8601 text, with or without a zone, or None if it is not valid."""
     try:
         return datetime.fromisoformat(text.strip()) if isinstance(text, str) else None
     except ValueError:
         return None
 
 
-def notes(**values: str) -> Mapping[str, str] | None:
-    """Return metadata for a page: empty values are dropped, and long ones cut."""
+def meta_data(**values: str) -> Mapping[str, str] | None:
+    """Return metadata for a page, without empty values and with long ones cut, or None if all are empty."""
     return {name: value[:TITLE_MAX_CHARS] for name, value in values.items() if value} or None
 
 
@@ -107,5 +107,5 @@ def _page(chat: Chat, exchange: _Exchange, name: str, at: datetime | None) -> Ne
         agent_response=assistant,
         timestamp=at,
         idempotency_key=key(chat.system, chat.name, name or f"{exchange.number}-{digest(user, assistant, str(at))}"),
-        meta_data=notes(conversation=chat.name, title=chat.title),
+        meta_data=meta_data(conversation=chat.name, title=chat.title),
     )

@@ -1,7 +1,7 @@
-"""The export format of this package: a memory as JSON lines, lossless and deterministic.
+"""The export format of this package: a memory as lines of JSON, lossless and deterministic.
 
-Vectors, word index and page counts are left out, because they can be derived again. The last line has a SHA-256 of the
-lines before it, so that a cut or changed file is detected before anything is imported.
+Vectors, word index and page counts are not exported, because they can be derived again. The last line has a SHA-256 of
+all earlier lines, so that an incomplete or changed file is detected before anything is imported.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from memoryos_mcp.model.records import (
     Record,
     SegmentRecord,
 )
-from memoryos_mcp.transfer.found import Tell
+from memoryos_mcp.transfer.interface import Progress
 from memoryos_mcp.transfer.lines import lines, opened
 
 NAME = FORMAT
@@ -37,10 +37,10 @@ _ANY_LINE: TypeAdapter[Record | End] = TypeAdapter(Annotated[Record | End, Field
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A summary of a file.
+    """A summary of an export.
 
     Attributes:
-        sha256: Hash of the lines before the last.
+        sha256: Hash of all lines but the last.
         counts: Number of lines of each kind.
     """
 
@@ -49,7 +49,7 @@ class Contents:
 
 
 def write(records: Iterator[Record], put: Callable[[bytes], object]) -> Contents:
-    """Pass a memory line by line to ``put``; return a summary of it."""
+    """Pass an export of the records to ``put`` line by line, and return its summary."""
     digest, counts = hashlib.sha256(), Counter[str]()
 
     def put_line(line: Header | Record | End) -> None:
@@ -78,29 +78,29 @@ def recognises(path: Path) -> bool:
     return first.replace(b" ", b"").startswith(b'{"format":"memoryos"')
 
 
-def check(path: Path, tell: Tell) -> Contents:
-    """Read a file to its end and return a summary of it.
+def check(path: Path, progress: Progress) -> Contents:
+    """Read a file to its end and return its summary.
 
     Raises:
         ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
     """
     reading = _Reading(path)
-    for _ in reading.records(tell):
+    for _ in reading.records(progress):
         pass
     return Contents(reading.sha256, reading.counts)
 
 
-def read(path: Path, tell: Tell) -> Iterator[Record]:
+def read(path: Path, progress: Progress) -> Iterator[Record]:
     """Yield the records of a file.
 
     Raises:
         ImportFormatError: The file is cut off, changed, too new, or not an export of this package.
     """
-    return _Reading(path).records(tell)
+    return _Reading(path).records(progress)
 
 
 class _Reading:
-    """One pass over a file."""
+    """One reading of a file, which checks every line."""
 
     def __init__(self, path: Path) -> None:
         self.counts = Counter[str]()
@@ -108,14 +108,14 @@ class _Reading:
         self._path = path
         self._line = 0
         self._numbers: dict[str, set[int]] = {"chain": set(), "segment": set(), "fact": set()}
-        self._heirs: set[int] = set()
+        self._successors: set[int] = set()
 
-    def records(self, tell: Tell) -> Iterator[Record]:
+    def records(self, progress: Progress) -> Iterator[Record]:
         digest, end = hashlib.sha256(), None
-        for line in lines(self._path, tell):
+        for line in lines(self._path, progress):
             self._line += 1
             if end is not None:
-                self._refuse("stands after the line that ends the file")
+                self._refuse("comes after the last line of an export")
             if self._line == 1:
                 self._check_header(line)
             else:
@@ -133,18 +133,18 @@ class _Reading:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError) as error:
-            self._refuse("is no JSON, so this is no file of ours", error)
+            self._refuse("is not JSON, so the file is not an export of memoryos-mcp", error)
         version = found.get("version") if isinstance(found, dict) else None
         if isinstance(version, int) and version > FORMAT_VERSION and found.get("format") == FORMAT:
             msg = (
-                f"{self._path} has version {version} of the format, this program knows up to {FORMAT_VERSION}. "
+                f"{self._path} has version {version} of the format; this program reads only up to {FORMAT_VERSION}. "
                 "Upgrade memoryos-mcp-server"
             )
             raise ImportFormatError(msg)
         try:
             Header.model_validate(found)
         except ValidationError as error:
-            self._refuse("does not begin a file of ours", error)
+            self._refuse("is not the first line of an export, so the file is not an export of memoryos-mcp", error)
 
     def _parsed(self, line: bytes) -> Record | End:
         if not line.endswith(b"\n"):
@@ -162,19 +162,19 @@ class _Reading:
                 self._number("segment", record.segment)
             case FactRecord():
                 self._number("fact", record.fact)
-                self._heirs |= {record.superseded_by} if record.superseded_by is not None else set()
+                self._successors |= {record.superseded_by} if record.superseded_by is not None else set()
             case PageRecord():
                 self._check_page(record)
 
     def _check_page(self, page: PageRecord) -> None:
         for kind, number in (("chain", page.chain), ("segment", page.segment)):
             if number is not None and number not in self._numbers[kind]:
-                self._refuse(f"names a {kind} that does not stand before it")
+                self._refuse(f"refers to a {kind} that no earlier line defines")
         is_filed = page.segment is not None and page.organised_by is not None
         if (page.tier is Tier.MID_TERM) != is_filed:
             self._refuse("has a tier that does not fit its topic")
         if not page.user_input.strip() and not page.agent_response.strip():
-            self._refuse("is a page without a word")
+            self._refuse("is a page without text")
         try:
             meta_data_json(page.meta_data)
         except ArgumentError as error:
@@ -182,7 +182,7 @@ class _Reading:
 
     def _number(self, kind: str, number: int) -> None:
         if number in self._numbers[kind]:
-            self._refuse(f"gives a number a second time to a {kind}")
+            self._refuse(f"repeats the number of an earlier {kind}")
         self._numbers[kind].add(number)
 
     def _check_end(self, end: End | None) -> None:
@@ -192,10 +192,10 @@ class _Reading:
         if end is None:
             raise self._cut_off()
         if end.sha256 != self.sha256 or +self.counts != +Counter(end.counts):
-            msg = f"{self._path} was changed or damaged: its lines are not those that it was written with. Export again"
+            msg = f"{self._path} was changed or damaged: its contents do not match its checksum. Export again"
             raise ImportFormatError(msg)
-        if not self._heirs <= self._numbers["fact"]:
-            self._refuse("ends a file in which a fact was superseded by one that is not there")
+        if not self._successors <= self._numbers["fact"]:
+            self._refuse("ends a file in which a fact is superseded by a missing one")
 
     def _cut_off(self) -> ImportFormatError:
         return ImportFormatError(f"{self._path} is cut off after line {self._line:,}. Get the whole file")
@@ -210,10 +210,10 @@ def _problem(line: bytes, error: ValidationError) -> str:
     try:
         line.decode()
     except UnicodeDecodeError:
-        return "is no UTF-8 text, so this is no file of ours"
+        return "is not UTF-8 text, so the file is not an export of memoryos-mcp"
     for each in error.errors(include_input=False, include_url=False, include_context=False):
         if each["type"] == "json_invalid":
-            return "is no JSON, or nested too deep"
+            return "is not JSON, or nested too deeply"
         if each["type"] == "string_pattern_mismatch":
-            return "holds an id or a digest that is not valid; a page's id is p_ and hexadecimal digits"
-    return "is none of our records: a field is missing, unknown or out of range"
+            return "contains an invalid id or digest; a page's id is p_ and hexadecimal digits"
+    return "is not a valid record: a field is missing, unknown or out of range"

@@ -1,7 +1,7 @@
-"""Import of an export, or of another system's file, into a memory, in transactions of a few hundred pages.
+"""Import of an export or of another system's file into a memory, in transactions of a few hundred pages.
 
-The whole file is read and checked before anything is stored. If a transaction fails, the previous ones stay. A second
-import of the same file continues from there, because pages are identified by their ids and keys.
+The whole file is read and checked before anything is stored. If a transaction fails, the previous ones stay stored. A
+second import of the same file then continues there, because pages that have a known id or key are not stored again.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,33 +19,33 @@ from memoryos_mcp.model.records import ChainRecord, LongTermRecord, PageRecord, 
 from memoryos_mcp.model.redaction import Redaction
 from memoryos_mcp.storage.interface import Store
 from memoryos_mcp.storage.values import LongTerm, PageBatch
-from memoryos_mcp.transfer import own
-from memoryos_mcp.transfer.found import Reader, Skipped
+from memoryos_mcp.transfer import export_format
+from memoryos_mcp.transfer.interface import Reader, Skipped
 from memoryos_mcp.transfer.spool import Spool
 from memoryos_mcp.transfer.tally import Tally
 
-# Size of one transaction: other writers wait for it, and each one costs a disk sync.
+# Size of one transaction. Other writers wait for its end, and each transaction costs a sync of the disk.
 PAGES_PER_WRITE = 300
 CHARS_PER_WRITE = 3_000_000
 FACTS_PER_WRITE = 1_000
 
-T = TypeVar("T")
-# Shows the current step and the number of bytes done.
+T = TypeVar("T", Turn, PageRecord)
+# Receives the name of the current step and the number of bytes that are done.
 Show = Callable[[str, int], None]
 Prepare = Callable[[Turn], Redaction]
 Opening = Callable[[], AbstractAsyncContextManager[Store | None]]
 
 
-class TakingIn:
+class Import:
     """Imports one file into a memory.
 
     Args:
-        opening: Opens the memory after the file is read, so that an unusable file creates none. It yields None if a
-            dry run finds no memory; everything then counts as new.
+        opening: Opens the memory after the file was checked, so that an unusable file creates no memory. It yields None
+            if a dry run finds no memory. All items then count as new.
         path: The file or folder.
-        prepare: Redacts a turn before it is stored; raises `ArgumentError` if it may not be stored.
-        show: Shows progress.
-        is_dry_run: Whether nothing is stored.
+        prepare: Redacts a turn before it is stored. Raises `ArgumentError` if the turn may not be stored.
+        show: Shows the progress.
+        is_dry_run: Whether items are only counted, and not stored.
     """
 
     def __init__(self, opening: Opening, path: Path, *, prepare: Prepare, show: Show, is_dry_run: bool) -> None:
@@ -56,42 +56,42 @@ class TakingIn:
         self._show = show
         self._is_dry_run = is_dry_run
 
-    async def own(self) -> None:
+    async def import_own(self) -> None:
         """Import an export of this package.
 
         Raises:
-            ImportFormatError: The file cannot be used; nothing was stored.
-            StorageError: A transaction failed; the previous ones stay.
+            ImportFormatError: The file cannot be used. Nothing was stored.
+            StorageError: A transaction failed. The previous ones stay stored.
         """
-        contents = await to_thread.run_sync(own.check, self._path, partial(self._show, "checking"))
-        steps = self._steps(own.read(self._path, partial(self._show, "storing")), contents.sha256)
+        contents = await to_thread.run_sync(export_format.check, self._path, partial(self._show, "checking"))
+        steps = self._steps(export_format.read(self._path, partial(self._show, "storing")), contents.sha256)
         other_names: dict[str, str] = {}
         async with self._opening() as store:
             while (step := await to_thread.run_sync(next, steps, None)) is not None:
                 if isinstance(step, PageBatch):
-                    known = await self._take_in_pages(store, step)
-                    other_names |= {name: there for name, there in known.items() if name != there}
+                    ids = await self._import_pages(store, step)
+                    other_names |= {name: stored for name, stored in ids.items() if name != stored}
                 elif store is not None and not self._is_dry_run:
                     long_term = LongTerm(contents.sha256, step, other_names)
                     self.tally.new += await store.user_data.take_in_long_term(long_term)
 
-    async def found(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
-        """Import the results of an importer.
+    async def import_foreign(self, reader: Reader, *, max_page_chars: int, zone: tzinfo | None, now: datetime) -> None:
+        """Import a file or folder of another system.
 
         Args:
-            reader: The importer for the file or folder.
+            reader: The importer of its format.
             max_page_chars: Maximum length of both sides of a page together.
-            zone: The user's zone; None means this machine's.
+            zone: The user's zone. None means this machine's.
             now: The current time, with a zone.
 
         Raises:
-            ImportFormatError: The file cannot be used; nothing was stored.
-            StorageError: A transaction failed; the previous ones stay.
+            ImportFormatError: The file cannot be used. Nothing was stored.
+            StorageError: A transaction failed. The previous ones stay stored.
         """
         spool = Spool(self._prepare, max_page_chars=max_page_chars, zone=zone, now=now, tally=self.tally)
         try:
             await to_thread.run_sync(spool.fill, reader.read(self._path, partial(self._show, "reading")))
-            batches = _batches(spool.turns(), _chars)
+            batches = _batches(spool.turns())
             async with self._opening() as store:
                 while turns := await to_thread.run_sync(next, batches, None):
                     await self._add_turns(store, turns)
@@ -102,27 +102,28 @@ class TakingIn:
         finally:
             spool.close()
 
-    async def _take_in_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
+    async def _import_pages(self, store: Store | None, batch: PageBatch) -> dict[str, str]:
+        """Return the stored id of each page that was known before."""
         if store is None or self._is_dry_run:
-            names = [(page.page_id, page.idempotency_key) for page in batch.pages]
-            known = 0 if store is None else await store.user_data.known_pages(names)
-            self.tally.new["page"] += len(batch.pages) - known
+            await self._count_new(store, [(page.page_id, page.idempotency_key) for page in batch.pages])
             return {}
-        there = await store.user_data.take_in_pages(batch)
-        self.tally.new["page"] += len(batch.pages) - len(there)
-        return there
+        known = await store.user_data.take_in_pages(batch)
+        self.tally.new["page"] += len(batch.pages) - len(known)
+        return known
 
     async def _add_turns(self, store: Store | None, turns: list[Turn]) -> None:
         if store is None or self._is_dry_run:
-            names = [(None, turn.idempotency_key) for turn in turns]
-            known = 0 if store is None else await store.user_data.known_pages(names)
-            self.tally.new["page"] += len(turns) - known
+            await self._count_new(store, [(None, turn.idempotency_key) for turn in turns])
         else:
             receipts = await store.add_pages(turns)
             self.tally.new["page"] += sum(receipt.is_new for receipt in receipts)
 
+    async def _count_new(self, store: Store | None, names: list[tuple[str | None, str | None]]) -> None:
+        known = 0 if store is None else await store.user_data.known_pages(names)
+        self.tally.new["page"] += len(names) - known
+
     def _steps(self, records: Iterator[Record], file: str) -> Iterator[PageBatch | list[LongTermRecord]]:
-        """Yield the pages in batches with their chains and segments, then everything else."""
+        """Yield the pages in batches with their chains and segments, then all long-term records."""
         chains: dict[int, ChainRecord] = {}
         segments: dict[int, SegmentRecord] = {}
         long_term: list[LongTermRecord] = []
@@ -140,7 +141,7 @@ class TakingIn:
                         self.tally.found[record.kind] += 1
                         long_term.append(record)
 
-        for batch in _batches(pages(), _chars):
+        for batch in _batches(pages()):
             yield PageBatch(
                 file,
                 batch,
@@ -150,7 +151,7 @@ class TakingIn:
         yield long_term
 
     def _prepared(self, page: PageRecord) -> Iterator[PageRecord]:
-        """Yield the redacted page; nothing if it may not be stored."""
+        """Yield the redacted page, or nothing if the page may not be stored."""
         try:
             redaction = self._prepare(page.turn)
         except ArgumentError as error:
@@ -161,19 +162,16 @@ class TakingIn:
         yield page.with_turn(redaction.turn)
 
 
-def _batches(items: Iterator[T], chars: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield batches that fit one transaction each, by number and by length."""
+def _batches(pages: Iterator[T]) -> Iterator[list[T]]:
+    """Yield batches of pages, each small enough for one transaction."""
     batch: list[T] = []
     length = 0
-    for item in items:
-        if batch and (len(batch) == PAGES_PER_WRITE or length + chars(item) > CHARS_PER_WRITE):
+    for page in pages:
+        chars = len(page.user_input) + len(page.agent_response)
+        if batch and (len(batch) == PAGES_PER_WRITE or length + chars > CHARS_PER_WRITE):
             yield batch
             batch, length = [], 0
-        batch.append(item)
-        length += chars(item)
+        batch.append(page)
+        length += chars
     if batch:
         yield batch
-
-
-def _chars(page: Turn | PageRecord) -> int:
-    return len(page.user_input) + len(page.agent_response)
